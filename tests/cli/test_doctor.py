@@ -96,6 +96,10 @@ def test_rules_for_nothing_that_is_there_are_named(doctor: Doctor, tmp_path: Pat
         "warning: rules.yaml:2: no tool of this server is called 'list_boks';"
         " did you mean 'list_books'?",
     ]
+    (tmp_path / "other.yaml").write_text("version: 1\nserver: {name: lamp, required: true}\n")
+    assert bad(doctor("--rules", "other.yaml", *server())) == [
+        "error: other.yaml: it is for another server, so no tool runs",
+    ]
 
 
 def test_mistakes_in_rules_are_named_and_the_server_is_looked_at(

@@ -119,7 +119,9 @@ def test_files_apply_to_the_servers_they_are_for() -> None:
     assert lines == []
     assert selection("github", None).files == files[:2]
     assert selection("github", "codex").files == files[:2]
-    assert lines == ["c.yaml: not for server 'github', so none of its rules apply"]
+    assert lines == [
+        "c.yaml: it is for server 'other', and this one is \"github\"; none of its rules apply"
+    ]
 
 
 def test_without_files_the_bundled_one_that_fits_the_server_applies(

@@ -37,7 +37,8 @@ def test_rules_for_a_server_with_other_tools_end_with_the_tool_list() -> None:
 
     list_tools(talk, {"name": "get"})
     assert talk.exchange(call("get"), answer(SECRET)) == answer(SECRET)
-    assert talk.log == ["rules.yaml: this server has other tools; none of its rules apply"]
+    misfit = "it is for a server with the tool 'list', which this one lacks"
+    assert talk.log == [f"rules.yaml: {misfit}; none of its rules apply"]
 
     list_tools(talk, {"name": "get"}, {"name": "list"})
     assert "secret" not in texts(talk.exchange(call("get"), answer(SECRET)))[0]

@@ -90,6 +90,9 @@ def _rules(selection: Selection, bare: Listed) -> Iterator[Finding]:
     yield "ok", f"with the rules: {_tools(client_tools)}"
     for file in selection(None, None).files:
         if file not in ruleset.files:
+            if file.required:
+                yield "error", f"{file.name}: it is for another server, so no tool runs"
+                continue
             yield "warning", f"{file.name}: it is for another server; none of its rules apply"
     for file in ruleset.files:
         yield "ok", f"{file.name} applies"

@@ -75,7 +75,7 @@ class Account:
             files.append(replace(file, rules=copies))
             for rule in copies:
                 self.fits.setdefault((rule.place, rule.name), RuleFit(rule, file))
-        return replace(rules, files=tuple(files))
+        return RuleSet(tuple(files), rules.otherwise)
 
     def _count(self, file: str, replay: Replay) -> None:
         tool, rule = replay.exchange.tool, replay.applied

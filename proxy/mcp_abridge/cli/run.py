@@ -253,6 +253,8 @@ class _Rules:
     def _read(self) -> "Selection":
         from mcp_abridge.ruleset.selection import NO_RULES, Selection
         from mcp_abridge.ruleset.watch import Watch
+        from mcp_abridge.storage.rule_history import RuleHistory
+        from mcp_abridge.storage.scope import place
 
         names, allowed = self._options.rules, self._options.allow_python
         log, warn, budget = self._log.info, self._log.warning, self._options.budget
@@ -264,7 +266,8 @@ class _Rules:
             # Stdout carries only messages, so output of rules' Python goes to stderr.
             sys.stdout = sys.stderr
         watch = Watch(names, log, warn, allow_python=allowed)
-        return Selection(watch.look, budget, log, environ=os.environ)
+        history = RuleHistory(place(self._options.url or self._options.command), warn)
+        return Selection(watch.look, budget, log, environ=os.environ, history=history)
 
     def __call__(self, server: str | None, client: str | None) -> "RuleSet":
         # On the path of every tool call: do not wait if the rules are loaded.

@@ -39,6 +39,8 @@ from mcp_abridge.ruleset.watch import Watch
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.ledger import Ledger, default_path
 from mcp_abridge.storage.meter import Meters
+from mcp_abridge.storage.rule_history import RuleHistory
+from mcp_abridge.storage.scope import place
 from mcp_abridge.storage.snapshots import Memory, Store
 from mcp_abridge.testing.recorder import Recorder
 from mcp_abridge.transports.client.endpoint import os_error_text, redacted
@@ -268,7 +270,9 @@ def _with_rules(
                 rules.append(Selection(None, route.budget, log.info, limit))
             else:
                 reloading = read(route.rules)
-                rules.append(Selection(reloading.files, route.budget, log.info, limit))
+                history = RuleHistory(place(route.upstream), log.warning)
+                files = reloading.files
+                rules.append(Selection(files, route.budget, log.info, limit, history=history))
                 route = replace(route, refresh=reloading.refresh)
             complete.append(route)
         except RuleErrors as errors:

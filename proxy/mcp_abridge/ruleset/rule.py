@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from mcp_abridge.document.fuel import LITTLE, Fuel
 from mcp_abridge.document.paths import matches
 from mcp_abridge.document.patterns import Expression, Pattern, truthy
+from mcp_abridge.document.printable import quoted
 from mcp_abridge.errors import OutOfFuel, Refusal
 from mcp_abridge.ruleset.guard import Guard
+from mcp_abridge.storage.rule_history import RuleHistory
 from mcp_abridge.transforms.base import Schema, Transform
 
 
@@ -305,8 +307,22 @@ class ServerMatch(Struct, frozen=True):
     tools: tuple[str, ...] = ()
     """Tools (names or globs) that the server must have."""
 
-    def fits(self, tools: Collection[str]) -> bool:
-        return all(any(matches(pattern, tool) for tool in tools) for pattern in self.tools)
+    required: bool = False
+    """`true`: if the server is another one, none of its tools runs."""
+
+    def misfit(self, server: str | None, tools: Collection[str] | None) -> str | None:
+        """Return why a server with this name and these tools is another one; None: not known."""
+        if server is not None and not matches(self.name, server):
+            return f"it is for server {self.name!r}, and this one is {quoted(server)}"
+        for pattern in self.tools:
+            if tools is not None and not any(matches(pattern, tool) for tool in tools):
+                this = "this one" if server is None else quoted(server)
+                return f"it is for a server with the tool {pattern!r}, which {this} lacks"
+        return None
+
+    def decidable(self, server: str | None, tools: Collection[str] | None) -> bool:
+        """Return True if enough is known of a server to say whether it is the one."""
+        return not (server is None and self.name != "*") and not (tools is None and self.tools)
 
 
 class RuleFile(Struct, frozen=True, kw_only=True):
@@ -318,24 +334,44 @@ class RuleFile(Struct, frozen=True, kw_only=True):
     expose: tuple[str, ...] | None = None
     unexposed: Hidden = Hidden()
 
+    @property
+    def protects(self) -> bool:
+        """True if it has an `expose` list, or any rule protects."""
+        return self.expose is not None or any(rule.failure_policy.protects for rule in self.rules)
+
+    @property
+    def required(self) -> bool:
+        """True if no tool may run without the file."""
+        return self.server is not None and self.server.required
+
+    def protects_calls(self, tool: str) -> bool:
+        """Return True if one of its rules protects calls of `tool`."""
+        covering = RuleSet((self,)).covering(tool)
+        return any(rule.failure_policy.protects for rule in covering)
+
 
 class RuleSet(Struct, frozen=True):
-    """Rule files in the order given, and the rule for tools that no file matches, if any."""
+    """Rule files in the order given, and the rule for tools that no file matches, if any.
+
+    `candidates` are the files and, between them, those for other servers that protect calls: they
+    may have to hold all the same, as far as `history` has them.
+    """
 
     files: tuple[RuleFile, ...] = ()
     otherwise: Rule | None = None
+    candidates: tuple[RuleFile, ...] = ()
+    history: RuleHistory | None = None
 
     @property
     def guards(self) -> bool:
-        """True if a file has an `expose` list, or any rule protects."""
-        return any(
-            file.expose is not None or any(rule.failure_policy.protects for rule in file.rules)
-            for file in self.files
-        )
+        """True if a file protects calls."""
+        return any(file.protects for file in self.files)
 
     def fitting(self, tools: Collection[str]) -> "RuleSet":
         """Return the rule set without the files for servers with other tools."""
-        files = tuple(file for file in self.files if not file.server or file.server.fits(tools))
+        files = tuple(
+            file for file in self.files if not (file.server and file.server.misfit(None, tools))
+        )
         return self if len(files) == len(self.files) else RuleSet(files, self.otherwise)
 
     def covering(self, tool: str) -> tuple[Rule, ...]:

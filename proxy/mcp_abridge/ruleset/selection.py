@@ -12,6 +12,7 @@ from mcp_abridge.document.paths import matches
 from mcp_abridge.document.tree import uncollected
 from mcp_abridge.errors import AbridgeError, Problem, RuleErrors
 from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
+from mcp_abridge.storage.rule_history import RuleHistory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,8 +127,9 @@ class Selection:
     `files` are the requested files, or a function that returns them as they are now, or None for
     the bundled file that matches the server. Every tool without a rule gets `budget`: bytes, `auto`
     for the client's default, or `off`; None is `auto`. `log` gets one line for each bundled file
-    that applies, and for each given file that does not. `first` is a file before all others.
-    `environ` is the client's own environment, if that is known: some clients have limits there.
+    that applies, and for each given file that does not, unless a session may need it nevertheless.
+    `first` is a file before all others. `environ` is the client's own environment, if that is
+    known: some clients have limits there. `history` has the files that held in earlier sessions.
     """
 
     def __init__(
@@ -137,11 +139,12 @@ class Selection:
         log: Log,
         first: RuleFile | None = None,
         environ: Mapping[str, str] = MappingProxyType({}),
+        history: RuleHistory | None = None,
     ) -> None:
         self._current: Callable[[], tuple[RuleFile, ...] | None]
         self._current = files if callable(files) else lambda: files
         self._files = self._current()
-        self._environ, self._log = environ, log
+        self._environ, self._log, self._history = environ, log, history
         self._budget: Budget = budget or "auto"
         self._first = () if first is None else (first,)
         self._files_for = lru_cache(_MAX_CACHED)(self._choose)
@@ -159,15 +162,29 @@ class Selection:
         return self._rules_for(server, client)
 
     def _build(self, server: str | None, client: str | None) -> RuleSet:
-        return RuleSet((*self._first, *self._files_for(server)), self._otherwise(client))
+        files, candidates = self._files_for(server)
+        return RuleSet(
+            (*self._first, *files),
+            self._otherwise(client),
+            (*self._first, *candidates),
+            self._history,
+        )
 
-    def _choose(self, server: str | None) -> tuple[RuleFile, ...]:
+    def _choose(self, server: str | None) -> tuple[tuple[RuleFile, ...], tuple[RuleFile, ...]]:
         if self._files is None:
-            return () if server is None else self._bundled(server)
-        others = [file for file in self._files if not _is_for(file, server)]
-        for file in others:
-            self._log(f"{file.name}: not for server {server!r}, so none of its rules apply")
-        return tuple(file for file in self._files if file not in others)
+            bundled = () if server is None else self._bundled(server)
+            return bundled, bundled
+        files: list[RuleFile] = []
+        candidates: list[RuleFile] = []
+        for file in self._files:
+            misfit = file.server and file.server.misfit(server, None)
+            if not misfit:
+                files.append(file)
+            elif not (file.required or file.protects):
+                self._log(f"{file.name}: {misfit}; none of its rules apply")
+                continue
+            candidates.append(file)
+        return tuple(files), tuple(candidates)
 
     def _bundled(self, server: str) -> tuple[RuleFile, ...]:
         for name, path in library().items():
@@ -191,10 +208,6 @@ class Selection:
             budget, first_look = client_for(client).within(self._environ).budget_bytes, _FIRST_LOOK
         steps = (Abridge(max_bytes=budget, first_look=first_look),)
         return Rule(name="budget", tools=("*",), pipeline=steps, max_bytes=budget)
-
-
-def _is_for(file: RuleFile, server: str | None) -> bool:
-    return file.server is None or server is None or matches(file.server.name, server)
 
 
 def _server_name(text: str) -> str | None:

@@ -1,15 +1,16 @@
 """The facts of one client and server, and the rules in force for them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TypeVar
 
 from msgspec import Struct
 
 from mcp_abridge.document.message import LONGEST_NAME
-from mcp_abridge.ruleset.rule import Hidden, Rule, RuleSet
+from mcp_abridge.ruleset.rule import Hidden, Rule, RuleFile, RuleSet, ServerMatch
 from mcp_abridge.session.tools.definitions import Plans, ToolFacts, plans_for
 
+_MOST_NAMES = 8  # of one server
 _MOST_TOOLS = 1000  # tools whose facts and rules are remembered
 
 Rules = Callable[[str | None, str | None], RuleSet]
@@ -28,8 +29,9 @@ class PeerInfo(Struct):
 class ToolRules(Struct, frozen=True):
     """The rules for one tool, each with its plan; of them the one that hides the tool.
 
-    `guarded`: a rule hides the tool, bounds its arguments, or withholds its results. A call makes
-    the snapshots of the rules in `drops` stale. An unlisted tool has the arguments `implied`.
+    `refusal`: no call of the tool may run, for this reason. `guarded`: a rule hides the tool,
+    bounds its arguments, or withholds its results. A call makes the snapshots of the rules in
+    `drops` stale. An unlisted tool has the arguments `implied`.
     """
 
     plans: Plans
@@ -38,6 +40,7 @@ class ToolRules(Struct, frozen=True):
     guarded: bool
     drops: tuple[str, ...] = ()
     implied: frozenset[str] = frozenset()
+    refusal: str | None = None
 
 
 class ActiveRules:
@@ -60,6 +63,11 @@ class ActiveRules:
         self._selected: RuleSet | None = None
         self._ruleset: RuleSet | None = None  # the rule files of `_selected` that fit the tools
         self._tools: frozenset[str] | None = None
+        # Of this session: the first names of the server, and all tools that it listed.
+        self._servers: list[str] = []
+        self._all_tools: frozenset[str] | None = None
+        self._misfits: list[tuple[RuleFile, str]] = []  # files that must hold, but do not fit
+        self._remarks: dict[str, str] = {}  # the last one logged on a file
         self.guards = False
         """True if the rules at the last use include one that a call must not bypass."""
         self.outdated = False
@@ -91,6 +99,8 @@ class ActiveRules:
         client = self.client if client is None else client[:LONGEST_NAME]
         if (server, client) == (self.server, self.client):
             return
+        if server is not None and server != self.server and len(self._servers) < _MOST_NAMES:
+            self._servers.append(server)
         self.server, self.client, self._ruleset = server, client, None
         self._by_tool.clear()
         self._renamed(server, client)
@@ -99,6 +109,8 @@ class ActiveRules:
         """Record the names of the server's tools."""
         if tools != self._tools:
             self._tools, self._ruleset = _shared(tools), None
+            if self._all_tools is None or len(self._all_tools) < _MOST_TOOLS:
+                self._all_tools = _shared(tools | (self._all_tools or tools))
 
     def learn(self, facts: dict[str, ToolFacts]) -> None:
         """Record the facts of tools from a tool list."""
@@ -120,13 +132,57 @@ class ActiveRules:
             if self._selected is not None and selected is not self._selected:
                 self.outdated = True
             self._selected = selected
-            self._ruleset = selected if self._tools is None else selected.fitting(self._tools)
-            for file in selected.files:
-                if file not in self._ruleset.files:
-                    self._log(f"{file.name}: this server has other tools; none of its rules apply")
-            self.guards = self._ruleset.guards
+            files = tuple(self._in_force(selected))
+            # Not a new one without need: equal rules would count as a change.
+            fits = files == selected.files
+            self._ruleset = selected if fits else RuleSet(files, selected.otherwise)
+            self.guards = self._ruleset.guards or bool(self._misfits)
             self._by_tool.clear()
         return self._ruleset
+
+    def _in_force(self, selected: RuleSet) -> Iterator[RuleFile]:
+        """Yield the files that are for this server, and those that must hold although it changed.
+
+        What protects calls must not end because the server says that it is another one.
+        """
+        history = selected.history
+        self._misfits = []
+        for file in selected.candidates or selected.files:
+            match = file.server
+            misfit = None if match is None else match.misfit(self.server, self._tools)
+            if match is None or misfit is None:
+                if (
+                    match is not None
+                    and history is not None
+                    and file.protects
+                    and match.decidable(self.server, self._tools)
+                ):
+                    history.add(file.name)
+                yield file
+                continue
+            holds = True
+            if file.required:
+                self._misfits.append((file, misfit))
+                remark = "no tool runs until `server` in it is right"
+            elif file.protects and self._did_fit(match):
+                remark = "it was the right one before, so its rules stay in force"
+            elif file.protects and history is not None and file.name in history:
+                self._misfits.append((file, misfit))
+                remark = (
+                    "it was the right one in an earlier session, so the calls that it protects are "
+                    "refused until `server` in it is right; or, if it never was meant for this "
+                    f"server, delete {history.folder}"
+                )
+            else:
+                holds, remark = False, "none of its rules apply"
+            if self._remarks.get(file.name) != remark:
+                self._remarks[file.name] = remark
+                self._log(f"{file.name}: {misfit}; {remark}")
+            if holds:
+                yield file
+
+    def _did_fit(self, match: ServerMatch) -> bool:
+        return any(match.misfit(name, self._all_tools) is None for name in self._servers or (None,))
 
     def rest(self) -> None:
         """Release the rules: they may be replaced many times before their next use."""
@@ -155,7 +211,18 @@ class ActiveRules:
         guarded = error is not None or any(rule.failure_policy.protects for rule, _ in plans)
         if error is None and hiding is not None:
             error = hiding.hide
-        rules = ToolRules(plans, hiding, error, guarded, ruleset.droppers.get(tool, ()), implied)
+        refusal = next(
+            (
+                f"{tool} does not run: {file.name} protects its calls, but {misfit}. If the server "
+                "was changed on purpose, check that these rules still fit it, and correct `server` "
+                "in that file"
+                for file, misfit in self._misfits
+                if file.required or file.protects_calls(tool)
+            ),
+            None,
+        )
+        drops = ruleset.droppers.get(tool, ())
+        rules = ToolRules(plans, hiding, error, guarded, drops, implied, refusal)
         if len(tool) <= LONGEST_NAME:
             if len(self._by_tool) > _MOST_TOOLS:
                 self._by_tool.clear()

@@ -155,6 +155,8 @@ def call(
         reason = covering.hidden_error.message.replace("{tool}", tool)
         line = message.error(pending.id, covering.hidden_error.code, reason)
         return state.reply(pending, "hidden", line)
+    if covering.refusal is not None:
+        return state.refuse(pending, covering.refusal)
     if not covering.plans:
         return state.send_call(raw, pending)
     try:

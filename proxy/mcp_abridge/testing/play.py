@@ -62,7 +62,7 @@ def _recording_guards(rules: RuleSet, decisions: list[Decided]) -> RuleSet:
         return replace(rule, guard=guard)
 
     files = tuple(replace(file, rules=tuple(map(of, file.rules))) for file in rules.files)
-    return replace(rules, files=files)
+    return RuleSet(files, rules.otherwise)
 
 
 class Replay:

@@ -187,7 +187,10 @@ class RuleFileSpec(Struct, frozen=True, kw_only=True):
     version: Literal[1]
     """The version of the rule language: 1."""
     server: ServerMatch | None = None
-    """The server that the file is for; its rules do not apply to another one."""
+    """The server that the file is for; its rules do not apply to another one. What protects calls
+    (`hide`, `expose`, guards, bounds of arguments, `refuse`) does not end with a change of name or
+    tools: in a session in which it was in force, it stays so; in a later one of the same command or
+    URL, the calls that it protects are refused until `server` is right."""
     transforms: PluginClasses = {}
     """Transforms of your own, in Python: the name of each, and its class as `module:Class`. The
     module is a file beside the rule file (`module.py`), or an installed one; it runs only with

@@ -1,0 +1,55 @@
+"""Remembers which rule files a server had: else it would slip from them by another name."""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+from mcp_abridge.storage.ledger import default_path
+from mcp_abridge.storage.scope import secret
+from mcp_abridge.storage.snapshots import digest
+
+_MOST = 1000  # records; the one whose rule file held least recently is forgotten first
+
+
+class RuleHistory:
+    """The rule files that protected calls of the server in one `place`; a small file for each.
+
+    `warn` gets a line if they cannot be recorded.
+    """
+
+    def __init__(self, place: str, warn: Callable[[str], None]) -> None:
+        self._place, self._warn = place, warn
+        self._names: set[str] = set()
+        self._ledger = default_path()
+        self.folder = os.path.join(os.path.dirname(self._ledger), "rule-files")
+        """The folder of the records, of all servers."""
+
+    def __contains__(self, name: str) -> bool:
+        with suppress(OSError):
+            return name in self._names or os.path.exists(self._path(name))
+        return False
+
+    def _path(self, name: str) -> str:
+        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        key = secret(f"{self._ledger}.secret")
+        return os.path.join(self.folder, digest(key, self._place, os.path.abspath(name)))
+
+    def add(self, name: str) -> None:
+        """Record that a rule file holds for the server."""
+        if name in self._names:
+            return
+        self._names.add(name)
+        try:
+            path = self._path(name)
+            descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+            with open(descriptor, "w", errors="surrogateescape") as file:
+                file.write(f"{os.path.abspath(name)}\n")
+            with os.scandir(self.folder) as entries:
+                paths = sorted((each.path for each in entries), key=os.path.getmtime)
+            for old in paths[:-_MOST]:
+                os.unlink(old)
+        except OSError as error:
+            self._warn(
+                f"{name}: that it is in force cannot be recorded: {error}; if the server changes "
+                "until a later session, only `required: true` of `server` in it stops calls then"
+            )
