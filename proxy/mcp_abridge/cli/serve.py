@@ -15,12 +15,12 @@ from threading import Event, Thread
 from typing import Any
 
 from msgspec.structs import replace
-from yarl import URL
 
 from mcp_abridge.cli import PROGRAM, options
 from mcp_abridge.cli.options import Option
 from mcp_abridge.cli.run import recording
 from mcp_abridge.cli.terminal import refuse
+from mcp_abridge.document.masks import masked_url, masked_words
 from mcp_abridge.errors import AbridgeError, Problem, RuleErrors
 from mcp_abridge.ruleset.loading import config, config_model
 from mcp_abridge.ruleset.loading.config import Config
@@ -43,7 +43,7 @@ from mcp_abridge.storage.rule_history import RuleHistory
 from mcp_abridge.storage.scope import place
 from mcp_abridge.storage.snapshots import Memory, Store
 from mcp_abridge.testing.recorder import Recorder
-from mcp_abridge.transports.client.endpoint import os_error_text, redacted
+from mcp_abridge.transports.client.endpoint import os_error_text
 from mcp_abridge.transports.log import Level, Log
 from mcp_abridge.transports.sidecar import sidecar as trimming
 from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, WatchedTokens
@@ -165,8 +165,8 @@ def _upstream(arguments: argparse.Namespace) -> config_model.Url | Command | Non
     command = arguments.command
     if command and "--" not in arguments.words and which(command[0]) is None:
         raise AbridgeError(
-            f"{command[0]!r} is neither a URL, such as http://server:3000/mcp, nor a program on "
-            "the PATH; a command after -- is run in any case"
+            f"{masked_words(command[:1])[0]!r} is neither a URL, such as http://server:3000/mcp, "
+            "nor a program on the PATH; a command after -- is run in any case"
         )
     if arguments.url is not None:
         if command:
@@ -361,7 +361,7 @@ def _described(sidecar: Sidecar, route: Route) -> Iterator[tuple[str, Any]]:
     """Yield the facts of a route to log; not a command's arguments, which may be secret."""
     yield "url", f"http://{sidecar.address(route.listen)}{route.path}"
     upstream = route.upstream
-    yield "upstream", redacted(URL(upstream)) if isinstance(upstream, str) else upstream[0]
+    yield "upstream", masked_url(upstream) if isinstance(upstream, str) else upstream[0]
     if not route.passes:
         yield "rules", "bundled" if route.rules is None else ", ".join(route.rules)
     if route.tools is not None:

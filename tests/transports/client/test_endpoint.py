@@ -40,7 +40,7 @@ async def test_a_redirect_that_would_lose_the_body_is_refused() -> None:
         with pytest.raises(RedirectRefused) as caught:
             await answer(endpoint)
         assert len(server.requests) == 1
-    target = f"http://127.0.0.1:{server.port}/mcp/"
+    target = f"http://127.0.0.1:{server.port}/mcp/?***"
     brief = "the server answers a POST with 302, which would lose what was sent"
     assert str(caught.value) == f"{brief}; if {target} is right, give that URL"
     assert caught.value.brief == brief

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Meta, Struct
 
+from mcp_abridge.document.masks import masked_url
 from mcp_abridge.document.sizes import Size
 from mcp_abridge.errors import AbridgeError, did_you_mean, did_you_mean_or_known
 from mcp_abridge.ruleset.selection import NO_RULES, library
@@ -237,19 +238,14 @@ def url(text: str) -> Url:
         if usable and "#" not in text and " " not in text and text.isprintable():
             return text
     example = "expected a URL such as http://server:3000/mcp"
-    raise TextError(f"{example}, found {_without_password(text)}")
-
-
-def _without_password(text: str) -> str:
-    # The part before an @ may be a password.
-    return repr(re.sub(r"//[^/]*@", "//***@", text))
+    raise TextError(f"{example}, found {masked_url(text)!r}")
 
 
 def store_url(text: str) -> StoreUrl:
     """Read the store of windows and views."""
     if text != MEMORY and text.partition("://")[0] not in STORES:
         example = "expected memory or a URL such as redis://redis:6379/0"
-        raise TextError(f"{example}, found {_without_password(text)}")
+        raise TextError(f"{example}, found {masked_url(text)!r}")
     return Secret(text)
 
 

@@ -13,6 +13,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
+from mcp_abridge.document.masks import masked_url
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.transports.http import body, sse
 
@@ -161,19 +162,19 @@ class HttpClient:
                 if method != "GET" and response.status not in _LOSSLESS_STATUS:
                     brief = f"the server answers a {method} with {response.status}"
                     brief += ", which would lose what was sent"
-                    target = redacted(url)
+                    target = masked_url(str(url))
                     raise RedirectRefused(f"{brief}; if {target} is right, give that URL", brief)
         brief = f"the server redirects more than {_REDIRECTS} times"
-        raise RedirectRefused(f"{brief}, at last to {redacted(url)}", brief)
+        raise RedirectRefused(f"{brief}, at last to {masked_url(str(url))}", brief)
 
     def within(self, location: str, base: URL | None = None) -> URL:
         """Return the URL that the server names; raises RedirectRefused if its origin differs."""
-        origin, target = self.url.origin(), repr(location[:_EXCERPT])
+        origin, target = self.url.origin(), repr(masked_url(location[:_EXCERPT]))
         with suppress(ValueError):  # of what is no URL, or one without a host
             url = (self.url if base is None else base).join(URL(location))
             if url.origin() == origin:
                 return url.with_user(None)
-            target = redacted(url)
+            target = masked_url(str(url))
         raise RedirectRefused(
             f"the server points to {target}, which is another origin than {origin}: nothing is "
             "sent there; if it is right, give that URL",
@@ -220,15 +221,6 @@ async def _body(raw: bytes, upload: asyncio.Event) -> AsyncIterator[bytes]:
 def excerpt(raw: bytes) -> str:
     """Return the first characters of a body, for a message."""
     return raw[: 4 * _EXCERPT].decode("utf-8", "replace").strip()[:_EXCERPT]
-
-
-def redacted(url: URL) -> str:
-    """Return a URL without its parts that may be secret.
-
-    >>> redacted(URL("https://user:word@example.org:8443/mcp?key=1#x"))
-    'https://example.org:8443/mcp'
-    """
-    return str(url.with_user(None).with_query(None).with_fragment(None))
 
 
 def reason(error: BaseException) -> str:

@@ -14,6 +14,7 @@ from msgspec import Raw, Struct
 from yarl import URL
 
 from mcp_abridge.document import message
+from mcp_abridge.document.masks import masked_url
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.transports.aio import Tasks
 from mcp_abridge.transports.client import request as posting
@@ -22,7 +23,6 @@ from mcp_abridge.transports.client.endpoint import (
     HttpClient,
     HttpResponse,
     excerpt,
-    redacted,
 )
 from mcp_abridge.transports.client.request import ClientRequest
 from mcp_abridge.transports.driver import Driver, Routed, Timer
@@ -183,7 +183,7 @@ class Streamable:
         except body.Unreadable as error:
             failure = f"the server's answer cannot be read: {error}"
         except ConnectionLost as error:
-            failure = f"the server at {redacted(self._endpoint.url)} gave no answer: {error}"
+            failure = f"the server at {masked_url(str(self._endpoint.url))} gave no answer: {error}"
             unreachable = not self._connected
         except AbridgeError as error:
             failure = str(error)
