@@ -144,6 +144,18 @@ def test_an_unusable_command_line_is_refused_in_one_line(
 def test_an_unusable_variable_is_refused_by_its_name(run: Run) -> None:
     error = run("--", "server", MCP_ABRIDGE_BUDGET="much", code=2).err
     assert "mcp-abridge: error: MCP_ABRIDGE_BUDGET: 'much' is not a size; " in error
+    error = run(MCP_ABRIDGE_BUDGET="", MCP_ABRIDGE_URL="ftp://a/S3CRET", code=2).err
+    assert "error: MCP_ABRIDGE_URL: expected a URL such as" in error
+    assert error.endswith("found 'ftp://a/***'\n")
+
+
+def test_the_words_of_a_server_win_over_the_url_in_the_environment() -> None:
+    environment = {"MCP_ABRIDGE_URL": "https://a.b/mcp", "MCP_ABRIDGE_HEADER": "A: ${B}", "B": "c"}
+    options = read(["-v"], environment)
+    assert (options.url, options.headers) == ("https://a.b/mcp", [("A", "c")])
+    assert read(["https://c.d"], environment).url == "https://c.d"
+    options = read(["--", "server"], environment)
+    assert (options.url, options.command, options.headers) == (None, ["server"], [])
 
 
 @pytest.mark.parametrize("words", [("--help",), ("run", "-h")])

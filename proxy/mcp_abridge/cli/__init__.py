@@ -166,7 +166,8 @@ def _parser() -> "argparse.ArgumentParser":
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         usage=f"{PROGRAM} [run] [OPTION]... [--] COMMAND [ARG]...\n"
-        f"       {PROGRAM} [run] [OPTION]... URL\n       {PROGRAM} VERB ...",
+        f"       {PROGRAM} [run] [OPTION]... URL    (or in {options.URL})\n"
+        f"       {PROGRAM} VERB ...",
         description="Wrap an MCP server: its long answers reach the model short.\n\n"
         f"verbs, each with an example ({PROGRAM} VERB --help says more):\n{verbs}",
         epilog=options.VARIABLES,

@@ -84,6 +84,9 @@ class Option:
             raise ValueError(f"{self.variable}: {error}") from None
 
 
+URL = "MCP_ABRIDGE_URL"
+"""The variable of the server's URL, which others would see among the words of a command."""
+
 VARIABLES = "Each flag is also a variable: --log-format is MCP_ABRIDGE_LOG_FORMAT."
 _FALSE = ("0", "false", "no", "off")
 _LEAST_BUDGET = 300  # as of a rule's `max_bytes`: less has no room for a notice of the omissions
@@ -253,6 +256,8 @@ def read(words: list[str], environment: "Mapping[str, str]") -> Options:
     ['server', '--rules', 'its own']
     >>> read(["--rules", "github", "https://example.org/mcp"], {}).url
     'https://example.org/mcp'
+    >>> read([], {"MCP_ABRIDGE_URL": "https://example.org/mcp"}).url
+    'https://example.org/mcp'
 
     Raises ValueError with the reason, or with the flag if it is one of HELP.
     """
@@ -295,12 +300,19 @@ def read(words: list[str], environment: "Mapping[str, str]") -> Options:
             setting.append(value)
         setattr(options, option.name, setting)
     options.command = words[at + 1 :]
+    source = ""
+    if not urls and not options.command and environment.get(URL):
+        source = f"{URL}: "
+        urls.append(environment[URL])
     if len(urls) + bool(options.command) != 1:
         raise ValueError(_ONE_SERVER)
     if urls:
         from mcp_abridge.ruleset.loading import config_model
 
-        options.url = config_model.url(urls[0])
+        try:
+            options.url = config_model.url(urls[0])
+        except ValueError as error:
+            raise ValueError(f"{source}{error}") from None
         options.headers = [header(text, environment) for text in options.header or ()]
     elif "header" in lists:
         raise ValueError(HEADER_TO_COMMAND)
@@ -309,6 +321,9 @@ def read(words: list[str], environment: "Mapping[str, str]") -> Options:
 
 HEADER_TO_COMMAND = "--header is for a server behind a URL, which has a ://"
 _ONE_SERVER = "one server: give its URL, or write its command after --"
+_HEADER = next(option for option in OPTIONS if option.name == "header")
+SECRETS = (URL, _HEADER.variable)
+"""The variables of a server at a URL, which no command may inherit."""
 AFTER_DASHES = "; what is the server's goes after --"
 
 
@@ -389,11 +404,37 @@ def server_words(arguments: "argparse.Namespace", *flags: str) -> list[str]:
     """Return a wrapper's words for a server, with these flags. AbridgeError unless it is one."""
     from mcp_abridge.errors import AbridgeError
 
-    if bool(arguments.command) == bool(arguments.url):
+    by_variable = not arguments.command and not arguments.url and os.environ.get(URL)
+    if not by_variable and bool(arguments.command) == bool(arguments.url):
         raise AbridgeError(_ONE_SERVER)
     texts = ((name, text) for name in flags for text in getattr(arguments, name) or ())
     words = [word for name, text in texts for word in (f"--{name}", text)]
-    return [*words, *(["--", *arguments.command] if arguments.command else [arguments.url])]
+    url = [arguments.url] if arguments.url else []
+    return [*words, *(["--", *arguments.command] if arguments.command else url)]
+
+
+def by_environment(words: "Iterable[str]") -> tuple[list[str], dict[str, str]]:
+    """Return the words of `server_words` without URL and headers, and the variables of these.
+
+    >>> by_environment(["--record", "x", "--header", "A: b", "--header", "C: d", "https://e.org"])
+    (['--record', 'x'], {'MCP_ABRIDGE_URL': 'https://e.org', 'MCP_ABRIDGE_HEADER': 'A: b\\nC: d'})
+    """
+    rest: list[str] = []
+    headers: list[str] = []
+    variables = {}
+    remaining = iter(words)
+    for word in remaining:
+        if word == "--":
+            rest += (word, *remaining)
+        elif _locates(word):
+            variables[URL] = word
+        elif word == _HEADER.flag:
+            headers.append(next(remaining))
+        else:
+            rest += (word, next(remaining))
+    if headers:
+        variables[_HEADER.variable] = _HEADER.separator.join(headers)
+    return rest, variables
 
 
 def selection(

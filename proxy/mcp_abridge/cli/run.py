@@ -41,12 +41,18 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
     mask = child.hold_signals()
     if options.url is not None:
         _bridge(options, options.url)
+    from mcp_abridge.cli.options import SECRETS
+
+    for name in SECRETS:
+        os.environ.pop(name, None)
     cause = None
     try:
         server = child.spawn(options.command, mask)
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
-        cause = f"{options.command[0]!r} cannot be started: {reason}"
+        from mcp_abridge.document.masks import masked_words
+
+        cause = f"{masked_words(options.command[:1])[0]!r} cannot be started: {reason}"
         if options.command[0] == first_word:
             from mcp_abridge.cli import VERBS
             from mcp_abridge.errors import did_you_mean

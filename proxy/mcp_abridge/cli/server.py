@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Raw
 
-from mcp_abridge.cli import PROGRAM
+from mcp_abridge.cli import PROGRAM, options
 from mcp_abridge.document.tree import loads
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.ruleset.rule import RuleSet
@@ -70,10 +70,10 @@ async def listing(
 
     patience = deadline or _PATIENCE
     limited = ["--deadline", str(deadline)] if deadline else []
-    program, *arguments = own_command("run", "--rules", NO_RULES, *limited, *words)
-    wrapper = StdioServerParameters(
-        command=program, args=arguments, env={**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
-    )
+    rest, variables = options.by_environment(words)
+    program, *arguments = own_command("run", "--rules", NO_RULES, *limited, *rest)
+    environment = {**os.environ, "MCP_ABRIDGE_LEDGER": "off", **variables}
+    wrapper = StdioServerParameters(command=program, args=arguments, env=environment)
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
         try:
             async with asyncio.timeout(patience) as limit:
