@@ -71,4 +71,6 @@ ROWS: dict[int, Row] = {
     49: Row("rules read again that change nothing a client sees", "stdio", "http"),
     50: Row("an input schema that grows over 16,384 bytes", "stdio"),
     51: Row("a current folder with modules that are called as ours", "stdio", "http"),
+    52: Row("a run of wrap that is killed, or meets another", "stdio"),
+    53: Row("another caller, whose session, process or answer this one could get", "http"),
 }

@@ -29,6 +29,8 @@ from tests.faults.wrapper import OWN
 from tests.redis_server import redis_server
 from tests.wire import Wire
 
+pytestmark = pytest.mark.fault(53, "http")
+
 MIXER = (sys.executable, str(Path(__file__).with_name("mixer.py")))
 ANN, BOB = "Authorization: Bearer secret-of-ann", "Authorization: Bearer secret-of-bob"
 

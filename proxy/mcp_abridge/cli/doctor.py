@@ -9,7 +9,7 @@ from mcp_abridge.cli import PROGRAM, options
 from mcp_abridge.cli.server import Finding, Level, Listed, Silent, Tools, edited, json_size, listing
 from mcp_abridge.cli.terminal import printable
 from mcp_abridge.document.paths import matches
-from mcp_abridge.errors import RuleErrors, did_you_mean
+from mcp_abridge.errors import AbridgeError, RuleErrors, did_you_mean
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.selection import NO_RULES, Selection
 from mcp_abridge.session.tools.definitions import MOST_INPUT_SCHEMA
@@ -35,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _findings(settings: argparse.Namespace) -> Iterator[Finding]:
     server = options.server_words(settings, "header")
     yield _ledger(settings)
+    yield from _leftovers()
     selection = None
     try:
         selection = options.selection(settings)
@@ -69,6 +70,15 @@ def _ledger(settings: argparse.Namespace) -> Finding:
     except Exception as error:  # from SQLite, the system, or the proxy
         return "warning", f"the ledger {path} cannot be written, nothing is recorded: {error}"
     return "ok", f"ledger {path}"
+
+
+def _leftovers() -> Iterator[Finding]:
+    from mcp_abridge.cli.wrap.files import tidy
+
+    try:
+        tidy()
+    except AbridgeError as error:
+        yield "warning", str(error)
 
 
 def _quoted(level: Level, stderr: list[str]) -> Iterator[Finding]:

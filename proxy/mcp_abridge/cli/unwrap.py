@@ -25,6 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _unwrap(file: ConfigFile, server: entry.Server, records: Records) -> str:
     if server.own_words is None:
         return "is not wrapped"
+    file.check()
 
     def is_original(text: str) -> bool:
         if changes.entry_in(file, text, server).own_words is not None:

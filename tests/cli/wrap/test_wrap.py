@@ -15,41 +15,14 @@ import pytest
 from mcp_abridge.cli.options import read
 from mcp_abridge.cli.wrap.entry import NotPossible
 from mcp_abridge.cli.wrap.files import ConfigFile
-from mcp_abridge.cli.wrap.places import CLIENTS, PLACES
+from mcp_abridge.cli.wrap.places import CLIENTS
 
 from tests.cli.conftest import Run
+from tests.cli.wrap.conftest import program, state_folder, write
 from tests.cli.wrap.samples import SAMPLES
 from tests.raw_http import RawServer, always, whole
-from tests.wrapped import START
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty home folder, with an installed `mcp-abridge` outside of it."""
-    for variable in set(re.findall(r"\{(\w+):", " ".join(place.path for place in PLACES))):
-        monkeypatch.delenv(variable, raising=False)
-    home = tmp_path / "home"
-    (home / "project" / ".git").mkdir(parents=True)
-    program = tmp_path / "bin" / "mcp-abridge"
-    program.parent.mkdir()
-    program.write_text(f"#!{sys.executable}\n{START}")
-    program.chmod(0o755)
-    monkeypatch.setattr("sys.argv", [str(program)])
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.chdir(home / "project")
-    return home
-
 
 ONE = '{"mcpServers": {"a": {"command": "x"}}}'
-
-
-def write(home: Path, name: str, text: str) -> Path:
-    path = home / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text.encode())
-    return path
 
 
 def write_samples(home: Path) -> None:
@@ -59,14 +32,6 @@ def write_samples(home: Path) -> None:
 
 def contents(home: Path) -> dict[str, str]:
     return {name: (home / name).read_bytes().decode() for name in SAMPLES}
-
-
-def state_folder() -> Path:
-    return Path(os.environ["XDG_STATE_HOME"], "mcp-abridge", "wrap")
-
-
-def program(home: Path) -> str:
-    return str(home.parent / "bin" / "mcp-abridge")
 
 
 def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: Run) -> None:
@@ -90,6 +55,11 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
         assert text.startswith("\ufeff") == SAMPLES[name].startswith("\ufeff")
     for secret in ("s3cr3t", "a-long-secret", "$KEYKEY"):
         assert secret not in difference + words
+    folder = state_folder()
+    backups = sorted((folder / "backups").iterdir())
+    private = [*backups, folder / "originals.json"]
+    assert {stat.S_IMODE(file.stat().st_mode) for file in private} == {0o600}
+    assert sorted(file.read_bytes().decode() for file in backups) == sorted(SAMPLES.values())
 
     servers = json.loads(run("wrap", "--json").out)
     assert [server for server in servers if not server["wrapped"]] == []
@@ -104,12 +74,6 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
 
     assert run("unwrap", "--all").err.count(": restored\n") == len(servers)
     assert contents(home) == SAMPLES
-    folder = state_folder()
-    backups = sorted((folder / "backups").iterdir())
-    assert len(backups) == 2 * len(SAMPLES)
-    private = [*backups, folder / "originals.json"]
-    assert {stat.S_IMODE(file.stat().st_mode) for file in private} == {0o600}
-    assert sorted(set(SAMPLES.values()) - {file.read_bytes().decode() for file in backups}) == []
 
 
 def test_the_entries_keep_their_other_members_and_no_secret_is_on_a_command_line(
@@ -121,17 +85,19 @@ def test_the_entries_keep_their_other_members_and_no_secret_is_on_a_command_line
     "old": { "command": "US", "args": ["--", "old"], "disabled": true },
     "cur": {
       "command": "US",
-      "args": ["http://127.0.0.1:1/sse"],
-      "env": {"MCP_ABRIDGE_HEADER": "Authorization: Bearer a-long-secret"} // the stream
+      "args": [],
+      "env": {"MCP_ABRIDGE_URL": "http://127.0.0.1:1/sse", AUTH} // the stream
     }"""
     remote = """\
 [mcp_servers.remote]
 command = "US"
-args = ["http://127.0.0.1:1/mcp"]
-env = { "MCP_ABRIDGE_HEADER" = "Authorization: Bearer ${HOME_TOKEN}" }
+args = []
+env = { "MCP_ABRIDGE_URL" = "http://127.0.0.1:1/mcp", "MCP_ABRIDGE_HEADER" = "AUTH" }
 env_vars = ["HOME_TOKEN"] # at home
 """
-    far = '"far": {"type": "local", "command": ["US", "http://127.0.0.1:1/mcp"]'
+    far = '"command": ["US"], "environment": {"MCP_ABRIDGE_URL": "http://127.0.0.1:1/mcp"}'
+    cursor = cursor.replace("AUTH", '"MCP_ABRIDGE_HEADER": "Authorization: Bearer a-long-secret"')
+    remote = remote.replace("AUTH", "Authorization: Bearer ${HOME_TOKEN}")
     for name, part in (
         (".cursor/mcp.json", cursor),
         (".codex/config.toml", remote.replace("\n", "\r\n")),
@@ -284,11 +250,14 @@ def login_url() -> Iterator[str]:
 def test_a_url_that_wants_a_login_goes_through_mcp_remote_or_is_left(
     home: Path, run: Run, login_url: str
 ) -> None:
+    os.mkfifo(fifo := home / "fifo")
     entries = {
         "login": {"url": login_url},
         "oauth": {"url": "https://example.invalid/mcp", "oauth": {"enabled": True}},
         "own": {"url": login_url, "headers": {"Authorization": "Bearer x"}},
-        "query": {"url": "https://example.invalid/mcp?api_key=1"},
+        "secret": {"url": f"{login_url}?key=1"},
+        "file": {"url": f"file://{fifo}"},
+        "blank": {"url": "http://example.invalid/a b"},
         "helper": {"url": login_url, "headersHelper": "/bin/token"},
         "id": {"url": login_url, "oauth": {"clientId": "x"}},
         "socket": {"url": "wss://example.invalid/"},
@@ -302,12 +271,16 @@ def test_a_url_that_wants_a_login_goes_through_mcp_remote_or_is_left(
     remote = ["--", "npx", "-y", "mcp-remote"]
     assert after["login"]["args"] == [*remote, login_url]
     assert after["oauth"]["args"] == [*remote, "https://example.invalid/mcp"]
-    assert after["own"]["args"] == [login_url]
+    bearer = {"MCP_ABRIDGE_URL": login_url, "MCP_ABRIDGE_HEADER": "Authorization: Bearer x"}
+    assert (after["own"]["args"], after["own"]["env"]) == ([], bearer)
+    assert words.count("mcp-remote takes its URL as a word, which others see in the list of") == 2
     reasons = {
-        "query": "its URL holds a secret",
+        "secret": "wants a login, for which mcp-remote takes its URL as a word, so that others see",
         "helper": "the client logs in for it (headersHelper)",
         "id": "the client logs in for it (oauth)",
         "socket": "speaks WebSocket",
+        "file": "its URL cannot be used: expected a URL such as http://server:3000/mcp, found",
+        "blank": "its URL cannot be used: expected a URL such as http",
         "extension": "has neither a command nor a URL",
         "line": "its command is a whole line",
         "form": "its entry has an unusual form; edit it by hand",

@@ -11,10 +11,13 @@ from urllib.parse import quote
 import orjson
 
 from mcp_abridge.cli import PROGRAM
-from mcp_abridge.cli.terminal import console, json_text, printable, refuse, show, table
+from mcp_abridge.cli.options import URL
+from mcp_abridge.cli.terminal import console, json_text, refuse, show, table
 from mcp_abridge.cli.wrap import changes, entry, hooks
-from mcp_abridge.cli.wrap.files import ConfigFile, Records
+from mcp_abridge.cli.wrap.files import ConfigFile, Records, tidy
 from mcp_abridge.cli.wrap.places import DIALECTS
+from mcp_abridge.document.masks import MASK, masked_words
+from mcp_abridge.document.printable import printable
 from mcp_abridge.errors import AbridgeError
 
 
@@ -45,22 +48,41 @@ def run(arguments: argparse.Namespace) -> int:
         if server.own_words is not None:
             if server.own_words[: len(rules)] != rules:
                 raise entry.NotPossible("is wrapped already, with other options; unwrap it first")
-            return "is wrapped already"
+            own = server.own_words[: [*server.own_words, "--"].index("--")]
+            old = any("://" in word or word.startswith("--header") for word in own)
+            advice = (
+                ", but others see its URL in the list of processes; unwrap it, and wrap it again"
+            )
+            return f"is wrapped already{advice * old}"
         launch = [*launchers[server.place.scope == "project"], *rules]
-        return _wrap(file, server, records, launch, login=arguments.login)
+        offline = arguments.dry_run
+        return _wrap(file, server, records, launch, login=arguments.login, offline=offline)
 
     return changes.change("wrap", arguments, edit)
 
 
 def _wrap(
-    file: ConfigFile, server: entry.Server, records: Records, launch: list[str], *, login: bool
+    file: ConfigFile,
+    server: entry.Server,
+    records: Records,
+    launch: list[str],
+    *,
+    login: bool,
+    offline: bool,
 ) -> str:
-    text = entry.wrap(file.syntax, file.text, server, launch, login=login)
-    if changes.entry_in(file, text, server).own_words is None:
+    file.check()
+    text = entry.wrap(file.syntax, file.text, server, launch, login=login, offline=offline)
+    after = changes.entry_in(file, text, server)
+    if after.own_words is None:
         raise entry.NotPossible("its entry has an unusual form; edit it by hand")
     records.add(server, file, text)
     file.change(text, server.path)
-    return f"wrapped, by {shlex.join(launch)}{' (disabled)' if server.disabled else ''}"
+    result = f"wrapped, by {shlex.join(launch)}{' (disabled)' if server.disabled else ''}"
+    if not server.words and "mcp-remote" in after.words:
+        result += "; mcp-remote takes its URL as a word, which others see in the list of processes"
+    elif offline and entry.may_want_login(server):
+        result += "; its URL is asked then if it wants a login, for which mcp-remote comes between"
+    return result
 
 
 def _absolute(name: str) -> str:
@@ -75,6 +97,10 @@ def _absolute(name: str) -> str:
 
 
 def _list(arguments: argparse.Namespace) -> int:
+    try:
+        tidy()
+    except AbridgeError as error:
+        refuse("wrap", str(error))
     configs = changes.Configs(arguments.client)
     configs.report_problems("wrap")
     rows = [
@@ -113,6 +139,7 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
     words: list[str] = arguments.words
     command = words[words.index("--") + 1 :] if "--" in words else []
     names = arguments.names[: len(arguments.names) - len(command)]
+    masked = masked_words(command)
     if not command:
         configs = changes.Configs(arguments.client)
         bare = (one for one in configs.servers if one.name in names and one.own_words is None)
@@ -124,17 +151,33 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
             return refuse(
                 "wrap", f"{reason}; for one without an entry, write its command or URL after --"
             )
-        command = server.words or [server.entry[entry.usable_url(server)]]
-        if any(server.secrets()):
+        words = server.words or [server.entry[entry.usable_url(server)]]
+        command = masked = masked_words(words)
+        if server.has_secrets:
             print("its environment or headers are not in these lines: add them", file=sys.stderr)
+        if masked != words:
+            where = printable(server.file)
+            print(f"*** may be secret: write there what {where} has", file=sys.stderr)
+    elif masked != command:
+        print(
+            "if one of these words is secret, others see it in the list of processes; a server"
+            " should take it from its environment",
+            file=sys.stderr,
+        )
     name = names[0] if names else "server"
-    url = len(command) == 1 and "://" in command[0]
-    whole = [*launch, *([] if url else ["--"]), *command]
-    for client, spelling in DIALECTS.items():
-        if spelling.add and arguments.client in (None, client):
-            print(f"{spelling.add.format(shlex.quote(name))} {shlex.join(whole)}")
-    member = {"command": whole[0], "args": whole[1:]}
-    print(f"JSON     {json_text({name: member})}")
+    whole = [*launch, "--", *command]
+    member: dict[str, Any] = {"command": launch[0], "args": whole[1:]}
+    if len(command) == 1 and "://" in command[0]:
+        whole = [*launch, *command]
+        member = {"command": launch[0], "args": launch[1:], "env": {URL: command[0]}}
+    if "env" in member and MASK in masked[0]:
+        print("only as JSON and links: a line would show others the URL", file=sys.stderr)
+    else:
+        for client, spelling in DIALECTS.items():
+            if spelling.add and arguments.client in (None, client):
+                line = f"{spelling.add.format(shlex.quote(name))} {shlex.join(whole)}"
+                print(printable(line))
+    print(printable(f"JSON     {json_text({name: member})}"))
     config = quote(base64.b64encode(orjson.dumps(member)).decode())
     link = "cursor://anysphere.cursor-deeplink/mcp/install"
     print(f"Cursor   {link}?name={quote(name)}&config={config}")

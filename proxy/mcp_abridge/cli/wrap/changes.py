@@ -1,17 +1,19 @@
 """Choosing servers, showing the difference, writing the files: the same in `wrap` and `unwrap`."""
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from mcp_abridge.cli import PROGRAM
-from mcp_abridge.cli.terminal import printable, refuse, show
+from mcp_abridge.cli.terminal import refuse, show
 from mcp_abridge.cli.wrap.entry import NotPossible, Server, servers
-from mcp_abridge.cli.wrap.files import ConfigFile, Records
+from mcp_abridge.cli.wrap.files import ConfigFile, Records, exclusive, key_of
 from mcp_abridge.cli.wrap.places import CLIENTS, files
 from mcp_abridge.cli.wrap.text import SyntaxProblem, entry_at
+from mcp_abridge.document.printable import printable
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
 
 Edit = Callable[[ConfigFile, Server, Records], str]
@@ -58,11 +60,18 @@ class Configs:
 
     def report_problems(self, verb: str) -> None:
         for problem in self.problems:
-            refuse(verb, problem)
+            refuse(verb, printable(problem))
 
 
 def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
     """Edit the servers that are named. Returns 1 if one was left, 2 if a name is unknown."""
+    if arguments.dry_run:
+        return _change(verb, arguments, edit)
+    with exclusive():
+        return _change(verb, arguments, edit)
+
+
+def _change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
     configs = Configs(arguments.client)
     configs.report_problems(verb)
     if problem := configs.unknown(arguments.names):
@@ -70,24 +79,36 @@ def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
     selection = [one for one in configs.servers if arguments.all or one.name in arguments.names]
     if not selection:
         refuse(verb, "no client has a server here")
-    records, dry_run = Records(), bool(arguments.dry_run)
+    dry_run = bool(arguments.dry_run)
+    records = Records(dry_run=dry_run)
     rows = [_edit(configs.files[one.file], one, records, edit, dry_run) for one in selection]
-    secrets = {text for server in selection for text in server.secrets() if len(text) > 3}
     for file in () if arguments.json else configs.files.values():
-        file.show(secrets)
+        file.show()
+    backups: dict[str, str] = {}
     if not dry_run:
-        records.save()
-    for path, file in () if dry_run else configs.files.items():
+        records.begin(key_of(server.file, server.path) for server in selection)
+        backups = _write(configs, rows)
+        records.finish()
+    for path, backup in backups.items():
+        note = f"; its backup is {backup}" if os.path.exists(backup) else ""
+        print(printable(f"{path} is written{note}"), file=sys.stderr)
+    show(arguments, rows, _print)
+    words = "--all" if arguments.all else shlex.join(arguments.names)
+    print_next_step(verb, words, changed=bool(backups), dry_run=dry_run)
+    return int(bool(configs.problems) or any(row["left"] for row in rows))
+
+
+def _write(configs: Configs, rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Write the files; return the backup of each that was written."""
+    backups: dict[str, str] = {}
+    for path, file in configs.files.items():
         try:
-            file.write()
+            if backup := file.write():
+                backups[path] = backup
         except (OSError, NotPossible) as error:
             for row in (each for each in rows if each["file"] == path):
                 row |= {"result": str(error), "left": True}
-    show(arguments, rows, _print)
-    changed = any(file.text != file.before for file in configs.files.values())
-    words = "--all" if arguments.all else shlex.join(arguments.names)
-    print_next_step(verb, words, changed=changed, dry_run=dry_run)
-    return int(bool(configs.problems) or any(row["left"] for row in rows))
+    return backups
 
 
 def print_next_step(verb: str, words: str, *, changed: bool, dry_run: bool) -> None:
@@ -108,7 +129,7 @@ def _edit(
         result = f"would be {result}" if dry_run and file.text != text else result
     except NotPossible as error:
         result = str(error)
-    except (AbridgeError, AttributeError, LookupError, TypeError, ValueError):
+    except (AbridgeError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         result = "its entry has an unusual form; edit it by hand"
     return {**describe(server), "left": unchanged, "result": result}
 
@@ -125,8 +146,8 @@ def describe(server: Server) -> dict[str, Any]:
 
 def _print(rows: list[dict[str, Any]]) -> None:
     for row in rows:
-        where = f"{row['client']}, {row['scope']}"
-        print(f"{printable(row['server'])} ({where}): {row['result']}", file=sys.stderr)
+        line = f"{row['server']} ({row['client']}, {row['scope']}): {row['result']}"
+        print(printable(line), file=sys.stderr)
 
 
 def entry_in(file: ConfigFile, text: str, server: Server) -> Server:

@@ -2,22 +2,22 @@
 
 import os
 import re
-import shlex
 import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from mcp_abridge.cli import PROGRAM
+from mcp_abridge.cli.options import SECRETS, URL
 from mcp_abridge.cli.wrap.places import Place, dialect
 from mcp_abridge.cli.wrap.text import Path, Syntax, entry_at, put_first, replace
+from mcp_abridge.document.masks import masked_url, masked_words
 from mcp_abridge.errors import AbridgeError
 
-HEADER = "MCP_ABRIDGE_HEADER"
+_, _HEADER = SECRETS
 
 _URLS = ("url", "httpUrl", "serverUrl")
-_HEADERS = ("headers", "http_headers", "env_http_headers", "bearer_token_env_var")
+HEADERS = ("headers", "http_headers", "env_http_headers", "bearer_token_env_var")
 _OWN_LOGIN = ("headersHelper", "authProviderType", "auth", "oauth_resource", "scopes")
-_SECRET = re.compile(r"//[^/]*@|[?&][^=]*(key|token|secret|auth|passw|sig)[^=]*=", re.IGNORECASE)
 _SECONDS = 5.0
 
 
@@ -37,10 +37,7 @@ class Server(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        command, more = self.entry.get("command"), self.entry.get("args") or ()
-        if isinstance(command, list):
-            return list(map(str, command))
-        return [command, *map(str, more)] if isinstance(command, str) else []
+        return words_of(self.entry)
 
     @property
     def url_key(self) -> str | None:
@@ -49,30 +46,47 @@ class Server(NamedTuple):
     @property
     def own_words(self) -> list[str] | None:
         """The words after `mcp-abridge` if the entry starts the wrapper; None if it does not."""
-        for at, word in enumerate(self.words):
-            if word == "--":
-                break
-            if re.split(r"[/\\]", word)[-1] in (PROGRAM, f"{PROGRAM}.exe"):
-                return self.words[at + 1 :]
-        return None
+        return own_words(self.entry)
 
     @property
     def scope(self) -> str:
         return f"local {self.path[1]}" if self.place.scope == "local" else self.place.scope
 
     def summary(self) -> str:
-        """Return its command or its URL, in one line; a query may have a secret."""
+        """Return its command and its URL, in one line, without what may be secret."""
+        variables = self.entry.get(dialect(self.place.client).env)
+        url = variables.get(URL) if isinstance(variables, dict) else None
         if self.words:
-            return shlex.join(self.words)
-        return str(self.entry.get(self.url_key or "", "neither a command nor a URL")).split("?")[0]
+            url = url if self.own_words is not None else None
+            return " ".join([*masked_words(self.words), *([masked_url(str(url))] if url else [])])
+        key = self.url_key
+        return masked_url(self.entry[key]) if key else "neither a command nor a URL"
 
-    def secrets(self) -> Iterator[str]:
-        """Yield the values that no difference may show: of variables and of headers."""
-        for key in (dialect(self.place.client).env, *_HEADERS):
-            members = self.entry.get(key)
-            for value in members.values() if isinstance(members, dict) else ():
-                for line in str(value).splitlines():
-                    yield from (line, line.partition(": ")[2])
+    @property
+    def has_secrets(self) -> bool:
+        """True if it has variables or headers."""
+        return any(self.entry.get(key) for key in (dialect(self.place.client).env, *HEADERS))
+
+
+def words_of(entry: Any) -> list[str]:
+    """Return the words of the command in an entry; none if it has no command."""
+    if not isinstance(entry, dict):
+        return []
+    command, more = entry.get("command"), entry.get("args") or ()
+    if isinstance(command, list):
+        return list(map(str, command))
+    return [command, *map(str, more)] if isinstance(command, str) else []
+
+
+def own_words(entry: Any) -> list[str] | None:
+    """Return the words after `mcp-abridge` if an entry starts the wrapper; None if it does not."""
+    words = words_of(entry)
+    for at, word in enumerate(words):
+        if word == "--":
+            break
+        if re.split(r"[/\\]", word)[-1] in (PROGRAM, f"{PROGRAM}.exe"):
+            return words[at + 1 :]
+    return None
 
 
 def servers(place: Place, file: str, document: Any) -> Iterator[Server]:
@@ -130,10 +144,15 @@ def _origin() -> list[str]:
     return ["--from", url.removeprefix("file://")] if url else []
 
 
-def wrap(syntax: Syntax, text: str, server: Server, launch: list[str], *, login: bool) -> str:
-    """Return the text with the server behind `launch`. Raises NotPossible."""
+def wrap(
+    syntax: Syntax, text: str, server: Server, launch: list[str], *, login: bool, offline: bool
+) -> str:
+    """Return the text with the server behind `launch`. Raises NotPossible.
+
+    A server at a URL is asked if it wants a `login`, unless that is known, or `offline`.
+    """
     if not server.words:
-        return _wrap_url(syntax, text, server, launch, login=login)
+        return _wrap_url(syntax, text, server, launch, login=login, offline=offline)
     command, path = server.entry["command"], server.path
     if isinstance(command, list):
         return put_first(syntax, text, (*path, "command"), [*launch, "--"])
@@ -147,23 +166,40 @@ def wrap(syntax: Syntax, text: str, server: Server, launch: list[str], *, login:
     return replace(syntax, text, (*path, "command"), {"command": launch[0]})
 
 
-def _wrap_url(syntax: Syntax, text: str, server: Server, launch: list[str], *, login: bool) -> str:
+def _wrap_url(
+    syntax: Syntax, text: str, server: Server, launch: list[str], *, login: bool, offline: bool
+) -> str:
     entry, path, key = server.entry, server.path, usable_url(server)
+    url, spelling = entry[key].partition("#")[0], dialect(server.place.client)
     headers, variables = _headers(entry)
-    command, spelling = [*launch, entry[key]], dialect(server.place.client)
-    if not headers and (login or entry.get("oauth") or _wants_login(entry[key])):
-        command[-1:] = ["--", "npx", "-y", "mcp-remote", entry[key]]
+    own: dict[str, str] = {}
+    command = launch
+    if may_want_login(server) and (
+        login or entry.get("oauth") or (not offline and _wants_login(url))
+    ):
+        if masked_url(url) != url and not login:
+            raise NotPossible(
+                "wants a login, for which mcp-remote takes its URL as a word, so that others see "
+                "it in the list of processes; if it has no secret, wrap it with --login"
+            )
+        command = [*launch, "--", "npx", "-y", "mcp-remote", url]
+    else:
+        own = {URL: url}
+    if headers:
+        own[_HEADER] = "\n".join(headers)
     members: dict[str, Any] = {"command": command[0], "args": command[1:]}
     if server.place.client == "opencode":
         members = {"command": command}
-    if headers:
-        members[spelling.env] = {**(entry.get(spelling.env) or {}), HEADER: "\n".join(headers)}
-        if variables:
-            members["env_vars"] = variables
-        if spelling.env in entry:
-            value = {spelling.env: members.pop(spelling.env)}
-            text = replace(syntax, text, (*path, spelling.env), value)
-    for name in (*_HEADERS, "oauth"):
+    if own and (env := entry.get(spelling.env)):
+        name = next(iter(env))  # the others follow it; in TOML, they may be a table of their own
+        text = replace(syntax, text, (*path, spelling.env, name), {name: env[name], **own})
+    elif own and spelling.env in entry:
+        text = replace(syntax, text, (*path, spelling.env), {spelling.env: own})
+    elif own:
+        members[spelling.env] = own
+    if variables:
+        members["env_vars"] = variables
+    for name in (*HEADERS, "oauth"):
         if name in entry:
             text = replace(syntax, text, (*path, name), {})
     if "type" in entry:
@@ -173,16 +209,18 @@ def _wrap_url(syntax: Syntax, text: str, server: Server, launch: list[str], *, l
 
 def usable_url(server: Server) -> str:
     """Return the name of the member with the URL. Raises NotPossible."""
+    from mcp_abridge.ruleset.loading import config_model
+
     entry, key = server.entry, server.url_key
     if key is None:
         raise NotPossible("has neither a command nor a URL: its client starts it")
     if entry.get("type") in ("ws", "websocket") or entry[key].startswith("ws"):
         raise NotPossible("speaks WebSocket, which mcp-abridge does not")
-    if _SECRET.search(entry[key]):
-        raise NotPossible(
-            "its URL holds a secret, which others would see in the list of processes; if the "
-            "server takes it as a header, write it there first"
-        )
+    if not _is_template(entry[key]):
+        try:
+            config_model.url(entry[key].partition("#")[0])
+        except config_model.TextError as error:
+            raise NotPossible(f"its URL cannot be used: {error}") from None
     oauth = entry.get("oauth")
     login = next((name for name in _OWN_LOGIN if entry.get(name)), None)
     if login or (isinstance(oauth, dict) and set(oauth) - {"enabled"}):
@@ -191,6 +229,15 @@ def usable_url(server: Server) -> str:
             f"{PROGRAM} -- npx -y mcp-remote URL"
         )
     return key
+
+
+def may_want_login(server: Server) -> bool:
+    """Return True for a server at a URL without headers."""
+    return not server.words and not _headers(server.entry)[0]
+
+
+def _is_template(url: str) -> bool:
+    return "$" in url or "{" in url  # the client puts something there
 
 
 def _headers(entry: dict[str, Any]) -> tuple[list[str], list[str]]:
@@ -204,10 +251,11 @@ def _headers(entry: dict[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _wants_login(url: str) -> bool:
+    from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
-    if "$" in url or "{" in url:  # the client puts something there
+    if _is_template(url):
         return False
     body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
     accept = "application/json, text/event-stream"
@@ -216,9 +264,9 @@ def _wants_login(url: str) -> bool:
         urlopen(Request(url, body, headers), timeout=_SECONDS).close()
     except HTTPError as error:
         return error.code == 401
-    except (OSError, ValueError):
+    except (HTTPException, OSError, ValueError):
         print(
-            f"{url.split('?')[0]} cannot be reached now; if it wants a login, unwrap it, and wrap "
+            f"{masked_url(url)} cannot be reached now; if it wants a login, unwrap it, and wrap "
             "it again with --login",
             file=sys.stderr,
         )

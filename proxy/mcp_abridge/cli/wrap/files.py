@@ -1,25 +1,29 @@
 """Files of clients, and what is recorded of them: without it, a wrapped entry could not go back."""
 
-import difflib
 import hashlib
 import json  # texts of clients may hold what orjson refuses: lone surrogates
 import os
 import re
+import shutil
 import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from mcp_abridge.cli.terminal import printable
-from mcp_abridge.cli.wrap.entry import NotPossible, Server
+from mcp_abridge.cli.wrap.difference import difference
+from mcp_abridge.cli.wrap.entry import NotPossible, Server, own_words
 from mcp_abridge.cli.wrap.text import Json, Path, Syntax, Toml, entry_at
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.ledger import default_path
+from mcp_abridge.storage.regular import open_regular
 
 _BACKUPS = 10  # of each file
+_BESIDE = ".mcp-abridge-"  # in the name of a folder beside a file that is being written
+_NEW = ".new"  # of our own files that are being written
+_UNFINISHED = "unfinished"
 
 
 class ConfigFile:
@@ -31,7 +35,7 @@ class ConfigFile:
 
     def __init__(self, path: str, raw: bytes | None = None) -> None:
         if raw is None:
-            with open(path, "rb") as file:
+            with open_regular(path) as file:
                 raw = file.read()
         self.path, self.raw = path, raw
         text = self.raw.decode()
@@ -40,7 +44,10 @@ class ConfigFile:
         self.syntax: Syntax = Toml() if path.endswith(".toml") else Json()
 
     def read(self) -> Any:
-        return self.syntax.read(self.text)
+        try:
+            return self.syntax.read(self.text)
+        except RecursionError:
+            raise ValueError("its values are nested too deeply") from None
 
     def change(self, text: str, path: Path) -> None:
         """Take a text that differs in the entry at a path alone. Raises NotPossible."""
@@ -48,40 +55,63 @@ class ConfigFile:
             raise NotPossible("its file has an unusual form; edit it by hand")
         self.text = text
 
-    def show(self, secrets: Iterable[str] = ()) -> None:
-        """Print the lines of what was changed, without these texts."""
-        old, new = self.before.splitlines(), self.text.splitlines()
-        for line in difflib.unified_diff(old, new, self.path, self.path, lineterm=""):
-            for secret in sorted(secrets, key=len, reverse=True):
-                line = line.replace(secret, "***")
-            print(printable(line))
-        sys.stdout.flush()
+    def show(self, harmless: Collection[str] = ()) -> None:
+        """Print the lines of what was changed, with masked values, but for those `harmless`."""
+        if self.text != self.before:
+            for line in difference(self.syntax, self.path, self.before, self.text, harmless):
+                print(line)
+            sys.stdout.flush()
 
-    def write(self) -> None:
-        """Replace the file at once, with its mode, if its text was changed.
+    def write(self) -> str | None:
+        """Replace the file at once, with all its attributes, if its text was changed.
 
-        Raises NotPossible if it is read-only or was changed meanwhile, and OSError.
+        Returns the path of a backup. Raises NotPossible if the file cannot be written as it should
+        be, or was changed meanwhile, and OSError.
         """
         if self.text == self.before:
-            return
-        status = os.stat(self.path)
-        if not status.st_mode & stat.S_IWUSR:
-            raise NotPossible(f"{self.path} is read-only, and stays as it is")
+            return None
+        status = self.check()
         backup = _back_up(self.path, self.raw)
         folder, name = os.path.split(self.path)
-        descriptor, path = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+        # Nobody else can open this folder, so that the copy may have the mode of the file at once.
+        beside = tempfile.mkdtemp(prefix=f".{name}{_BESIDE}", dir=folder)
         try:
-            with open(descriptor, "wb") as file:
-                file.write((self._mark + self.text).encode())
-            os.chmod(path, stat.S_IMODE(status.st_mode))
-            with open(self.path, "rb") as file:
+            path = os.path.join(beside, name)
+            _write_synced(path, (self._mark + self.text).encode())
+            _take_attributes(path, self.path, status)
+            with open_regular(self.path) as file:
                 if file.read() != self.raw:
                     raise NotPossible(f"{self.path} was changed meanwhile; try again")
             os.replace(path, self.path)
         finally:
-            with suppress(FileNotFoundError):
-                os.unlink(path)
-        print(f"{self.path} is written; its backup is {backup}", file=sys.stderr)
+            shutil.rmtree(beside, ignore_errors=True)
+        return backup
+
+    def check(self) -> os.stat_result:
+        """Raise NotPossible if the file should not be written; else return its status."""
+        status = os.stat(self.path)
+        if not status.st_mode & stat.S_IWUSR:
+            raise NotPossible(f"{self.path} is read-only, and stays as it is")
+        if status.st_nlink > 1:
+            raise NotPossible(
+                f"{self.path} has {status.st_nlink} names (hard links), of which only this one "
+                "would change; edit it by hand"
+            )
+        return status
+
+
+def _take_attributes(path: str, original: str, status: os.stat_result) -> None:
+    """Give a file the owner, group, mode and extended attributes of another."""
+    own = os.stat(path)
+    if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
+        try:
+            os.chown(path, status.st_uid, status.st_gid)
+        except OSError:
+            raise NotPossible(
+                f"{original} belongs to another user or group, which it would lose; edit it by hand"
+            ) from None
+    shutil.copystat(original, path)
+    os.utime(path)  # whoever watches the file looks at its time
 
 
 def _without(document: Any, path: Path) -> Any:
@@ -90,32 +120,133 @@ def _without(document: Any, path: Path) -> Any:
     return document
 
 
-def _folder(*names: str) -> str:
-    folder = os.path.join(os.path.dirname(default_path()), "wrap", *names)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    return folder
+def _state() -> str:
+    return os.path.join(os.path.dirname(default_path()), "wrap")
+
+
+def _write_synced(path: str, raw: bytes) -> None:
+    """Write a file that only its owner can read."""
+    with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(raw)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _replace_private(path: str, raw: bytes) -> None:
+    """Write a file of the state folder whole or not at all."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    try:
+        _write_synced(path + _NEW, raw)
+        os.replace(path + _NEW, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(path + _NEW)
+        raise
+
+
+@contextmanager
+def exclusive(*, wait: bool = True) -> Iterator[bool]:
+    """Let one run at a time read and write: two at once would lose an original.
+
+    Yields False if another is at work and this one does not `wait`.
+    """
+    try:
+        import fcntl
+    except ImportError:  # on Windows
+        yield True
+        return
+    os.makedirs(_state(), mode=0o700, exist_ok=True)
+    descriptor = os.open(os.path.join(_state(), "lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        free = True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            free = False
+        if not free and wait:
+            print("another `wrap` or `unwrap` is at work; waiting for its end", file=sys.stderr)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield free or wait
+    finally:
+        os.close(descriptor)
+
+
+def tidy() -> None:
+    """Remove what a killed run has left, unless one is at work. Raises AbridgeError."""
+    if os.path.isdir(_state()):
+        with suppress(OSError), exclusive(wait=False) as free:
+            if free:
+                Records()
+
+
+def _backups(path: str) -> tuple[str, list[str]]:
+    """Return the start of the paths of a file's backups, and those that there are, by age."""
+    folder = os.path.join(_state(), "backups")
+    start = hashlib.sha256(path.encode()).hexdigest()[:8] + "-"
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else ()
+    return os.path.join(folder, start), [
+        os.path.join(folder, name) for name in names if name.startswith(start)
+    ]
 
 
 def _back_up(path: str, raw: bytes) -> str:
-    start = hashlib.sha256(path.encode()).hexdigest()[:8]
-    folder = _folder("backups")
-    older = sorted(name for name in os.listdir(folder) if name.startswith(start))
-    for name in older[: 1 - _BACKUPS]:
-        os.unlink(os.path.join(folder, name))
-    backup = os.path.join(folder, f"{start}-{time.time_ns()}-{os.path.basename(path)}")
-    with open(os.open(backup, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "wb") as file:
-        file.write(raw)
+    start, older = _backups(path)
+    for backup in older[: 1 - _BACKUPS]:
+        os.unlink(backup)
+    backup = f"{start}{time.time_ns()}-{os.path.basename(path)}"
+    _replace_private(backup, raw)
     return backup
 
 
-class Records:
-    """The original text of each entry that was wrapped, in the state folder, by file and path."""
+def remove_backups(path: str) -> None:
+    """Remove the backups of a file, which hold its secrets."""
+    for backup in _backups(path)[1]:
+        os.unlink(backup)
 
-    def __init__(self) -> None:
-        self._path = os.path.join(_folder(), "originals.json")
+
+def remove_leftovers(path: str) -> None:
+    """Remove what a killed run has left beside a file."""
+    folder, name = os.path.split(path)
+    with suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            if entry.name.startswith(f".{name}{_BESIDE}") and entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+
+
+class Records:
+    """The original text of each entry that was wrapped, in the state folder, by file and path.
+
+    What a killed run has left is removed at once. Raises AbridgeError if the file is damaged.
+    """
+
+    def __init__(self, *, dry_run: bool = False) -> None:
+        self._path = os.path.join(_state(), "originals.json")
         self._entries: dict[str, list[Any]] = {}
-        with suppress(FileNotFoundError, ValueError), open(self._path, encoding="utf-8") as file:
-            self._entries = json.load(file)
+        self._unfinished: list[str] = []
+        with suppress(FileNotFoundError), open_regular(self._path) as file:
+            self._load(file.read())
+        if not dry_run:
+            for folder in (_state(), os.path.join(_state(), "backups")):
+                for entry in list(os.scandir(folder)) if os.path.isdir(folder) else ():
+                    if entry.name.endswith(_NEW):
+                        os.unlink(entry.path)
+            self.finish()
+
+    def _load(self, raw: bytes) -> None:
+        try:
+            document = json.loads(raw)
+            self._unfinished = document.pop(_UNFINISHED, [])
+            if not all(
+                isinstance(text, str) for record in document.values() for text in record[:3]
+            ):
+                raise ValueError
+            self._entries = document
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+            raise AbridgeError(
+                f"{self._path} is damaged: it has the originals of what is wrapped, so nothing is "
+                "changed. Repair it, or move it away; then entries that are wrapped already have "
+                f"to be restored by hand, for which {_state()}/backups has the files as they were"
+            ) from None
 
     def add(self, server: Server, file: ConfigFile, after: str) -> None:
         """Record what differs between a file and its text after one server was wrapped."""
@@ -123,16 +254,16 @@ class Records:
         start = _same(before, after)
         end = min(_same(before[::-1], after[::-1]), min(len(before), len(after)) - start)
         pair = [before[start : len(before) - end], after[start : len(after) - end]]
-        record = self._entries[_key(server)] = [*pair]
+        record = self._entries[key_of(server.file, server.path)] = [*pair]
         if isinstance(file.syntax, Json):
             first, last = file.syntax.locate(before, server.path)
             record += [before[first:last], entry_at(file.syntax.read(after), server.path)]
 
     def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str:
         """Return the text with the server's original. Raises NotPossible."""
-        if _key(server) not in self._entries:
+        if key_of(server.file, server.path) not in self._entries:
             raise NotPossible("its original entry is not recorded; write it by hand")
-        before, after, *whole = self._entries[_key(server)]
+        before, after, *whole = self._entries[key_of(server.file, server.path)]
         for match in re.finditer(f"(?={re.escape(after)})", file.text):
             end = match.start() + len(after)
             text: str = file.text[: match.start()] + before + file.text[end:]
@@ -143,18 +274,48 @@ class Records:
             # The client has written the whole file in a layout of its own.
             start, end = file.syntax.locate(file.text, server.path)
             return f"{file.text[:start]}{whole[0]}{file.text[end:]}"
-        backups = os.path.join(os.path.dirname(self._path), "backups")
         raise NotPossible(
             f"its entry was changed since; write it by hand: {self._path} has the original, and"
-            f" {backups} the file as it was"
+            f" {_state()}/backups the file as it was"
         )
 
-    def save(self) -> None:
-        """Write the records, readable by their owner alone: entries may have secrets."""
-        descriptor, path = tempfile.mkstemp(dir=_folder())
-        with open(descriptor, "w", encoding="utf-8") as file:
-            json.dump(self._entries, file)
-        os.replace(path, self._path)
+    def begin(self, keys: Iterable[str]) -> None:
+        """Save the records before the files of these keys are written."""
+        self._unfinished = sorted({*self._unfinished, *keys})
+        self._save()
+
+    def finish(self) -> None:
+        """Remove what no wrapped entry needs: records, backups, and copies beside the files."""
+        if not self._unfinished:
+            return
+        keys = [json.loads(key) for key in self._unfinished]
+        remaining: list[str] = []
+        for path in {path for path, *_ in keys}:
+            entries = [tuple(names) for each, *names in keys if each == path and names]
+            remove_leftovers(path)
+            try:
+                document = ConfigFile(path).read()
+            except FileNotFoundError:
+                continue
+            except (AbridgeError, OSError, ValueError):  # its client may be writing it
+                remaining += (key_of(path, names) for names in entries)
+                continue
+            for names in entries:
+                entry = entry_at(document, names)
+                if entry is not None and own_words(entry) is None:
+                    self._entries.pop(key_of(path, names), None)
+            if entries and not any(json.loads(key)[0] == path for key in self._entries):
+                remove_backups(path)
+        self._unfinished = remaining
+        self._save()
+
+    def _save(self) -> None:
+        content = {**self._entries, **({_UNFINISHED: self._unfinished} if self._unfinished else {})}
+        if content:
+            _replace_private(self._path, json.dumps(content).encode())
+        else:
+            with suppress(FileNotFoundError):
+                os.unlink(self._path)
 
 
 def _same(one: str, other: str) -> int:
@@ -162,5 +323,6 @@ def _same(one: str, other: str) -> int:
     return next((at for at in range(shorter) if one[at] != other[at]), shorter)
 
 
-def _key(server: Server) -> str:
-    return json.dumps([server.file, *server.path])
+def key_of(file: str, path: Path = ()) -> str:
+    """Return the key of an entry in the records; without a path, it is of a whole file."""
+    return json.dumps([file, *path])

@@ -5,16 +5,19 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Collection
+from contextlib import nullcontext
 from typing import Any
 
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import json_text, refuse
 from mcp_abridge.cli.wrap.changes import print_next_step
 from mcp_abridge.cli.wrap.entry import NotPossible
-from mcp_abridge.cli.wrap.files import ConfigFile
+from mcp_abridge.cli.wrap.files import ConfigFile, Records, exclusive, key_of, remove_backups
 from mcp_abridge.cli.wrap.text import Json, SyntaxProblem, entry_at
 from mcp_abridge.errors import AbridgeError
 
+_MATCHER = "mcp__.*"
 _EVENT = ("hooks", "PostToolUse")
 _EMPTY = b"{ }\n"  # of a file that `wrap` makes; the space tells it from a user's own
 
@@ -25,7 +28,7 @@ def install(arguments: argparse.Namespace, launch: list[str], rules: list[str]) 
     A hook with other rules is replaced if there are `rules`.
     """
     command = shlex.join([*launch, "hook", *rules])
-    group = {"matcher": "mcp__.*", "hooks": [{"type": "command", "command": command}]}
+    group = {"matcher": _MATCHER, "hooks": [{"type": "command", "command": command}]}
 
     def edit(text: str, settings: Any) -> str:
         if rules:
@@ -33,15 +36,15 @@ def install(arguments: argparse.Namespace, launch: list[str], rules: list[str]) 
             settings = Json().read(text)
         return _with_hook(text, settings, group)
 
-    return _edit("wrap", arguments, edit)
+    return _edit("wrap", arguments, edit, (_MATCHER, command))
 
 
 def uninstall(arguments: argparse.Namespace) -> int:
     """Remove the hook. Returns 1 if the settings cannot be edited, 2 for misuse."""
-    return _edit("unwrap", arguments, _without_hook)
+    return _edit("unwrap", arguments, _without_hook, ())
 
 
-def _edit(verb: str, arguments: argparse.Namespace, edit: Any) -> int:
+def _edit(verb: str, arguments: argparse.Namespace, edit: Any, harmless: Collection[str]) -> int:
     others = ("names", "all", "client", "json", "login", "print")
     if any(getattr(arguments, name, None) for name in others):
         words = "--dry-run and --rules" if verb == "wrap" else "--dry-run"
@@ -49,29 +52,43 @@ def _edit(verb: str, arguments: argparse.Namespace, edit: Any) -> int:
     folder = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
     path = os.path.realpath(os.path.join(folder, "settings.json"))
     try:
-        file = ConfigFile(path, None if os.path.exists(path) else _EMPTY)
-        file.text = edit(file.text, file.read())
-        _check(verb, file)
-        file.show()
-        if file.text != file.before and not arguments.dry_run:
-            if not os.path.exists(path):
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path, "xb") as new:
-                    new.write(_EMPTY)
-            file.write()
-            if file.text.encode() == _EMPTY:
-                os.unlink(path)
-                print(f"{path} has nothing else, and is removed", file=sys.stderr)
+        with nullcontext() if arguments.dry_run else exclusive():
+            records = Records(dry_run=arguments.dry_run)
+            file = ConfigFile(path, None if os.path.exists(path) else _EMPTY)
+            file.text = edit(file.text, file.read())
+            _check(verb, file)
+            file.show(harmless)
+            changed = file.text != file.before
+            if not arguments.dry_run:
+                if changed:
+                    backup = _write(file, records)
+                    note = f"; its backup is {backup}" if verb == "wrap" else ""
+                    print(f"{path} is written{note}", file=sys.stderr)
+                if verb == "unwrap":
+                    remove_backups(path)
     except (AbridgeError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         reason = str(error) if isinstance(error, AbridgeError | OSError) else "an unusual form"
         place = f":{error.line}:{error.column}" if isinstance(error, SyntaxProblem) else ""
         refuse(verb, f"{path}{place}: {reason}; edit it by hand")
         return 1
-    changed = file.text != file.before
     if not changed:
         print(f"the hook {'is there already' if verb == 'wrap' else 'is not there'}")
     print_next_step(verb, "--hook", changed=changed, dry_run=arguments.dry_run)
     return 0
+
+
+def _write(file: ConfigFile, records: Records) -> str | None:
+    if not os.path.exists(file.path):
+        os.makedirs(os.path.dirname(file.path), exist_ok=True)
+        with open(file.path, "xb") as new:
+            new.write(_EMPTY)
+    records.begin([key_of(file.path)])
+    backup = file.write()
+    records.finish()
+    if file.text.encode() == _EMPTY:
+        os.unlink(file.path)
+        print(f"{file.path} has nothing else, and is removed", file=sys.stderr)
+    return backup
 
 
 def _check(verb: str, file: ConfigFile) -> None:
