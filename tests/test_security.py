@@ -1,12 +1,8 @@
 """SECURITY.md: each sentence about what the program does has a test, and this page names it."""
 
-import ast
-import json
 import re
 import sys
 from pathlib import Path
-
-import pytest
 
 from tests.faults.mixer import __file__ as mixer
 from tests.faults.sidecar import INITIALIZE, call, serving
