@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any, Self
 
 import msgspec
-from mcp_abridge.document.message import PROTOCOL_VERSION
 
 CHUNK = 1 << 16
 SECONDS = 60.0
@@ -225,7 +224,7 @@ def session(rest: Answer = answering) -> Answer:
 
 INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}'
 INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
-META = json.dumps({PROTOCOL_VERSION: "2026-07-28"}).encode()
+META = json.dumps({"io.modelcontextprotocol/protocolVersion": "2026-07-28"}).encode()
 
 
 def call(id: bytes, name: str = "x", *, modern: bool = False) -> bytes:

@@ -29,7 +29,7 @@ LEVELS = (
 )
 
 # Folders of tests of the whole; all others bear the name of the package that they test.
-WHOLE = {"answers", "clients", "faults", "fuzz", "reference", "soak"}
+WHOLE = {"answers", "callers", "clients", "faults", "fuzz", "reference", "soak"}
 
 # What starting the wrapper must not load: together they would cost more than a second.
 SLOW = {
