@@ -1,10 +1,8 @@
 """`python -m tests.callers`: two callers in random orders on all roads; neither may see the other.
 
-CALLERS_PROGRAM=PATH names another release of mcp-abridge to be tried.
-
-Prints how many combinations of road, era, store, fault and action it went through, and every
-finding with the seed that it comes from: `--seed` begins with that one. Ends with 1 if there is
-any. Linux only.
+Prints how many combinations of road, era, store, fault and action it went through, and each finding
+with its seed: `--seed` begins with that one. Ends with 1 if there is any. CALLERS_PROGRAM=PATH
+tries another release of mcp-abridge. Linux only.
 """
 
 import argparse
@@ -17,7 +15,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 
 from tests.callers.play import Finding, Play, steps
-from tests.callers.roads import ROADS, TESTED, opened, two_callers
+from tests.callers.roads import ROADS, TESTED, opened
 from tests.redis_server import PROGRAM
 
 STEPS = 80  # of one play
@@ -29,46 +27,34 @@ def main() -> int:
     add("--seconds", type=float, default=300.0, help="how long (default: 300)")
     add("--seed", type=int, default=1, help="the first of the random orders (default: 1)")
     options = parser.parse_args()
-    roads = [
-        (road, store)
-        for road, stores in ROADS.items()
-        for store in stores
-        if "redis" not in store or shutil.which(PROGRAM)
-    ]
-    print(f"{' '.join(TESTED[:1])}, seed {options.seed}; {len(roads)} roads with their stores")
+    stores = {(road, store) for road, stores in ROADS.items() for store in stores}
+    ways = sorted(each for each in stores if "redis" not in each[1] or shutil.which(PROGRAM))
+    print(f"{TESTED[0]}, {len(ways)} of {len(stores)} roads with their stores, seed {options.seed}")
     combinations: Counter[tuple[str, ...]] = Counter()
-    shown: Counter[str] = Counter()
     findings: list[Finding] = []
-    seed, end = options.seed, monotonic() + options.seconds
+    seed, seen, end = options.seed, 0, monotonic() + options.seconds
     with TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = folder
         while monotonic() < end:
-            road, store = roads[seed % len(roads)]
-            callers = two_callers()
-            with opened(road, store, callers, Path(folder, str(seed))) as place:
-                play = Play(place, store, callers)
+            road, store = ways[seed % len(ways)]
+            with opened(road, store, Path(folder, str(seed))) as place:
+                play = Play(place)
                 play.run(steps(place, seed, STEPS), end)
-                play.close()
             combinations += play.combinations
-            shown += play.shown
+            findings += play.findings
+            seen += play.shown.total()
             for finding in play.findings:
                 print(f"seed {seed}: {finding}")
-            findings += play.findings
             seed += 1
-    print_counts(combinations)
-    print(f"secrets seen by whom they belong to: {shown.total()}")
+    for part, name in enumerate(("roads", "eras", "stores", "faults", "actions")):
+        counts: Counter[str] = Counter()
+        for combination, count in combinations.items():
+            counts[combination[part]] += count
+        print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in sorted(counts.items())))
+    print(f"{len(combinations)} combinations of these in {combinations.total()} steps")
+    print(f"secrets seen by those to whom they belong: {seen}")
     print(f"findings: {dict(Counter(each.kind for each in findings)) or 'none'}")
     return 1 if findings else 0
-
-
-def print_counts(combinations: Counter[tuple[str, ...]]) -> None:
-    """Print how often each part of a combination was tried, in how many combinations."""
-    for part, name in enumerate(("road", "era", "store", "fault", "action")):
-        steps_of: Counter[str] = Counter()
-        for combination, count in combinations.items():
-            steps_of[combination[part]] += count
-        print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in sorted(steps_of.items())))
-    print(f"{len(combinations)} combinations of these in {combinations.total()} steps")
 
 
 if __name__ == "__main__":

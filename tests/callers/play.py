@@ -1,61 +1,37 @@
 """Two callers' steps on one road, and what neither may ever see or suffer.
 
-Nothing that comes to a caller holds the other's secret. An answer is that of its own request. The
-other's session does not exist. Whoever commits no fault is answered, and keeps the session.
+Nothing that comes to a caller holds the other's secret. An answer is that to its own request. The
+other's session does not exist. Whoever commits no rough fault is answered, and keeps the session.
 """
 
 import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from time import monotonic
 from typing import Any, NamedTuple
 
-from tests.callers.roads import (
-    ALICE,
-    BOB,
-    COMMAND,
-    HANDSHAKE,
-    MOST_SESSIONS,
-    SECONDS,
-    SSE,
-    STATELESS,
-    WRAPPED,
-    WRAPPED_URL,
-    Caller,
-    Channel,
-    Pending,
-    Place,
-    Refused,
-    Session,
-    Stateless,
-    asking,
-    cancelling,
-    channel,
-)
+from tests.callers import roads
+from tests.callers.roads import ALICE, BOB, COMMAND, HANDSHAKE, SECONDS, SSE, STATELESS
+from tests.callers.roads import Caller, Channel, Place, Refused, Session, asking, notifying
 from tests.callers.server import Json
-from tests.callers.speech import Exchange, Response
+from tests.callers.speech import Exchange, Response, Source, answer_in
 
 ASKING = ("read", "page", "say", "fail", "resource")
+VIEWS = {"view": ("read", {"view": "rows[1].words"}), "next page": ("page", {"offset": 4})}
+TRESPASSES = ("view", "call", "cancel", "stream", "resume", "end")
 ROUGH = ("half", "rest", "dies", "eviction")  # after one of these, a caller may wait in vain
 FAULTS = ("", "late", "wrong", "cancellation", *ROUGH)
 PATIENCE = 0.1  # seconds for an answer that need not come
 OPEN = 4  # steps after which a request without an answer is given up
 
-VIEWS: dict[str, tuple[str, Json]] = {
-    "view": ("read", {"view": "rows[1].words"}),
-    "next page": ("page", {"offset": 4}),
-}
-OTHERS = "the other's "
-TRESPASSES = ("view", "call", "cancel", "stream", "resume", "end")
-
 
 class Step(NamedTuple):
     """A step; one that `overlaps` does not wait for its answer."""
 
-    caller: str
+    who: str
     action: str
     era: str
     fault: str = ""
@@ -71,48 +47,37 @@ class Finding(NamedTuple):
 
 
 def steps(place: Place, seed: int, number: int) -> Iterator[Step]:
-    """Yield random steps in which one of the two commits the rough faults."""
+    """Yield random steps, in which one of the two commits the rough faults."""
     draw = random.Random(seed)
     rough = draw.choice((ALICE, BOB))
     eras = (HANDSHAKE, STATELESS) if place.wrapping else (HANDSHAKE, SSE, STATELESS)
     for _ in range(number // 2):
-        for name in draw.sample((ALICE, BOB), 2):
+        for who in draw.sample((ALICE, BOB), 2):
             era = draw.choice(eras)
             action = draw.choice(actions(place, era))
-            faults = FAULTS if name == rough else FAULTS[: -len(ROUGH)]
-            fault = draw.choice(faults) if action in ASKING else ""
-            if fault == "eviction" and place.road != COMMAND:
+            fault = draw.choice(FAULTS if who == rough else FAULTS[: -len(ROUGH)])
+            if action not in ASKING or (fault == "eviction" and place.road != COMMAND):
                 fault = ""
-            yield Step(name, action, era, fault, draw.random() < 0.3)
+            yield Step(who, action, era, fault, draw.random() < 0.3)
 
 
 def actions(place: Place, era: str) -> list[str]:
-    """Return what can be done on a road in an era; calls are made twice as often as the rest."""
-    all_eras = [
-        *ASKING,
-        *ASKING,
-        "read",
-        "page",
-        "list",
-        *VIEWS,
-        *(OTHERS + each for each in VIEWS),
-        "leave",
-    ]
-    if place.wrapping:
-        return [*all_eras, "end"]
-    if era == STATELESS:
-        return [*all_eras, "stream", "cancel " + OTHERS + "call"]
-    of_session = [f"{each} in {OTHERS}session" for each in TRESPASSES[:3]]
-    if era == HANDSHAKE:
-        of_session = [f"{each} in {OTHERS}session" for each in TRESPASSES]
-        of_session += ["stream", "resume", f"resume {OTHERS}stream"]
-    return [*all_eras, *of_session, "cancel " + OTHERS + "call", "end"]
+    """Return what can be done on a road in an era; some more than once, to be done more often."""
+    every = [*ASKING, *ASKING, "read", "page", "list", "leave", *VIEWS]
+    every += [f"the other's {view}" for view in VIEWS]
+    if not place.wrapping:
+        trespasses = {HANDSHAKE: TRESPASSES, SSE: TRESPASSES[:3], STATELESS: ()}[era]
+        every += [f"{what} in the other's session" for what in trespasses]
+        every += ["cancel the other's call", *(["stream"] if era != SSE else [])]
+        every += ["resume", "resume the other's stream"] if era == HANDSHAKE else []
+    return every if era == STATELESS else [*every, "end"]
 
 
 class Open(NamedTuple):
-    """A request in progress, asked in a step."""
+    """A request in progress: `owed` an answer, which `certain` ones can tell from others."""
 
-    pending: Pending
+    id: int
+    sources: list[Source]
     step: Step
     ticket: int
     number: int
@@ -123,200 +88,174 @@ class Open(NamedTuple):
 class Play:
     """The callers on a road; `findings` has what went wrong, `shown` which secrets were seen."""
 
-    def __init__(self, place: Place, store: str, callers: tuple[Caller, ...]) -> None:
+    def __init__(self, place: Place) -> None:
         self.place = place
-        self.store = store
-        self.callers = {each.name: each for each in callers}
         self.findings: list[Finding] = []
         self.combinations: Counter[tuple[str, ...]] = Counter()
         self.shown: Counter[str] = Counter()
-        self._numbers = dict.fromkeys(self.callers, 0)
-        self._tickets = 0
+        self._counts = Counter[str]()  # of steps, which number the requests of both alike
         self._rough: set[str] = set()
-        self._asked: dict[tuple[int, str], tuple[int, Json]] = {}
         self._open: list[Open] = []
-        self._checked: dict[Any, int] = {}
+        self._sizes: dict[Source, int] = {}
         self._step = Step("", "", "")
 
-    def run(self, every: Iterator[Step] | list[Step], end: float = float("inf")) -> None:
+    def run(self, scene: Iterable[Step], end: float = float("inf")) -> None:
         """Do steps until the `end` of the time."""
-        for step in every:
+        for step in scene:
             if monotonic() > end:
                 break
             self._step = step
-            self._numbers[step.caller] += 1
-            caller, other = self.callers[step.caller], self.callers[self._other(step.caller)]
+            self._counts[step.who] += 1
+            caller = self.place.callers[step.who]
             try:
-                if self._do(caller, other, step):
-                    road = (self.place.road, step.era, self.store)
+                if self._do(caller, self._other(caller)):
+                    road = (self.place.road, step.era, self.place.store)
                     self.combinations[(*road, step.fault or "none", step.action)] += 1
             except Refused as refused:
-                self._report("lost", str(refused), unless=caller)
+                self._blame(caller, "lost", str(refused))
             self._finish()
             self._look()
         self._finish(last=True)
         self._look()
 
-    def close(self) -> None:
-        for caller in self.callers.values():
-            for source in caller.sources:
-                source.close()
+    def _other(self, caller: Caller) -> Caller:
+        return self.place.callers[BOB if caller.name == ALICE else ALICE]
 
-    def _other(self, name: str) -> str:
-        return BOB if name == ALICE else ALICE
+    def _report(self, kind: str, text: str) -> None:
+        place = self.place
+        self.findings.append(Finding(kind, place.road, place.store, self._step, text[:600]))
 
-    def _report(self, kind: str, text: str, unless: Caller | None = None) -> None:
-        if unless is None or unless.name not in self._rough:
-            finding = Finding(kind, self.place.road, self.store, self._step, text[:600])
-            self.findings.append(finding)
+    def _blame(self, caller: Caller, kind: str, text: str) -> None:
+        """Report what only the faults of a caller may have brought about."""
+        if caller.name not in self._rough:
+            self._report(kind, text)
 
     # Steps
 
-    def _do(self, caller: Caller, other: Caller, step: Step) -> bool:
+    def _do(self, caller: Caller, other: Caller) -> bool:
         """Do a step; return False if there is nothing that it could be done to."""
-        action = step.action
-        if action.endswith(f" in {OTHERS}session"):
-            return self._trespass(caller, other, action.partition(" ")[0])
+        action, era = self._step.action, self._step.era
+        theirs = other.channels.get(era)
+        if action.endswith(" in the other's session"):
+            return isinstance(theirs, Session) and self._trespass(caller, theirs)
         if action == "leave":
             return self._leave(caller)
-        way = self._channel(caller, step.era)
-        theirs = other.channels.get(step.era)
-        if action in ASKING or action == "list":
-            return self._ask(caller, way, step)
-        if action.removeprefix(OTHERS) in VIEWS:
-            return self._view(caller, way, theirs if action.startswith(OTHERS) else way)
-        if action == f"cancel {OTHERS}call":
-            ids = [each.pending.id for each in self._open if each.step.caller == other.name]
-            for id in ids:
-                way.send(cancelling(id))
-            return bool(ids)
-        if action == "end":
-            del caller.channels[step.era]
-            return self._end(caller, way)
-        if isinstance(way, Stateless):
-            pending = way.send(asking(f"listen-{self._number}", "subscriptions/listen"))
-            return self._add(pending, 0, owed=False)
-        assert isinstance(way, Session)
-        if action == "stream":
-            caller.hears(way.open(caller))
-            return True
-        return self._resume(caller, way, theirs if OTHERS in action else way)
-
-    @property
-    def _number(self) -> int:
-        """The id of a request: the callers' are alike."""
-        return self._numbers[self._step.caller]
-
-    def _channel(self, caller: Caller, era: str) -> Channel:
         way = caller.channels.get(era)
         if way is None or way.over:
-            way = caller.channels[era] = channel(self.place, caller, era, self._number)
-        return way
+            way = caller.channels[era] = roads.channel(self.place, caller, era)
+        of = theirs if "other's" in action else way
+        if action.removeprefix("the other's ") in VIEWS:
+            return of is not None and self._view(way, of)
+        if action == "cancel the other's call":
+            for each in (mine := [each for each in self._open if each.step.who == other.name]):
+                way.send(notifying("cancelled", requestId=each.id))
+            return bool(mine)
+        if action == "end":
+            caller.channels.pop(era).leave()
+            return True
+        if action == "stream" and isinstance(way, Session):
+            return bool(way.open(caller, way.id))
+        if action == "stream":
+            return self._send(way, "subscriptions/listen", owed=False)
+        if action.startswith("resume"):
+            return isinstance(way, Session) and isinstance(of, Session) and self._resume(way, of)
+        return self._ask(caller, way)
 
-    def _ask(self, caller: Caller, way: Channel, step: Step) -> bool:
-        self._tickets += 1
-        ticket, tool = self._tickets, step.action
+    @property
+    def _id(self) -> int:
+        return self._counts[self._step.who]
+
+    def _ask(self, caller: Caller, way: Channel) -> bool:
+        tool, fault = self._step.action, self._step.fault
+        if tool == "list":
+            return self._send(way, "tools/list")
+        ticket = self._counts.total()
         (self.place.tickets / str(ticket)).write_text(caller.secret)
-        if step.fault in ROUGH:
+        if fault in ROUGH:
             self._rough.add(caller.name)
-        for _ in range(MOST_SESSIONS + 1 if step.fault == "eviction" else 0):
+        for _ in range(roads.MOST_SESSIONS + 1 if fault == "eviction" else 0):
             with suppress(Refused):
-                channel(self.place, caller, HANDSHAKE, self._number)
-        told = {"cancellation": "never", "eviction": ""}.get(step.fault, step.fault)
-        arguments: Json = {"ticket": ticket, **({"fault": told} if told else {})}
+                roads.channel(self.place, caller, HANDSHAKE)
+        told = {"cancellation": "never", "eviction": ""}.get(fault, fault)
+        arguments = {"ticket": ticket, "fault": told}
+        params: Json = {"name": tool, "arguments": arguments}
         if tool == "resource":
-            message = asking(self._number, "resources/read", uri=f"ticket://{ticket}/{told}")
-        elif tool == "list":
-            message = asking(self._number, "tools/list")
-        else:
-            message = self._call(tool, arguments)
-        pending = way.send(message)
-        if told in ("", "late"):
-            self._asked[id(way), tool] = ticket, arguments
-        if isinstance(way, Session) and (events := self._events(pending)):
-            way.event = events[0]
-        if step.fault == "cancellation":
-            way.cancel(pending)
-        return self._add(
-            pending,
-            ticket if tool in ASKING else 0,
-            owed=caller.name not in self._rough and told != "never",
-            certain=told != "wrong",
-        )
-
-    def _call(self, tool: str, arguments: Json) -> Json:
-        return asking(self._number, "tools/call", name=tool, arguments=arguments)
-
-    def _events(self, pending: Pending) -> list[bytes]:
-        [first, *_] = pending.sources
-        if self._step.action == "say" and isinstance(first, Exchange):
-            first.read(SECONDS if not self._step.fault else PATIENCE)
-            return first.events("id")
-        return []
-
-    def _view(self, caller: Caller, way: Channel, of: Channel | None) -> bool:
-        tool, more = VIEWS[self._step.action.removeprefix(OTHERS)]
-        ticket, arguments = self._asked.get((id(of), tool), (0, {}))
-        if not ticket:
-            return False
-        pending = way.send(self._call(tool, {**arguments, **more}))
-        return self._add(pending, ticket, owed=caller.name not in self._rough)
-
-    def _resume(self, caller: Caller, way: Session, of: Channel | None) -> bool:
-        if not isinstance(of, Session) or not of.event:
-            return False
-        stream = caller.hears(way.open(caller, of.event))
-        while stream.read(PATIENCE):
-            pass
-        self._count(caller, stream.raw().decode())
+            params = {"uri": f"ticket://{ticket}/{told}"}
+        elif told in ("", "late"):
+            way.asked[tool] = ticket, arguments
+        method = "resources/read" if tool == "resource" else "tools/call"
+        self._send(way, method, ticket, owed=told != "never", certain=told != "wrong", **params)
+        sources = self._open[-1].sources
+        if isinstance(way, Session) and tool == "say" and isinstance(sources[0], Exchange):
+            sources[0].read(SECONDS if not fault else PATIENCE)
+            way.first_event = next(iter(sources[0].events("id")), way.first_event)
+        if fault == "cancellation":
+            way.cancel(self._id, sources)
         return True
 
+    def _send(
+        self,
+        way: Channel,
+        method: str,
+        ticket: int = 0,
+        *,
+        owed: bool = True,
+        certain: bool = True,
+        **params: Any,
+    ) -> bool:
+        sources = way.send(asking(self._id, method, **params))
+        owed &= way.caller.name not in self._rough
+        number = self._counts.total()
+        self._open.append(Open(self._id, sources, self._step, ticket, number, owed, certain))
+        return True
+
+    def _view(self, way: Channel, of: Channel) -> bool:
+        tool, more = VIEWS[self._step.action.removeprefix("the other's ")]
+        ticket, arguments = of.asked.get(tool, (0, {}))
+        asks = {"name": tool, "arguments": {**arguments, **more}}
+        return bool(ticket) and self._send(way, "tools/call", ticket, **asks)
+
+    def _resume(self, way: Session, of: Session) -> bool:
+        if of.first_event:
+            stream = way.open(way.caller, way.id, of.first_event)
+            while stream.read(PATIENCE):
+                pass
+            self._count(way.caller, self._step.action, stream.raw().decode())
+        return bool(of.first_event)
+
     def _leave(self, caller: Caller) -> bool:
-        mine = [each for each in self._open if each.step.caller == caller.name]
+        mine = [each for each in self._open if each.step.who == caller.name]
         self._open = [each for each in self._open if each not in mine]
         for each in mine:
             self._give_up(each)
         return bool(mine)
 
-    def _end(self, caller: Caller, way: Channel) -> bool:
-        self._leave(caller)
-        if isinstance(way, Session) and way.path == "/mcp":
-            caller.hears(way.end(caller)).read(SECONDS)
-        else:
-            for source in caller.sources:
-                if getattr(way, "stream", None) is source:
-                    source.close()
-        return True
-
-    def _trespass(self, caller: Caller, other: Caller, what: str) -> bool:
+    def _trespass(self, caller: Caller, theirs: Session) -> bool:
         """Use the other's session; it must be as if there was none."""
-        theirs = other.channels.get(self._step.era)
-        if not isinstance(theirs, Session):
-            return False
-        responses = [self._tried(caller, theirs, what, id) for id in (theirs.id[::-1], None)]
-        nowhere, there = responses
-        if nowhere is None or there is None:
-            return False
-        if self.place.road == COMMAND and (there.status, there.body) != (404, nowhere.body):
-            text = f"{there.status} {there.body[:300]!r}, for no session {nowhere.body[:200]!r}"
-            self._report("trespass", text)
+        what, _, _ = self._step.action.partition(" ")
+        ids = theirs.id[::-1], theirs.id
+        nowhere, there = (self._use(caller, theirs, what, id) for id in ids)
+        words = there.body if there.status == 404 else b""
+        if self.place.road == COMMAND and words != nowhere.body:
+            self._report("trespass", f"{there} where there is no session {nowhere}")
         return True
 
-    def _tried(self, caller: Caller, theirs: Session, what: str, id: str | None) -> Response | None:
-        attempts: dict[str, Callable[[], Exchange]] = {
-            "cancel": lambda: theirs.posted(caller, cancelling(self._number), id),
-            "stream": lambda: theirs.open(caller, id=id),
-            "resume": lambda: theirs.open(caller, theirs.event or b"1-1", id),
-            "end": lambda: theirs.end(caller, id),
-        }
-        if what in ("view", "call"):
-            tool, more = VIEWS["view"]
-            _, arguments = self._asked.get((_identity(theirs), tool), (0, {}))
-            if not arguments:
-                return None
-            call = self._call(tool, {**arguments, **(more if what == "view" else {})})
-            attempts[what] = lambda: theirs.posted(caller, call, id)
-        exchange = caller.hears(attempts[what]())
+    def _use(self, caller: Caller, session: Session, what: str, id: str) -> Response:
+        tool, more = VIEWS["view"]
+        _, arguments = session.asked.get(tool, (0, {"ticket": 0}))
+        if what == "view":
+            arguments = {**arguments, **more}
+        if what == "stream":
+            exchange = session.open(caller, id)
+        elif what == "resume":
+            exchange = session.open(caller, id, session.first_event or b"1-1")
+        elif what == "end":
+            exchange = session.end(caller, id)
+        elif what == "cancel":
+            exchange = session.post(caller, id, notifying("cancelled", requestId=self._id))
+        else:
+            call = asking(self._id, "tools/call", name=tool, arguments=arguments)
+            exchange = session.post(caller, id, call)
         end = monotonic() + SECONDS
         while not exchange.over and monotonic() < end:
             if not exchange.read(PATIENCE) and exchange.response().status:
@@ -325,72 +264,57 @@ class Play:
 
     # Answers
 
-    def _add(self, pending: Pending, ticket: int, *, owed: bool, certain: bool = True) -> bool:
-        number = sum(self._numbers.values())
-        self._open.append(Open(pending, self._step, ticket, number, owed, certain))
-        return True
-
     def _finish(self, *, last: bool = False) -> None:
         """Take the answers of the requests that do not overlap the next step."""
-        now, still = sum(self._numbers.values()), []
+        now, rest = self._counts.total(), []
         for each in self._open:
             ends = last or now - each.number >= OPEN
             waits = ends or not each.step.overlaps
-            seconds = (SECONDS if each.owed else PATIENCE if each.number == now else 0) * waits
-            answer = each.pending.answer(seconds)
+            patience = SECONDS if each.owed else PATIENCE if each.number == now else 0.0
+            answer = answer_in(each.sources, each.id, patience if waits else 0.0)
             if answer is not None:
                 self._judge(each, answer)
-            elif each.owed and waits:
-                self._report("no answer", f"to {each.step}")
-                self._give_up(each)
-            elif ends:
+            elif waits and (each.owed or ends):
+                if each.owed:
+                    self._blame(self.place.callers[each.step.who], "no answer", f"to {each.step}")
                 self._give_up(each)
             else:
-                still.append(each)
-        self._open = still
+                rest.append(each)
+        self._open = rest
 
     def _judge(self, each: Open, answer: Json) -> None:
-        caller = self.callers[each.step.caller]
-        text = json.dumps(answer)
-        tickets = re.findall(r"(?:secret-of-\w+-\w+|spent)/(\d+)/", text)
-        certain = each.certain and "its stderr ends with" not in text
-        if certain and each.ticket and {*tickets} - {str(each.ticket)}:
+        caller, text = self.place.callers[each.step.who], json.dumps(answer)
+        tickets = set(re.findall(r"(?:secret-of-\w+-\w+|spent)/(\d+)/", text))
+        # The server's last words are told to all whose calls it has left open.
+        if each.certain and tickets > {str(each.ticket)} and "its stderr ends with" not in text:
             self._report("another's answer", f"to {each.step}: {text}")
         way = caller.channels.get(each.step.era)
-        if answer.get("error", {}).get("status") == 404 or "no such session" in text:
-            if isinstance(way, Session) and not way.over:
-                way.over = True
-                self._report("lost", f"{each.step}: {text}", unless=caller)
-        self._count(caller, text, each.step.action)
+        gone = "no such session" in text or "status 404" in text
+        if gone and isinstance(way, Session) and not way.over:
+            way.over = True
+            self._blame(caller, "lost", f"{each.step}: {text}")
+        self._count(caller, each.step.action, text)
 
-    def _count(self, caller: Caller, text: str, action: str = "") -> None:
-        if caller.secret in text:
-            self.shown[action or self._step.action] += 1
+    def _count(self, caller: Caller, action: str, text: str) -> None:
+        self.shown[action] += caller.secret in text
 
     def _give_up(self, each: Open) -> None:
-        [first, *_] = each.pending.sources
-        if isinstance(first, Exchange):
-            first.close()
+        if isinstance(each.sources[0], Exchange):
+            each.sources[0].close()
 
     def _look(self) -> None:
         """Look for what must not be in anything that came to a caller so far."""
-        for caller in self.callers.values():
-            secret = self.callers[self._other(caller.name)].secret.encode()
-            for source in tuple(caller.sources):
+        for caller in self.place.callers.values():
+            words = {"leak": self._other(caller).secret, "an id of the proxy's own": '"abridge-'}
+            for source in caller.sources:
                 while source.read(0):
                     pass
-                raw = source.raw()
-                if self._checked.get(source) == len(raw):
-                    continue
-                self._checked[source] = len(raw)
-                for kind, word in (("leak", secret), ("an id of the proxy's own", b'"abridge-')):
-                    if word in raw:
-                        at = raw.index(word)
-                        text = f"{caller.name} got {raw[max(at - 150, 0) : at + 200]!r}"
-                        self._report(kind, text)
-                        caller.sources.remove(source)
-                        break
-
-
-def _identity(way: Channel) -> int:
-    return id(way)
+                raw = source.raw().decode(errors="replace")
+                if self._sizes.get(source, 0) < len(raw):
+                    new = raw[max(self._sizes.get(source, 0) - 100, 0) :]
+                    self._sizes[source] = len(raw)
+                    for kind, word in words.items():
+                        if word in new:
+                            at = new.index(word)
+                            text = new[max(at - 150, 0) : at + 150]
+                            self._report(kind, f"{caller.name} got {text}")

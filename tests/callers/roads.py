@@ -5,33 +5,23 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 from tests.callers.server import Json
-from tests.callers.speech import Exchange, Source, Spoken
+from tests.callers.speech import Exchange, Source, Spoken, answer_in
 from tests.callers.upstream import Upstream
 from tests.faults.routes import META, stateless
 from tests.faults.sidecar import EVENTS, PROGRAM, compact, get, post, request, serving
 from tests.redis_server import redis_server
 from tests.wire import Wire
 
-SourceT = TypeVar("SourceT", bound=Source)
-
-OWN = os.environ.get("CALLERS_PROGRAM")
-TESTED = PROGRAM if OWN is None else (OWN,)
+OTHER = os.environ.get("CALLERS_PROGRAM")
+TESTED = PROGRAM if OTHER is None else (OTHER,)
 """The program under test."""
 
-SECONDS = 20.0  # after which an answer does not come any more
-MOST_SESSIONS = 6
-MOST_PROCESSES = 3
-RULES = """\
-version: 1
-rules:
-- {name: reading, tools: read, max_bytes: 1000}
-- {name: paging, tools: page, response: [{paginate: {at: rows, limit: 4}}]}
-"""
+ALICE, BOB = "alice", "bob"
 WRAPPED, WRAPPED_URL = "stdio", "stdio to a URL"
 COMMAND, URL, FORWARD = "serve -- command", "serve URL", "serve URL with auth: forward"
 STORES = ("memory", "redis", "redis of two replicas")
@@ -39,16 +29,18 @@ ROADS = {
     **dict.fromkeys((WRAPPED, WRAPPED_URL), ("folder",)),
     **dict.fromkeys((COMMAND, URL, FORWARD), STORES),
 }
+"""The roads, each with the stores that it may have."""
+
 HANDSHAKE, SSE, STATELESS = "2025-11-25", "2024-11-05", "2026-07-28"
-
-
-class Place(NamedTuple):
-    """A road in use: the ports of its sidecars, or the command that wraps the server."""
-
-    road: str
-    tickets: Path
-    ports: tuple[int, ...] = ()
-    wrapping: tuple[str, ...] = ()
+MOST_SESSIONS = 6
+MOST_PROCESSES = 3
+SECONDS = 20.0  # after which an answer does not come any more
+RULES = """\
+version: 1
+rules:
+- {name: reading, tools: read, max_bytes: 1000}
+- {name: paging, tools: page, response: [{paginate: {at: rows, limit: 4}}]}
+"""
 
 
 class Caller:
@@ -56,257 +48,224 @@ class Caller:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.secret = f"secret-of-{name}-{secrets.token_hex(4)}"
-        self.token = f"token-of-{name}-{secrets.token_hex(8)}"
-        self.key = f"key-of-{name}-{secrets.token_hex(8)}"
+        self.secret, self.token, self.key = (
+            f"{kind}-of-{name}-{secrets.token_hex(8)}" for kind in ("secret", "token", "key")
+        )
         self.sources: list[Source] = []
         self.channels: dict[str, Channel] = {}
 
-    def hears(self, source: SourceT) -> SourceT:
+    def hears(self, source: Exchange) -> Exchange:
         """Have what comes from a source looked through."""
-        if source not in self.sources:
-            self.sources.append(source)
+        self.sources.append(source)
         return source
 
-    def header_lines(self, road: str) -> tuple[str, ...]:
+    def header_lines(self, road: str) -> list[str]:
         if road == FORWARD:
-            return (f"Authorization: Bearer {self.key}",)
-        return f"Authorization: Bearer {self.token}", f"X-Api-Key: {self.key}"
+            return [f"Authorization: Bearer {self.key}"]
+        return [f"Authorization: Bearer {self.token}", f"X-Api-Key: {self.key}"]
 
 
-ALICE, BOB = "alice", "bob"
+class Place(NamedTuple):
+    """A road in use: the ports of its sidecars, or the command that wraps the server."""
 
-
-def two_callers() -> tuple[Caller, ...]:
-    return Caller(ALICE), Caller(BOB)
+    road: str
+    store: str
+    callers: dict[str, Caller]
+    tickets: Path
+    ports: list[int]
+    wrapping: list[str]
 
 
 @contextmanager
-def opened(road: str, store: str, callers: tuple[Caller, ...], folder: Path) -> Iterator[Place]:
+def opened(road: str, store: str, folder: Path) -> Iterator[Place]:
     """Start the programs of a road; skips the test if there is no Redis for its store."""
-    tickets = folder / "tickets"
+    callers = {name: Caller(name) for name in (ALICE, BOB)}
+    tickets, rules = folder / "tickets", folder / "rules.yaml"
     tickets.mkdir(parents=True)
-    rules = folder / "rules.yaml"
     rules.write_text(RULES)
     command = [sys.executable, str(Path(__file__).with_name("server.py")), str(tickets)]
+    place = Place(road, store, callers, tickets, [], [])
     with ExitStack() as stack:
         upstream: Any = {"command": command}
         if road in (WRAPPED_URL, URL, FORWARD):
-            server = Upstream(tickets, {each.key: each.secret for each in callers})
+            server = Upstream(tickets, {each.key: each.secret for each in callers.values()})
             upstream = stack.enter_context(server).url
         if store == "folder":
-            options = ("--ledger", "off", "--rules", str(rules), "--store", str(folder / "store"))
-            to = ("--header", "X-Api-Key: ${KEY}", upstream) if road == WRAPPED_URL else ()
-            yield Place(road, tickets, wrapping=(*TESTED, *options, *(to or ("--", *command))))
-            return
-        redis = "memory" if store == "memory" else stack.enter_context(redis_server()).url
-        file = folder / "sidecar.yaml"
-        file.write_text(configuration(road, upstream, rules, redis, callers, folder / "tokens"))
-        count = 2 if "replicas" in store else 1
-        sidecars = [
-            stack.enter_context(serving("--config", str(file), program=TESTED))
-            for _ in range(count)
-        ]
-        yield Place(road, tickets, tuple(sidecar.port for sidecar in sidecars))
+            to = ["--", *command] if road == WRAPPED else ["--header=X-Api-Key: ${KEY}", upstream]
+            options = ["--ledger", "off", "--rules", str(rules), "--store", str(folder / "store")]
+            place.wrapping.extend([*TESTED, *options, *to])
+        else:
+            url = "memory" if store == "memory" else stack.enter_context(redis_server()).url
+            limits = {"sessions": MOST_SESSIONS, "children": MOST_PROCESSES}
+            keys = {"upstream": upstream, "rules": str(rules), "store": url, "limits": limits}
+            config = folder / "sidecar.yaml"
+            config.write_text(json.dumps({"version": 1, **keys, **access(place, folder)}))
+            for _ in range(2 if "replicas" in store else 1):
+                sidecar = serving("--config", str(config), program=TESTED)
+                place.ports.append(stack.enter_context(sidecar).port)
+        try:
+            yield place
+        finally:
+            for source in [each for caller in callers.values() for each in caller.sources]:
+                source.close()
 
 
-def configuration(
-    road: str, upstream: Any, rules: Path, store: str, callers: tuple[Caller, ...], tokens: Path
-) -> str:
-    """Return the sidecar's configuration; the tokens of the callers are written to `tokens`."""
-    tokens.write_text("".join(f"{each.token}\n" for each in callers))
-    access = {"auth": "forward"} if road == FORWARD else {"token_file": str(tokens)}
-    limits = {"sessions": MOST_SESSIONS, "children": MOST_PROCESSES}
-    keys = {"upstream": upstream, "rules": str(rules), "store": store, "limits": limits}
-    return json.dumps({"version": 1, **keys, **access})
+def access(place: Place, folder: Path) -> Json:
+    """Return the keys of a configuration that let both callers in."""
+    if place.road == FORWARD:
+        return {"auth": "forward"}
+    file = folder / "tokens"
+    file.write_text("".join(f"{each.token}\n" for each in place.callers.values()))
+    return {"token_file": str(file)}
 
 
 class Refused(Exception):
     """A session could not begin."""
 
 
-class Pending:
-    """A request that waits for its answer, and the sources that it may come from."""
-
-    def __init__(self, caller: Caller, id: Any, *sources: Source) -> None:
-        self.id = id
-        self.sources = sources
-        for source in sources:
-            caller.hears(source)
-
-    def answer(self, seconds: float) -> Json | None:
-        """Wait for the answer or the refusal; None if the time is over."""
-        for _ in range(max(1, round(seconds / 0.02))):
-            for source in self.sources:
-                for message in source.messages():
-                    if message.get("id") == self.id and {"result", "error"} & message.keys():
-                        return message
-            first = self.sources[0]
-            if isinstance(first, Exchange) and first.over:
-                status = first.response().status
-                if status >= 400:
-                    return {"error": {"status": status}}
-                if len(self.sources) == 1:
-                    return None
-            if isinstance(first, Spoken) and first.wire.at_end:
-                return {"error": {"status": 0}}
-            wait = 0.02 / len(self.sources)
-            while any([source.read(wait) for source in self.sources]):
-                wait = 0.0
-        return None
-
-
-class Channel(Protocol):
-    """How a caller speaks in one era; `over` once no more answers come."""
-
-    over: bool
-
-    def send(self, message: Json) -> Pending: ...
-
-    def cancel(self, pending: Pending) -> None: ...
-
-
-def greet(channel: Channel, version: str | None) -> Json:
-    """Begin as clients do: with a handshake unless the era has none, and the list of tools."""
-    answer: Json | None = {}
-    if version is not None:
-        client = {"clientInfo": {"name": "raw", "version": "1"}, "capabilities": {}}
-        params = {"protocolVersion": version, **client}
-        answer = channel.send(asking(0, "initialize", **params)).answer(SECONDS)
-        channel.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-    if answer is None or "error" in answer:
-        raise Refused(str(answer))
-    channel.send(asking("tools", "tools/list")).answer(SECONDS)
-    return answer
-
-
 def asking(id: Any, method: str, **params: Any) -> Json:
     return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
 
 
-def cancelling(id: Any) -> Json:
-    params = {"requestId": id}
-    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+def notifying(what: str, **params: Any) -> Json:
+    return {"jsonrpc": "2.0", "method": f"notifications/{what}", "params": params}
 
 
-def with_meta(message: Json, meta: Json) -> Json:
-    own = {**meta, **({"progressToken": message["id"]} if "id" in message else {})}
-    return {**message, "params": {**message.get("params", {}), "_meta": own}}
-
-
-class Stdio:
-    """A wrapper and a server of the caller's own, in the caller's environment."""
-
-    def __init__(self, place: Place, caller: Caller, era: str) -> None:
-        self._caller = caller
-        self._meta = META if era == STATELESS else {}
-        environment = {**os.environ, "SECRET": caller.secret, "KEY": caller.key}
-        self._source = Spoken(Wire(place.wrapping, environment))
-        greet(self, None if era == STATELESS else era)
-
-    @property
-    def over(self) -> bool:
-        return self._source.wire.at_end
-
-    def send(self, message: Json) -> Pending:
-        try:
-            self._source.wire.write(compact(with_meta(message, self._meta)) + b"\n")
-        except BrokenPipeError:
-            pass  # the end of its output tells of it
-        return Pending(self._caller, message.get("id"), self._source)
-
-    def cancel(self, pending: Pending) -> None:
-        self.send(cancelling(pending.id))
-
-
-class Stateless:
-    """Requests that belong to no session, each to another replica."""
+class Channel:
+    """How a caller speaks in one era; `over` once no more answers come."""
 
     over = False
 
-    def __init__(self, place: Place, caller: Caller) -> None:
-        self._place = place
-        self._caller = caller
-        greet(self, None)
-
-    def send(self, message: Json) -> Pending:
-        id, method = message.get("id"), message["method"]
-        params = message.get("params", {})
-        name = params.get("name") or params.get("uri", "")
-        lines = (*stateless(name, method), *self._caller.header_lines(self._place.road))
-        port = self._place.ports[(id if isinstance(id, int) else 0) % len(self._place.ports)]
-        return Pending(
-            self._caller, id, Exchange(port, post(compact(with_meta(message, META)), *lines))
-        )
-
-    def cancel(self, pending: Pending) -> None:
-        pending.sources[0].close()
-
-
-class Session:
-    """A session of Streamable HTTP, or the stream and the endpoint of HTTP+SSE."""
-
-    def __init__(self, place: Place, caller: Caller, era: str, port: int) -> None:
-        self.over = False
+    def __init__(self, place: Place, caller: Caller, era: str, port: int = 0) -> None:
+        self.place = place
+        self.caller = caller
+        self.era = era
         self.port = port
-        self.id = ""
-        self.path = "/mcp"
-        self.event = b""
-        """The id of the first event of an answer that can be resumed."""
-        self._road = place.road
-        self._caller = caller
-        self._stream: Exchange | None = None
-        if era == SSE:
-            path = "/mcp/sse" if place.road == COMMAND else "/mcp"
-            self._stream = caller.hears(self.open(caller, path=path))
-            while not (endpoints := self._stream.events("data")):
-                if not self._stream.read(SECONDS):
-                    raise Refused(f"no endpoint: {self._stream.raw()!r}")
-            self.path = path + endpoints[0].decode()
-            self.id = self.path.partition("=")[2]
-        greet(self, era)
+        self.asked: dict[str, tuple[int, Json]] = {}
+        """The ticket and the arguments of the last call of each tool."""
+        self.begin()
+        client = {"clientInfo": {"name": "raw", "version": "1"}, "capabilities": {}}
+        if era != STATELESS:
+            hello = self.send(asking("hello", "initialize", protocolVersion=era, **client))
+            answer = answer_in(hello, "hello", SECONDS)
+            if answer is None or "error" in answer:
+                raise Refused(str(answer))
+            self.welcome(hello)
+            self.send(notifying("initialized"))
+        answer_in(self.send(asking("tools", "tools/list")), "tools", SECONDS)
 
-    def send(self, message: Json) -> Pending:
-        exchange = self.posted(self._caller, message)
-        streams = [] if self._stream is None else [self._stream]
-        pending = Pending(self._caller, message.get("id"), exchange, *streams)
-        if message["method"] == "initialize" and not streams:
-            pending.answer(SECONDS)
-            self.id = exchange.response().headers.get("mcp-session-id", "")
-        return pending
+    def begin(self) -> None: ...
 
-    def cancel(self, pending: Pending) -> None:
-        self.send(cancelling(pending.id))
+    def welcome(self, hello: list[Source]) -> None: ...
 
-    def posted(self, caller: Caller, message: Json, id: str | None = None) -> Exchange:
-        """Send a message as some caller, perhaps with another id of a session."""
-        lines, path = self._addressed(caller, self.id if id is None else id)
-        return Exchange(self.port, post(compact(with_meta(message, {})), *lines, path=path))
+    def send(self, message: Json) -> list[Source]:
+        """Send a message; return where its answer may come."""
+        raise NotImplementedError
 
-    def open(
-        self, caller: Caller, last: bytes = b"", id: str | None = None, path: str = "/mcp"
-    ) -> Exchange:
-        """Open a stream as some caller, perhaps behind an event."""
-        lines, _ = self._addressed(caller, self.id if id is None else id)
-        resuming = [f"Last-Event-ID: {last.decode()}"] if last else []
-        return Exchange(self.port, get(path, EVENTS, *lines, *resuming))
+    def cancel(self, id: Any, sources: list[Source]) -> None:
+        self.send(notifying("cancelled", requestId=id))
 
-    def end(self, caller: Caller, id: str | None = None) -> Exchange:
-        """End the session as some caller."""
-        lines, path = self._addressed(caller, self.id if id is None else id)
-        return Exchange(self.port, request("DELETE", path, *lines))
+    def leave(self) -> None: ...
 
-    def _addressed(self, caller: Caller, id: str) -> tuple[list[str], str]:
-        lines = [*caller.header_lines(self._road), f"Mcp-Protocol-Version: {HANDSHAKE}"]
-        if "=" in self.path:
-            return lines[:-1], f"{self.path.partition('=')[0]}={id}"
-        return lines + ([f"Mcp-Session-Id: {id}"] if id else []), self.path
+    def with_meta(self, message: Json) -> bytes:
+        meta = META if self.era == STATELESS else {}
+        own = {"progressToken": message["id"]} if "id" in message else {}
+        return compact({**message, "params": {**message["params"], "_meta": {**meta, **own}}})
 
 
-def channel(place: Place, caller: Caller, era: str, number: int) -> Channel:
+class Stdio(Channel):
+    """A wrapper and a server of the caller's own, in the caller's environment."""
+
+    def begin(self) -> None:
+        environment = {"SECRET": self.caller.secret, "KEY": self.caller.key}
+        self.wire = Wire(self.place.wrapping, {**os.environ, **environment})
+        self.source = Spoken(self.wire)
+        self.caller.sources.append(self.source)
+
+    def send(self, message: Json) -> list[Source]:
+        with suppress(BrokenPipeError):  # the end of its output tells of it
+            self.wire.write(self.with_meta(message) + b"\n")
+        self.over = self.source.over
+        return [self.source]
+
+    def leave(self) -> None:
+        self.source.close()
+
+
+class Stateless(Channel):
+    """Requests that belong to no session, each to another replica."""
+
+    def send(self, message: Json) -> list[Source]:
+        name = message["params"].get("name") or message["params"].get("uri", "")
+        lines = [*stateless(name, message["method"]), *self.caller.header_lines(self.place.road)]
+        ports = self.place.ports
+        ports.append(ports.pop(0))
+        return [self.caller.hears(Exchange(ports[0], post(self.with_meta(message), *lines)))]
+
+    def cancel(self, id: Any, sources: list[Source]) -> None:
+        sources[0].close()
+
+
+class Session(Channel):
+    """A session of Streamable HTTP, or the stream and the endpoint of HTTP+SSE.
+
+    Each method sends a request as some caller, perhaps with another id of a session.
+    """
+
+    id = ""
+    first_event = b""
+    """The id of the first event of an answer that can be resumed."""
+
+    def begin(self) -> None:
+        self.path, self.streams = "/mcp", list[Exchange]()
+        if self.era == SSE:
+            self.path = "/mcp/sse" if self.place.road == COMMAND else "/mcp"
+            stream = self.open(self.caller, "")
+            while not (endpoints := stream.events("data")):
+                if not stream.read(SECONDS):
+                    raise Refused(f"there is no endpoint: {stream.raw()!r}")
+            self.streams.append(stream)
+            query, _, self.id = endpoints[0].decode().partition("=")
+            self.path += query + "="
+
+    def welcome(self, hello: list[Source]) -> None:
+        if not self.streams and isinstance(hello[0], Exchange):
+            self.id = hello[0].response().headers.get("mcp-session-id", "")
+
+    def send(self, message: Json) -> list[Source]:
+        return [self.post(self.caller, self.id, message), *self.streams]
+
+    def leave(self) -> None:
+        for stream in self.streams or [self.end(self.caller, self.id)]:
+            stream.read(SECONDS if not self.streams else 0)
+            stream.close()
+
+    def post(self, caller: Caller, id: str, message: Json) -> Exchange:
+        lines, path = self._address(caller, id)
+        return caller.hears(Exchange(self.port, post(self.with_meta(message), *lines, path=path)))
+
+    def open(self, caller: Caller, id: str, last: bytes = b"") -> Exchange:
+        lines, path = self._address(caller, id)
+        lines += [f"Last-Event-ID: {last.decode()}"] if last else []
+        return caller.hears(Exchange(self.port, get(path, EVENTS, *lines)))
+
+    def end(self, caller: Caller, id: str) -> Exchange:
+        lines, path = self._address(caller, id)
+        return caller.hears(Exchange(self.port, request("DELETE", path, *lines)))
+
+    def _address(self, caller: Caller, id: str) -> tuple[list[str], str]:
+        lines = caller.header_lines(self.place.road)
+        if self.era == SSE:
+            return lines, self.path + id
+        own = [f"Mcp-Session-Id: {id}", f"Mcp-Protocol-Version: {HANDSHAKE}"] if id else []
+        return [*lines, *own], self.path
+
+
+def channel(place: Place, caller: Caller, era: str) -> Channel:
     """Begin to speak; raises Refused."""
     if place.wrapping:
         return Stdio(place, caller, era)
     if era == STATELESS:
-        return Stateless(place, caller)
-    return Session(place, caller, era, place.ports[number % len(place.ports)])
+        return Stateless(place, caller, era)
+    place.ports.append(place.ports.pop(0))
+    return Session(place, caller, era, place.ports[0])

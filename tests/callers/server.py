@@ -2,8 +2,8 @@
 
     python server.py TICKETS
 
-A call or a resource names a ticket: a file of the folder TICKETS, whose content is for the first
-who asks, so that knowing a call by its words is not enough to get its secret.
+A call names a ticket: a file of the folder TICKETS with a secret for the first who asks for it, so
+that knowing a call by its words is not enough to get its answer.
 """
 
 import json
@@ -18,11 +18,11 @@ TOOLS = ("read", "page", "say", "fail")
 
 
 class Reply(NamedTuple):
-    """The answer to a request, the messages before it, and those that come if it is `late`."""
+    """The answer to a request, the messages before it, those that come `late`, and the fault."""
 
     before: list[Json]
     answer: Json
-    after: list[Json]
+    late: list[Json]
     fault: str
 
 
@@ -34,128 +34,94 @@ class Server:
         self._own = own
 
     def reply(self, request: Json) -> Reply:
-        """Answer a request."""
-        params = request.get("params", {})
-        arguments = params.get("arguments", {})
-        fault: str = arguments.get("fault", "")
-        before: list[Json] = []
-        words = ""
-        match request["method"]:
-            case "tools/call":
-                name, words = params["name"], self._words(arguments["ticket"])
-                note = {"level": "error", "data": words}
-                token = params.get("_meta", {}).get("progressToken")
-                progress = {"progressToken": token, "progress": 1, "message": words}
-                before = [_note("message", note), _note("progress", progress)]
-                member = _called(name, words)
-            case "resources/read":
-                uri = params["uri"]
-                _, _, ticket, fault = uri.split("/", 3)
-                member = _result(contents=[{"uri": uri, "text": _rows(self._words(ticket))}])
-            case "tools/list":
-                member = _result(tools=[_tool(name, self._own) for name in TOOLS])
-            case "initialize":
-                version = params["protocolVersion"]
-                member = _result(
-                    protocolVersion=version,
-                    capabilities={"tools": {}, "logging": {}, "resources": {}},
-                    serverInfo={"name": "secretive", "version": "1"},
-                    instructions=self._own,
-                )
-            case _:
-                member = _result()
-        answer = {"jsonrpc": "2.0", "id": request["id"], **member}
-        says = params.get("name") == "say"
-        return Reply(before if says else [], answer, [*before, answer], fault)
+        method, params = request["method"], request.get("params", {})
+        arguments, notes, result = params.get("arguments", {}), [], {}
+        name, fault, answer = "", "", {"jsonrpc": "2.0", "id": request["id"]}
+        if method in ("tools/call", "resources/read"):
+            name, fault = params.get("name", params.get("uri")), arguments.get("fault", "")
+            if method == "resources/read":
+                _, _, ticket, fault = name.split("/", 3)
+                arguments = {"ticket": ticket}
+            words = self._words(arguments["ticket"])
+            token = params.get("_meta", {}).get("progressToken")
+            progress = {"progressToken": token, "progress": 1, "message": words}
+            for kind, of in (
+                ("message", {"level": "error", "data": words}),
+                ("progress", progress),
+            ):
+                notes.append({"jsonrpc": "2.0", "method": f"notifications/{kind}", "params": of})
+            rows = [{"n": n, "words": f"{words} {n}"} for n in range(ROWS)]
+            text = words if name == "say" else json.dumps({"rows": rows})
+            result = {"content": [{"type": "text", "text": text}]}
+            if method == "resources/read":
+                result = {"contents": [{"uri": name, "text": text}]}
+            if name == "fail":
+                answer["error"] = {"code": -32000, "message": words, "data": [words]}
+        elif method == "tools/list":
+            schema = {"type": "object", "properties": {"ticket": {"type": "integer"}}}
+            more = {"inputSchema": schema, "annotations": {"readOnlyHint": True}}
+            result = {"tools": [{"name": each, "description": self._own, **more} for each in TOOLS]}
+        elif method == "initialize":
+            result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}}
+            result |= {"serverInfo": {"name": "s", "version": "1"}, "instructions": self._own}
+        if "error" not in answer:
+            answer["result"] = result
+        return Reply(notes if name == "say" else [], answer, [*notes, answer], fault)
 
     def _words(self, ticket: int | str) -> str:
         file = self._tickets / str(ticket)
         try:
-            os.rename(file, spent := file.with_suffix(".spent"))
-            return f"{spent.read_text()}/{ticket}/"
+            file.rename(spent := file.with_suffix(".spent"))
         except FileNotFoundError:
             return f"spent/{ticket}/"
-
-
-def _called(tool: str, words: str) -> Json:
-    if tool == "fail":
-        return {"error": {"code": -32000, "message": words, "data": [words]}}
-    text = words if tool == "say" else _rows(words)
-    return _result(content=[{"type": "text", "text": text}])
-
-
-def _rows(words: str) -> str:
-    return json.dumps({"rows": [{"n": n, "words": f"{words} {n}"} for n in range(ROWS)]})
-
-
-def _result(**members: Any) -> Json:
-    return {"result": members}
-
-
-def _note(kind: str, params: Json) -> Json:
-    return {"jsonrpc": "2.0", "method": f"notifications/{kind}", "params": params}
-
-
-def _tool(name: str, own: str) -> Json:
-    schema = {"type": "object", "properties": {"ticket": {"type": "integer"}}}
-    read_only = {"readOnlyHint": True}
-    return {"name": name, "description": own, "inputSchema": schema, "annotations": read_only}
+        return f"{spent.read_text()}/{ticket}/"
 
 
 def with_wrong_ids(answer: Json, waiting: list[Any]) -> list[Json]:
     """Return an answer with ids that it must not have: those of others, near ones and none."""
-    id = answer["id"]
-    near = [f"{id}", -id] if isinstance(id, int) else [f"{id}1"]
+    near = [f"{answer['id']}", -answer["id"]] if isinstance(answer["id"], int) else []
     return [{**answer, "id": wrong} for wrong in (*waiting, *near, None)]
 
 
 def main() -> None:
     server = Server(Path(sys.argv[1]), os.environ.get("SECRET", ""))
-    waiting: list[Any] = []  # ids of requests without an answer
+    waiting: list[Any] = []  # the ids of requests without an answer
     late = b""  # said as soon as there is another message
 
-    def say(raw: bytes) -> None:
-        rest = memoryview(raw)
-        while rest:
-            rest = rest[os.write(1, rest) :]
+    def say(*messages: Json, raw: bytes = b"") -> None:
+        raw = b"".join(json.dumps(message).encode() + b"\n" for message in messages) + raw
+        while raw:
+            raw = raw[os.write(1, raw) :]
 
     for line in sys.stdin.buffer:
         message = json.loads(line)
-        say(late)
+        say(raw=late)
         late = b""
-        if "id" not in message or message["method"] == "subscriptions/listen":
-            waiting += [message["id"]] if "id" in message else []
+        if "id" not in message:
             continue
         reply = server.reply(message)
-        answer = _line(reply.answer)
+        answer = json.dumps(reply.answer).encode() + b"\n"
         half = answer[: -len(answer) // 50]
-        sys.stderr.write(f"{json.dumps([*reply.answer.values()][2])[:400]}\n")
-        sys.stderr.flush()
-        say(b"".join(map(_line, reply.before)))
+        if reply.fault in ("half", "rest", "never") or message["method"].endswith("/listen"):
+            waiting.append(message["id"])
+        os.write(2, json.dumps(list(reply.answer.values())[2]).encode()[:400] + b"\n")
+        say(*reply.before)
         match reply.fault:
             case "half":
-                say(half)
+                say(raw=half)
             case "rest":
-                say(half)
+                say(raw=half)
                 late = answer[len(half) :]
             case "never":
                 late = answer
-            case "late":
-                say(answer)
-                late = b"".join(map(_line, reply.after))
-            case "wrong":
-                say(b"".join(map(_line, with_wrong_ids(reply.answer, waiting))) + answer)
             case "dies":
-                say(half)
+                say(raw=half)
                 os._exit(3)
-            case _:
-                say(answer)
-        if reply.fault in ("half", "rest", "never"):
-            waiting.append(message["id"])
-
-
-def _line(message: Json) -> bytes:
-    return json.dumps(message).encode() + b"\n"
+            case _ if not message["method"].endswith("/listen"):
+                say(*(with_wrong_ids(reply.answer, waiting) if reply.fault == "wrong" else ()))
+                say(reply.answer)
+                if reply.fault == "late":
+                    late = b"".join(json.dumps(each).encode() + b"\n" for each in reply.late)
 
 
 if __name__ == "__main__":

@@ -1,43 +1,42 @@
 """The secretive server over HTTP: a session belongs to the key that has begun it."""
 
-import itertools
 import json
 import threading
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 
 from tests.callers.server import Json, Server, with_wrong_ids
 from tests.raw_http import ACCEPTED, STREAM, RawRequest, RawServer, Reset, event, whole
 
-_LOOK = 0.2  # seconds after which a stream looks whether its client is there
-_SILENCE = b": \n\n"
+LOOK = 0.2  # seconds after which a stream looks whether its client is there
 
 
-class _Session:
-    """The messages of a session's streams, each with its number as the id of its event."""
+class Session:
+    """The events of a session's streams, each with its number as its id."""
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.messages: list[bytes] = []
+        self.events: list[bytes] = []
         self.news = threading.Condition()
 
-    def add(self, message: Json) -> bytes:
+    def add(self, *messages: Json) -> bytes:
         with self.news:
-            self.messages.append(json.dumps(message).encode())
+            start = len(self.events)
+            for number, message in enumerate(messages, start + 1):
+                self.events.append(event(json.dumps(message).encode(), f"id: {number}"))
             self.news.notify_all()
-            return self._event(len(self.messages))
+            return b"".join(self.events[start:])
 
     def after(self, number: int) -> Iterator[bytes]:
-        """Yield what follows a message, for ever: the connection ends it."""
+        """Yield what follows an event, until the connection ends."""
         while True:
             with self.news:
-                self.news.wait_for(lambda: len(self.messages) > number, _LOOK)
-                ready = range(number + 1, len(self.messages) + 1)
-            yield b"".join(map(self._event, ready)) or _SILENCE
-            number += len(ready)
-
-    def _event(self, number: int) -> bytes:
-        return event(self.messages[number - 1], f"id: {number}")
+                if len(self.events) <= number:
+                    self.news.wait(LOOK)
+                events = self.events[number:]
+            yield b"".join(events) or b": \n\n"
+            number += len(events)
 
 
 class Upstream(RawServer):
@@ -45,75 +44,63 @@ class Upstream(RawServer):
 
     def __init__(self, tickets: Path, secrets: Mapping[str, str]) -> None:
         self._servers = {key: Server(tickets, own) for key, own in secrets.items()}
-        self._sessions: dict[str, _Session] = {}
-        self._numbers = itertools.count(1)
+        self._sessions: dict[str, Session] = {}
+        self._numbers = count(1)
         super().__init__(self._answer)
 
     def _answer(self, request: RawRequest) -> Iterator[bytes]:
-        # The one is passed on by `auth: forward`, the other one by all routes.
-        name = "x-api-key" if "x-api-key" in request.headers else "authorization"
-        key = request.headers.get(name, "").removeprefix("Bearer ")
-        _, _, of_endpoint = request.path.partition("?stream=")
-        id = of_endpoint or request.headers.get("mcp-session-id", "")
+        # `auth: forward` passes on the one, all routes pass on the other.
+        header = "x-api-key" if "x-api-key" in request.headers else "authorization"
+        key = request.headers[header].removeprefix("Bearer ")
+        endpoint = request.path.partition("?stream=")[2]
+        id = endpoint or request.headers.get("mcp-session-id", "")
         session = self._sessions.get(id)
-        if key not in self._servers:
-            yield whole(b"", "401 Unauthorized")
-        elif id and (session is None or session.key != key):
+        if id and (session is None or session.key != key):
             yield whole(b"", "404 Not Found")
-        elif request.method == "GET" and session is None:
-            id, session = self._begin(key)
-            yield STREAM + event(f"?stream={id}".encode(), "event: endpoint")
-            yield from session.after(0)
-        elif request.method == "GET" and session is not None:
-            last = int(request.headers.get("last-event-id", len(session.messages)))
+        elif request.method == "GET":
             yield STREAM
-            yield from session.after(last)
+            if session is None:
+                id, session = self._begin(key)
+                yield event(f"?stream={id}".encode(), "event: endpoint")
+            yield from session.after(int(request.headers.get("last-event-id", len(session.events))))
         elif request.method == "DELETE":
             del self._sessions[id]
             yield whole()
         elif "id" not in request.message:
             yield ACCEPTED
-        elif of_endpoint and session is not None:
+        elif endpoint and session is not None:
             yield ACCEPTED
             reply = self._servers[key].reply(request.message)
-            for message in (*reply.before, reply.answer):
-                session.add(message)
+            session.add(*reply.before, reply.answer)
         else:
-            yield from self._posted(request, key, session)
+            yield from self._posted(request, key, session or Session(key))
 
-    def _begin(self, key: str) -> tuple[str, _Session]:
+    def _begin(self, key: str) -> tuple[str, Session]:
         id = f"session-{next(self._numbers)}"
-        self._sessions[id] = _Session(key)
+        self._sessions[id] = Session(key)
         return id, self._sessions[id]
 
-    def _posted(self, request: RawRequest, key: str, session: _Session | None) -> Iterator[bytes]:
-        headers = []
-        if request.message["method"] == "initialize":
-            id, session = self._begin(key)
-            headers.append(f"Mcp-Session-Id: {id}")
-        elif request.message["method"] == "subscriptions/listen":
-            yield STREAM
-            yield from _Session(key).after(0)
-        add = (_Session(key) if session is None else session).add
+    def _posted(self, request: RawRequest, key: str, session: Session) -> Iterator[bytes]:
         reply = self._servers[key].reply(request.message)
+        begins = request.message["method"] == "initialize"
+        headers = [f"Mcp-Session-Id: {self._begin(key)[0]}"] if begins else []
         response = whole(json.dumps(reply.answer).encode(), "200 OK", *headers)
-        match reply.fault:
-            case "half":
-                yield response[: -len(response) // 50]
-                raise Reset
-            case "rest":  # on a connection that is used again
-                yield response + response
-            case "never":
-                request.closed_by_client()
-                yield b""
-            case "late":
-                yield STREAM + b"".join(map(add, (reply.answer, *reply.after)))
-            case "wrong":
-                wrong = with_wrong_ids(reply.answer, [])
-                yield STREAM + b"".join(map(add, (*wrong, reply.answer)))
-            case "dies":
-                raise Reset
-            case _ if reply.before:
-                yield STREAM + b"".join(map(add, (*reply.before, reply.answer)))
-            case _:
-                yield response
+        if request.message["method"].endswith("/listen"):
+            yield STREAM
+            yield from session.after(0)
+        elif reply.fault == "half":
+            yield response[: -len(response) // 50]
+            raise Reset
+        elif reply.fault == "rest":
+            yield response + response  # the connection is used again
+        elif reply.fault == "never":
+            request.closed_by_client()
+            yield b""
+        elif reply.fault == "dies":
+            raise Reset
+        elif reply.fault or reply.before:
+            wrong = with_wrong_ids(reply.answer, []) if reply.fault == "wrong" else []
+            late = reply.late if reply.fault == "late" else []
+            yield STREAM + session.add(*reply.before, *wrong, reply.answer, *late)
+        else:
+            yield response
