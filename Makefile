@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test unit lint types bench answers load soak faults fuzz check clients rules conformance reference servers clean owner
+.PHONY: demo test unit lint types bench answers load soak faults callers fuzz check clients rules conformance reference servers clean owner
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -44,6 +44,10 @@ soak: $(VENV)/.test
 faults: servers
 	FAULTS=long $(RUN) -m pytest -m fault -o testpaths=tests -o faulthandler_timeout=900 \
 	    -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+
+# Two callers in random orders on every road for five minutes: neither ever sees the other's secret.
+callers: $(VENV)/.test
+	$(RUN) -m tests.callers $(ARGS)
 
 # Random rules over documents, and sessions: 100,000 and 20,000.
 fuzz: $(VENV)/.test

@@ -94,6 +94,7 @@ test         all that README promises; without Redis, nginx or a browser, their 
              test that hangs ends the run after three minutes, and the end of the output names it
 conformance  the official suite of MCP, directly and through the proxy
 faults       what can go wrong, row by row, in its long form; `make test` runs a short one
+callers      two callers on every road, with faults in between; neither sees the other's secret
 fuzz         random rules over documents, and sessions
 bench, load  times, directly and through the proxy; a real server under load
 soak         100,000 calls in each of four ways, and what grows by them

@@ -32,7 +32,7 @@ def main() -> int:
     print(f"{TESTED[0]}, {len(ways)} of {len(stores)} roads with their stores, seed {options.seed}")
     combinations: Counter[tuple[str, ...]] = Counter()
     findings: list[Finding] = []
-    seed, seen, end = options.seed, 0, monotonic() + options.seconds
+    seed, sightings, end = options.seed, 0, monotonic() + options.seconds
     with TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = folder
         while monotonic() < end:
@@ -42,7 +42,7 @@ def main() -> int:
                 play.run(steps(place, seed, STEPS), end)
             combinations += play.combinations
             findings += play.findings
-            seen += play.shown.total()
+            sightings += play.sightings.total()
             for finding in play.findings:
                 print(f"seed {seed}: {finding}")
             seed += 1
@@ -52,7 +52,7 @@ def main() -> int:
             counts[combination[part]] += count
         print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in sorted(counts.items())))
     print(f"{len(combinations)} combinations of these in {combinations.total()} steps")
-    print(f"secrets seen by those to whom they belong: {seen}")
+    print(f"secrets seen by those to whom they belong: {sightings}")
     print(f"findings: {dict(Counter(each.kind for each in findings)) or 'none'}")
     return 1 if findings else 0
 

@@ -14,13 +14,30 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from tests.callers import roads
-from tests.callers.roads import ALICE, BOB, COMMAND, HANDSHAKE, SECONDS, SSE, STATELESS
-from tests.callers.roads import Caller, Channel, Place, Refused, Session, asking, notifying
+from tests.callers.roads import (
+    ALICE,
+    BOB,
+    COMMAND,
+    HANDSHAKE,
+    SECONDS,
+    SSE,
+    STATELESS,
+    Caller,
+    Channel,
+    Place,
+    Refused,
+    Session,
+    asking,
+    notifying,
+)
 from tests.callers.server import Json
 from tests.callers.speech import Exchange, Response, Source, answer_in
 
 ASKING = ("read", "page", "say", "fail", "resource")
-VIEWS = {"view": ("read", {"view": "rows[1].words"}), "next page": ("page", {"offset": 4})}
+VIEWS: dict[str, tuple[str, Json]] = {
+    "view": ("read", {"view": "rows[1]"}),
+    "next page": ("page", {"offset": 4}),
+}
 TRESPASSES = ("view", "call", "cancel", "stream", "resume", "end")
 ROUGH = ("half", "rest", "dies", "eviction")  # after one of these, a caller may wait in vain
 FAULTS = ("", "late", "wrong", "cancellation", *ROUGH)
@@ -62,7 +79,7 @@ def steps(place: Place, seed: int, number: int) -> Iterator[Step]:
 
 
 def actions(place: Place, era: str) -> list[str]:
-    """Return what can be done on a road in an era; some more than once, to be done more often."""
+    """Return the actions on a road in an era; those to be done more often stand there twice."""
     every = [*ASKING, *ASKING, "read", "page", "list", "leave", *VIEWS]
     every += [f"the other's {view}" for view in VIEWS]
     if not place.wrapping:
@@ -74,25 +91,25 @@ def actions(place: Place, era: str) -> list[str]:
 
 
 class Open(NamedTuple):
-    """A request in progress: `owed` an answer, which `certain` ones can tell from others."""
+    """A request in progress: `due` an answer, which `certain` ones can tell from others."""
 
     id: int
     sources: list[Source]
     step: Step
     ticket: int
     number: int
-    owed: bool
+    due: bool
     certain: bool
 
 
 class Play:
-    """The callers on a road; `findings` has what went wrong, `shown` which secrets were seen."""
+    """The callers on a road; `sightings` counts by actions how often their own secrets came."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self.findings: list[Finding] = []
         self.combinations: Counter[tuple[str, ...]] = Counter()
-        self.shown: Counter[str] = Counter()
+        self.sightings: Counter[str] = Counter()
         self._counts = Counter[str]()  # of steps, which number the requests of both alike
         self._rough: set[str] = set()
         self._open: list[Open] = []
@@ -156,7 +173,7 @@ class Play:
         if action == "stream" and isinstance(way, Session):
             return bool(way.open(caller, way.id))
         if action == "stream":
-            return self._send(way, "subscriptions/listen", owed=False)
+            return self._send(way, "subscriptions/listen", due=False)
         if action.startswith("resume"):
             return isinstance(way, Session) and isinstance(of, Session) and self._resume(way, of)
         return self._ask(caller, way)
@@ -176,19 +193,21 @@ class Play:
         for _ in range(roads.MOST_SESSIONS + 1 if fault == "eviction" else 0):
             with suppress(Refused):
                 roads.channel(self.place, caller, HANDSHAKE)
-        told = {"cancellation": "never", "eviction": ""}.get(fault, fault)
-        arguments = {"ticket": ticket, "fault": told}
+        wish = {"cancellation": "never", "eviction": ""}.get(fault, fault)
+        arguments: Json = {"ticket": ticket, "fault": wish}
         params: Json = {"name": tool, "arguments": arguments}
         if tool == "resource":
-            params = {"uri": f"ticket://{ticket}/{told}"}
-        elif told in ("", "late"):
-            way.asked[tool] = ticket, arguments
+            params = {"uri": f"ticket://{ticket}/{wish}"}
+        elif wish in ("", "late"):
+            way.calls[tool] = ticket, arguments
         method = "resources/read" if tool == "resource" else "tools/call"
-        self._send(way, method, ticket, owed=told != "never", certain=told != "wrong", **params)
+        self._send(way, method, ticket, due=wish != "never", certain=wish != "wrong", **params)
         sources = self._open[-1].sources
         if isinstance(way, Session) and tool == "say" and isinstance(sources[0], Exchange):
-            sources[0].read(SECONDS if not fault else PATIENCE)
-            way.first_event = next(iter(sources[0].events("id")), way.first_event)
+            while not (ids := sources[0].events("id")):
+                if not sources[0].read(PATIENCE if fault else SECONDS):
+                    break
+            way.first_event = next(iter(ids), way.first_event)
         if fault == "cancellation":
             way.cancel(self._id, sources)
         return True
@@ -199,25 +218,28 @@ class Play:
         method: str,
         ticket: int = 0,
         *,
-        owed: bool = True,
+        due: bool = True,
         certain: bool = True,
         **params: Any,
     ) -> bool:
         sources = way.send(asking(self._id, method, **params))
-        owed &= way.caller.name not in self._rough
+        due &= way.caller.name not in self._rough
         number = self._counts.total()
-        self._open.append(Open(self._id, sources, self._step, ticket, number, owed, certain))
+        self._open.append(Open(self._id, sources, self._step, ticket, number, due, certain))
         return True
 
     def _view(self, way: Channel, of: Channel) -> bool:
         tool, more = VIEWS[self._step.action.removeprefix("the other's ")]
-        ticket, arguments = of.asked.get(tool, (0, {}))
-        asks = {"name": tool, "arguments": {**arguments, **more}}
-        return bool(ticket) and self._send(way, "tools/call", ticket, **asks)
+        ticket, arguments = of.calls.get(tool, (0, {}))
+        asks: Json = {"name": tool, "arguments": {**arguments, **more}}
+        # Else a call that is on its way would find that another one has had its secret.
+        used = self.place.tickets / f"{ticket}.spent"
+        return used.exists() and self._send(way, "tools/call", ticket, **asks)
 
     def _resume(self, way: Session, of: Session) -> bool:
         if of.first_event:
             stream = way.open(way.caller, way.id, of.first_event)
+            stream.read(SECONDS)
             while stream.read(PATIENCE):
                 pass
             self._count(way.caller, self._step.action, stream.raw().decode())
@@ -242,7 +264,7 @@ class Play:
 
     def _use(self, caller: Caller, session: Session, what: str, id: str) -> Response:
         tool, more = VIEWS["view"]
-        _, arguments = session.asked.get(tool, (0, {"ticket": 0}))
+        _, arguments = session.calls.get(tool, (0, {"ticket": 0}))
         if what == "view":
             arguments = {**arguments, **more}
         if what == "stream":
@@ -270,12 +292,12 @@ class Play:
         for each in self._open:
             ends = last or now - each.number >= OPEN
             waits = ends or not each.step.overlaps
-            patience = SECONDS if each.owed else PATIENCE if each.number == now else 0.0
+            patience = SECONDS if each.due else PATIENCE if each.number == now else 0.0
             answer = answer_in(each.sources, each.id, patience if waits else 0.0)
             if answer is not None:
                 self._judge(each, answer)
-            elif waits and (each.owed or ends):
-                if each.owed:
+            elif waits and (each.due or ends):
+                if each.due:
                     self._blame(self.place.callers[each.step.who], "no answer", f"to {each.step}")
                 self._give_up(each)
             else:
@@ -285,18 +307,18 @@ class Play:
     def _judge(self, each: Open, answer: Json) -> None:
         caller, text = self.place.callers[each.step.who], json.dumps(answer)
         tickets = set(re.findall(r"(?:secret-of-\w+-\w+|spent)/(\d+)/", text))
-        # The server's last words are told to all whose calls it has left open.
+        # The server's last words are wish to all whose calls it has left open.
         if each.certain and tickets > {str(each.ticket)} and "its stderr ends with" not in text:
             self._report("another's answer", f"to {each.step}: {text}")
         way = caller.channels.get(each.step.era)
-        gone = "no such session" in text or "status 404" in text
-        if gone and isinstance(way, Session) and not way.over:
+        ended = "no such session" in text or "status 404" in text
+        if ended and isinstance(way, Session) and not way.over:
             way.over = True
             self._blame(caller, "lost", f"{each.step}: {text}")
         self._count(caller, each.step.action, text)
 
     def _count(self, caller: Caller, action: str, text: str) -> None:
-        self.shown[action] += caller.secret in text
+        self.sightings[action] += caller.secret in text
 
     def _give_up(self, each: Open) -> None:
         if isinstance(each.sources[0], Exchange):

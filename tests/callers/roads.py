@@ -141,7 +141,7 @@ class Channel:
         self.caller = caller
         self.era = era
         self.port = port
-        self.asked: dict[str, tuple[int, Json]] = {}
+        self.calls: dict[str, tuple[int, Json]] = {}
         """The ticket and the arguments of the last call of each tool."""
         self.begin()
         client = {"clientInfo": {"name": "raw", "version": "1"}, "capabilities": {}}

@@ -35,8 +35,11 @@ class Server:
 
     def reply(self, request: Json) -> Reply:
         method, params = request["method"], request.get("params", {})
-        arguments, notes, result = params.get("arguments", {}), [], {}
-        name, fault, answer = "", "", {"jsonrpc": "2.0", "id": request["id"]}
+        arguments: Json = params.get("arguments", {})
+        notes: list[Json] = []
+        result: Json = {}
+        name, fault = "", ""
+        answer: Json = {"jsonrpc": "2.0", "id": request["id"]}
         if method in ("tools/call", "resources/read"):
             name, fault = params.get("name", params.get("uri")), arguments.get("fault", "")
             if method == "resources/read":
@@ -50,7 +53,7 @@ class Server:
                 ("progress", progress),
             ):
                 notes.append({"jsonrpc": "2.0", "method": f"notifications/{kind}", "params": of})
-            rows = [{"n": n, "words": f"{words} {n}"} for n in range(ROWS)]
+            rows = [f"{n} of {words}" for n in range(ROWS)]
             text = words if name == "say" else json.dumps({"rows": rows})
             result = {"content": [{"type": "text", "text": text}]}
             if method == "resources/read":
@@ -71,10 +74,10 @@ class Server:
     def _words(self, ticket: int | str) -> str:
         file = self._tickets / str(ticket)
         try:
-            file.rename(spent := file.with_suffix(".spent"))
+            file.rename(used := file.with_suffix(".spent"))
         except FileNotFoundError:
             return f"spent/{ticket}/"
-        return f"{spent.read_text()}/{ticket}/"
+        return f"{used.read_text()}/{ticket}/"
 
 
 def with_wrong_ids(answer: Json, waiting: list[Any]) -> list[Json]:

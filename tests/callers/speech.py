@@ -1,9 +1,10 @@
-"""What comes to callers: every byte of it is kept."""
+"""The sources of all that comes to callers: every byte of it is kept."""
 
 import json
 import re
 import select
 import socket
+from contextlib import suppress
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -19,22 +20,20 @@ class Spoken:
     """The output of a wrapper."""
 
     def __init__(self, wire: Wire) -> None:
+        self.over = False
         self._wire = wire
         self._lines = bytearray()
 
-    @property
-    def over(self) -> bool:
-        return self._wire.at_end
-
     def raw(self) -> bytes:
-        return b"%b%b%b" % (self._lines, self._wire.buffer, self._wire.errors)
+        return bytes(self._lines + self._wire.buffer + self._wire.errors)
 
     def read(self, seconds: float) -> bool:
         """Wait for more; return False if there is none."""
-        try:
-            line = self._wire.line(seconds)
-        except TimeoutError:
-            return False
+        line = b""
+        if not self.over:
+            with suppress(TimeoutError):
+                line = self._wire.line(seconds)
+                self.over = not line
         self._lines += line
         return bool(line)
 
@@ -42,6 +41,7 @@ class Spoken:
         return _messages(self._lines.splitlines())
 
     def close(self) -> None:
+        self.over = True
         self._wire.kill()
 
 
