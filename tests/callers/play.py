@@ -86,7 +86,7 @@ def actions(place: Place, era: str) -> list[str]:
         trespasses = {HANDSHAKE: TRESPASSES, SSE: TRESPASSES[:3], STATELESS: ()}[era]
         every += [f"{what} in the other's session" for what in trespasses]
         every += ["cancel the other's call", *(["stream"] if era != SSE else [])]
-        every += ["resume", "resume the other's stream"] if era == HANDSHAKE else []
+        every += ["resume", "resume", "resume the other's stream"] if era == HANDSHAKE else []
     return every if era == STATELESS else [*every, "end"]
 
 
@@ -168,6 +168,7 @@ class Play:
                 way.send(notifying("cancelled", requestId=each.id))
             return bool(mine)
         if action == "end":
+            self._leave(caller)
             caller.channels.pop(era).leave()
             return True
         if action == "stream" and isinstance(way, Session):
