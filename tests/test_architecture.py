@@ -208,6 +208,19 @@ def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
                 yield name, node.lineno
 
 
+def test_verbs_print_through_one_module() -> None:
+    # It escapes what texts of others would do to a terminal.
+    prints = [
+        f"{file.relative_to(ROOT)}:{node.lineno}"
+        for name, file in MODULES.items()
+        if name.startswith("mcp_abridge.cli.") and not re.search(r"\.(terminal|wrap)\b", name)
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call)
+        and re.fullmatch(r"print|sys\.std(out|err)\.write", ast.unparse(node.func))
+    ]
+    assert not prints, "\n".join(["to print through cli/terminal.py:", *prints])
+
+
 # Who looks at the clock of the day, which may jump: to record when something was, nothing else.
 DATED = {
     "proxy/mcp_abridge/cli/hook.py": "deletes answers that later processes may read for an hour",

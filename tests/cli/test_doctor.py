@@ -134,7 +134,7 @@ def test_the_last_lines_of_a_server_that_fails_are_shown(doctor: Doctor) -> None
     lines = doctor("--ledger", "off", "--", sys.executable, "-c", script)
     start = lines.index("error: what the server wrote beside its messages:")
     assert "the server ended with exit code 1" in lines[start - 1]
-    last = "    no key\N{REPLACEMENT CHARACTER}[2J"
+    last = "    no key\\x1b[2J"
     assert lines[start + 1 :] == [*(f"    {number}" for number in range(11, 20)), last]
 
 

@@ -63,7 +63,7 @@ def test_the_outcome_is_written_as_junit_xml(path: Path, tmp_path: Path, run: Ru
     assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == (str(path), "3", "1")
     assert [(case.get("classname"), case.get("name"), case.get("line")) for case in suite] == [
         ("issues", "a page", "7"),
-        ("issues", "wr\N{REPLACEMENT CHARACTER}ng <&>", "8"),
+        ("issues", "wr\\x01ng <&>", "8"),
         ("issues", "case 3", "9"),
     ]
     [failure] = suite[1]

@@ -93,10 +93,10 @@ def test_an_answer_that_the_client_saved_is_weighed_whole_and_no_other_file(
         assert (tools[tool]["whole"], tools[tool]["cut"]) == (0, 1)
 
 
-def test_a_name_that_no_stream_takes_is_escaped_or_masked(tmp_path: Path, run: Run) -> None:
+def test_a_name_that_no_stream_takes_is_escaped(tmp_path: Path, run: Run) -> None:
     (tmp_path / "s.jsonl").write_text(claude(use("1", "mcp__crm__\ud83d"), result("1", "a")))
     assert list(weights(run, tmp_path)) == ["crm/\ud83d"]
-    assert "crm/\N{REPLACEMENT CHARACTER}" in run("weigh", tmp_path).out
+    assert "crm/\\ud83d" in run("weigh", tmp_path).out
 
 
 def test_a_table_shows_the_largest_and_what_to_do_next(

@@ -76,10 +76,14 @@ def _run(words: list[str]) -> int:
 def _verb(verb: str, words: list[str]) -> int:
     import argparse
     from importlib import import_module
+    from io import TextIOWrapper
 
     from mcp_abridge.cli import options
     from mcp_abridge.errors import AbridgeError
 
+    # A name that stdout cannot encode is no reason to fail.
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     module = import_module(f"mcp_abridge.cli.{verb}")
     example, help = VERBS[verb]
     parser = argparse.ArgumentParser(

@@ -10,7 +10,7 @@ import msgspec
 
 from mcp_abridge.cli import PROGRAM, options
 from mcp_abridge.cli.server import Listed, Tools, edited, listing
-from mcp_abridge.cli.terminal import check_output, printable, say
+from mcp_abridge.cli.terminal import check_output, put, say
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
 from mcp_abridge.ruleset.clients import client_for
@@ -120,7 +120,7 @@ def parsed(words: list[str]) -> dict[str, Any] | list[tuple[str, str]]:
 def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
     """Return the arguments, each of the type that the inputSchema says. Raises UnusableCall."""
     if name not in tools:
-        advice = printable(did_you_mean_or_known(name, tools))
+        advice = did_you_mean_or_known(name, tools)
         raise UnusableCall(f"the server has no tool {name!r}{advice}")
     pairs = parsed(words)
     if isinstance(pairs, dict):
@@ -129,7 +129,7 @@ def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in pairs:
         if key not in properties:
-            advice = printable(did_you_mean_or_known(key, properties))
+            advice = did_you_mean_or_known(key, properties)
             raise UnusableCall(f"{name} has no argument {key!r}{advice}")
         values[key] = _value(key, value, properties[key])
     return values
@@ -156,7 +156,7 @@ def _print(replay: Replay, arguments: argparse.Namespace) -> int:
     client = client_for(arguments.client)
     both = (replay.before, replay.answer)
     before, answer = ("\n".join(each.texts_for(client.shows)) for each in both)
-    print(before if arguments.direct else answer)
+    put(f"{before if arguments.direct else answer}\n")
     size, rest = (each.visible_size.to(client.shows) for each in both)
     cut = client.cut(size)
     alone = f" ({client.name.rstrip('*')} alone would show {size - cut:,})" if cut else ""

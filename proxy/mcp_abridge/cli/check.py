@@ -1,10 +1,9 @@
 """`mcp-abridge check`: load rule files, or list every problem in them with its place."""
 
 import argparse
-import sys
 
 from mcp_abridge.cli import takes_rules
-from mcp_abridge.cli.terminal import count_text
+from mcp_abridge.cli.terminal import count_text, print_lines
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -23,13 +22,12 @@ def run(arguments: argparse.Namespace) -> int:
     code = 0
     for reading in readings(arguments.rules, allow_python=arguments.allow_python):
         absent = [] if reading.rules is None else list(absent_files(reading.rules))
-        for problem in (*reading.problems, *absent):
-            print(problem, file=sys.stderr)
+        print_lines(*map(str, (*reading.problems, *absent)), stderr=True)
         if reading.rules is not None and not absent:
             rules = reading.rules.rules
             tests = sum(len(rule.tests) for rule in rules)
             counts = f"{count_text(len(rules), 'rule')}, {count_text(tests, 'test')}"
-            print(f"ok: {reading.rules.name}: {counts}")
+            print_lines(f"ok: {reading.rules.name}: {counts}")
         else:
             code = max(code, 1 if reading.readable else 2)
     return code

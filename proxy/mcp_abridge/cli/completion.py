@@ -23,11 +23,12 @@ def run(arguments: argparse.Namespace) -> int:
     import shtab
 
     from mcp_abridge.cli import whole_parsers
+    from mcp_abridge.cli.terminal import put
 
     parsers = whole_parsers()
     for parser in parsers:
         for action in parser._actions:
             if action.metavar in _PATHS:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
-    print(shtab.complete(parsers[0], arguments.shell))
+    put(f"{shtab.complete(parsers[0], arguments.shell)}\n")
     return 0

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from mcp_abridge.cli.terminal import console, printable, table
+from mcp_abridge.cli.terminal import console, table
 from mcp_abridge.document import message
 from mcp_abridge.document.message import string_at
 from mcp_abridge.document.tree import compact, level, text
@@ -38,7 +38,7 @@ def show(account: list[dict[str, Any]], limit: int) -> None:
     titles = (">direct", ">as sent", f">with definition:\n{{max_bytes: {limit}}}")
     rows = table("bytes of tool", *titles, footers=[f"{len(account)} in all", *totals])
     for each in account:
-        rows.add_row(printable(each["tool"]), *(f"{each[size]:,}" for size in _SIZES))
+        rows.add_row(each["tool"], *(f"{each[size]:,}" for size in _SIZES))
     console().print(rows)
 
 

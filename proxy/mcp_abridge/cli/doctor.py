@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mcp_abridge.cli import PROGRAM, options
 from mcp_abridge.cli.server import Finding, Level, Listed, Silent, Tools, edited, json_size, listing
-from mcp_abridge.cli.terminal import printable
+from mcp_abridge.cli.terminal import print_lines
 from mcp_abridge.document.paths import matches
 from mcp_abridge.errors import AbridgeError, RuleErrors, did_you_mean
 from mcp_abridge.ruleset.clients import client_for
@@ -15,6 +15,9 @@ from mcp_abridge.ruleset.selection import NO_RULES, Selection
 from mcp_abridge.session.tools.definitions import MOST_INPUT_SCHEMA
 
 _SHOWN = 5  # how many names of tools are printed
+
+_Lines = tuple[str, ...]
+"""The level of a finding, its text, and lines that stand below it."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -26,13 +29,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each finding. Returns 1 if one is a warning or an error."""
     worst = 0
-    for level, text in _findings(arguments):
-        print(f"{level}: {text}", flush=True)
+    for level, text, *more in _findings(arguments):
+        print_lines(f"{level}: {text}", *(f"    {line}" for line in more))
         worst = max(worst, level != "ok")
     return worst
 
 
-def _findings(settings: argparse.Namespace) -> Iterator[Finding]:
+def _findings(settings: argparse.Namespace) -> Iterator[_Lines]:
     server = options.server_words(settings, "header")
     yield _ledger(settings)
     yield from _leftovers()
@@ -72,7 +75,7 @@ def _ledger(settings: argparse.Namespace) -> Finding:
     return "ok", f"ledger {path}"
 
 
-def _leftovers() -> Iterator[Finding]:
+def _leftovers() -> Iterator[_Lines]:
     from mcp_abridge.cli.wrap.files import tidy
 
     try:
@@ -81,10 +84,9 @@ def _leftovers() -> Iterator[Finding]:
         yield "warning", str(error)
 
 
-def _quoted(level: Level, stderr: list[str]) -> Iterator[Finding]:
+def _quoted(level: Level, stderr: list[str]) -> Iterator[_Lines]:
     if stderr:
-        lines = map(printable, stderr)
-        yield level, "\n    ".join(("what the server wrote beside its messages:", *lines))
+        yield level, "what the server wrote beside its messages:", *stderr
 
 
 def _tools(tools: Tools) -> str:
@@ -148,6 +150,6 @@ def _clients(settings: argparse.Namespace) -> Iterator[Finding]:
             limit = client.limit_bytes
             reason = f"its limit is {limit:,}" if limit else "it has no known limit"
             budget = f"{client.budget_bytes:,} bytes, since {reason}"
-        bare = [printable(server) for server, is_own in every.items() if not is_own]
+        bare = [server for server, is_own in every.items() if not is_own]
         advice = f"; not wrapped: {', '.join(bare[:_SHOWN])}, see {PROGRAM} wrap" if bare else ""
         yield "ok", f"{name}: {len(every)} servers, budget {budget}{advice}"

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -17,7 +17,8 @@ from mcp_abridge.cli.terminal import (
     content,
     count_text,
     json_text,
-    printable,
+    print_lines,
+    put,
     refuse,
     show,
     table,
@@ -44,9 +45,6 @@ from mcp_abridge.transforms.base import Call, Transform, Warned
 from mcp_abridge.transforms.filter import Filter
 from mcp_abridge.transforms.jmespath import Jmespath
 from mcp_abridge.transforms.recast import Recast
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _OF_RULES = [re.compile(line, re.MULTILINE) for line in (rb"^version: *1\s", rb"^rules:")]
 _MAX_LINES = 8
@@ -133,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         replay = replay_for(arguments.client)
         if arguments.show:
-            _print_lines(console(), replay.answer.texts_for(replay.shows))
+            put("".join(f"{text}\n" for text in replay.answer.texts_for(replay.shows)))
             return 0
         account = explained(replay, name, replay_for)
     except AbridgeError as error:
@@ -412,8 +410,7 @@ def _clients(replay_for: Callable[[str], Replay]) -> Iterator[dict[str, Any]]:
 
 
 def _print(account: dict[str, Any]) -> None:
-    stdout = console()
-    _print_lines(stdout, _opening(account))
+    print_lines(*_opening(account))
     rows = table("after the step", ">on the wire", ">visible", "paths that matched nothing")
     remarks: dict[str, str] = {}  # steps after a mismatch repeat its message
     for step in account["steps"]:
@@ -422,21 +419,19 @@ def _print(account: dict[str, Any]) -> None:
         rows.add_row(title, *sizes, ", ".join(step["missing"]))
         remarks.setdefault(step["said"] or "", title)
     if account["steps"]:
-        stdout.print(rows)
+        console().print(rows)
     at_steps = (f"at {title}: {message}" for message, title in remarks.items() if message)
-    _print_lines(stdout, (*at_steps, *_findings(account), *_in_models(account)))
+    print_lines(*at_steps, *_findings(account), *_in_models(account))
     rows = table("client", ">limit", ">before", ">after", "what is over the limit")
     keys = ("before", "after")
     for client in account["clients"]:
         if any(client[f"over_{key}"] for key in keys):
             sizes = (f"{client[key]:,}{' over' * client[f'over_{key}']}" for key in keys)
             rows.add_row(client["client"], f"{client['limit']:,}", *sizes, client["beyond"])
-    stdout.print(rows if rows.rows else "\nno known client's limit is overrun, before or after")
-
-
-def _print_lines(stdout: "Console", lines: Iterable[str]) -> None:
-    for line in lines:
-        stdout.print("\n".join(map(printable, line.split("\n"))), soft_wrap=True)
+    if rows.rows:
+        console().print(rows)
+    else:
+        print_lines("", "no known client's limit is overrun, before or after")
 
 
 def _opening(account: dict[str, Any]) -> Iterator[str]:
@@ -492,5 +487,6 @@ def _in_models(account: dict[str, Any]) -> Iterator[str]:
         names = {"text": "every client" if single else "clients that show one copy"}
     for kind, name in names.items():
         size = f"{texts[kind]['bytes']:,} bytes, about {texts[kind]['tokens']:,} tokens"
-        yield f"\nwhat the model reads in {name}, {size}:"
+        yield ""
+        yield f"what the model reads in {name}, {size}:"
         yield from (f"  {line}" for line in texts[kind]["lines"])

@@ -14,7 +14,7 @@ from mcp_abridge.cli.call import UnusableCall, parsed, values_of
 from mcp_abridge.cli.server import Listed, Tools, arguments_of, listing, with_needs
 from mcp_abridge.cli.suggest import suggest
 from mcp_abridge.cli.suggest.draft import short_list
-from mcp_abridge.cli.terminal import check_output, json_text, printable, say
+from mcp_abridge.cli.terminal import ask, check_output, json_text, say
 from mcp_abridge.testing.recordings import sessions
 
 _WIDTH = 200  # characters of an error
@@ -83,9 +83,9 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
     )
     code = check.run(file) or test.run(file)
     _say(
-        f"next: read {path}; then put it to use:\n"
-        f"  {PROGRAM} --rules {shlex.quote(path)} {shlex.join(server)}\n"
-        f"  {PROGRAM} wrap NAME --rules {shlex.quote(path)}    (a server of your clients)"
+        f"next: read {path}; then put it to use:",
+        f"{PROGRAM} --rules {shlex.quote(path)} {shlex.join(server)}",
+        f"{PROGRAM} wrap NAME --rules {shlex.quote(path)}    (a server of your clients)",
     )
     return code
 
@@ -124,20 +124,15 @@ def _asked_for(tools: Tools, plan: Plan) -> Plan:
         prompt = (
             f"{name} needs {', '.join(_required(tool))}{optional}; NAME=VALUE ..., or nothing: "
         )
-        text = _ask(prompt)
+        text = ask(prompt)
         while text:
             try:
                 calls.append((name, values_of(name, _words(text), tools)))
                 break
             except UnusableCall as error:
                 _say(str(error))
-                text = _ask(prompt)
+                text = ask(prompt)
     return calls
-
-
-def _ask(prompt: str) -> str:
-    print(prompt, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip()
 
 
 async def _call(client: Any, plan: Plan, tools: Tools) -> list[str]:
@@ -149,7 +144,7 @@ async def _call(client: Any, plan: Plan, tools: Tools) -> list[str]:
             results |= {} if result.is_error else {name: None}
         except Exception as error:  # a JSON-RPC error, which is no reason to stop
             state = str(error)
-        _say(f"called {name} {json_text(values)}: {printable(state)}")
+        _say(f"called {name} {json_text(values)}: {state}")
     _name_others([name for name in tools if not any(name == each for each, _ in plan)], tools)
     return list(results)
 

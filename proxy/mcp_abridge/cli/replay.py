@@ -1,14 +1,22 @@
 """`replay`: without it, nobody knows if a rule still fits its server, or hides what is needed."""
 
 import argparse
-import sys
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from mcp_abridge.cli import options
-from mcp_abridge.cli.terminal import console, json_text, printable, refuse, say, show, table
+from mcp_abridge.cli.terminal import (
+    console,
+    json_text,
+    print_lines,
+    progress,
+    refuse,
+    say,
+    show,
+    table,
+)
 from mcp_abridge.document.sizes import size
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.errors import AbridgeError
@@ -139,8 +147,7 @@ def run(arguments: argparse.Namespace) -> int:
     account = Account(selection, arguments.client, arguments.fail_over)
     for session in sessions(arguments.paths):
         account.add(session)
-        if sys.stderr.isatty():
-            print(f"\r{account.sessions} sessions\r", end="", file=sys.stderr, flush=True)
+        progress(f"{account.sessions} sessions")
     if not account.sessions:
         return refuse("replay", NO_CALL.format(", ".join(arguments.paths)))
     report = account.report()
@@ -157,9 +164,8 @@ def _print(report: dict[str, Any]) -> None:
         sizes = ("calls", "before", "after", "tokens_before", "tokens_after")
         saved = f"{1 - each['after'] / max(1, each['before']):.0%}"
         counts = (f"{each[name]:,}" for name in sizes)
-        rows.add_row(printable(each["tool"]), printable(each["rule"] or ""), *counts, saved)
-    stdout = console()
-    stdout.print(rows)
+        rows.add_row(each["tool"], each["rule"] or "", *counts, saved)
+    console().print(rows)
     used = report["used"]
     lines = [
         f"Values of answers that later calls used: {sum(used.values())}; still shown:"
@@ -177,5 +183,4 @@ def _print(report: dict[str, Any]) -> None:
             lines.append(line.format(**{**each, **cut}))
         if len(findings) > _SHOWN:
             lines.append(f"  and {len(findings) - _SHOWN} more (--json has all)")
-    for text in lines:
-        stdout.print(printable(text), soft_wrap=True)
+    print_lines(*lines)

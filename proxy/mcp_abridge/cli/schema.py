@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
-from mcp_abridge.cli.terminal import json_text
+from mcp_abridge.cli.terminal import json_text, put
 from mcp_abridge.document.sizes import Size
 from mcp_abridge.ruleset.loading import config_model, rule_model
 from mcp_abridge.ruleset.loading.convert import LISTS, MAPS, TEXTS, UNIONS, fields
@@ -43,9 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a schema, or a reference."""
     if arguments.reference or arguments.sidecar:
         folder = "rules" if arguments.reference else "examples/sidecar"
-        print(shipped(f"{folder}/REFERENCE.md").read_text(encoding="utf-8"), end="")
+        put(shipped(f"{folder}/REFERENCE.md").read_text(encoding="utf-8"))
     else:
-        print(json_text(configuration() if arguments.config else schema(), indent=2))
+        value = configuration() if arguments.config else schema()
+        put(f"{json_text(value, indent=2)}\n")
     return 0
 
 

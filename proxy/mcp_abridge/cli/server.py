@@ -52,7 +52,9 @@ class Silent(AbridgeError):
 
     def __init__(self, cause: str, log: list[Finding], stderr: list[str]) -> None:
         reason = next((text for level, text in log if level == "error"), cause)
-        super().__init__("\n".join([reason, *stderr]))
+        super().__init__(reason)
+        for line in stderr:
+            self.add_note(line)
         self.cause, self.log, self.stderr = cause, log, stderr
 
 

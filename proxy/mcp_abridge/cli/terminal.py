@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_abridge.cli import PROGRAM
+from mcp_abridge.document.printable import printable
 from mcp_abridge.errors import AbridgeError, RuleErrors
 
 if TYPE_CHECKING:
@@ -19,9 +20,32 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def say(verb: str, message: str) -> None:
-    """Print a line of a verb on stderr."""
-    print(f"{PROGRAM} {verb}: {message}", file=sys.stderr)
+def print_lines(*lines: str, stderr: bool = False) -> None:
+    """Print each text as one line, whatever of others is in it."""
+    for line in lines:
+        print(printable(line), file=sys.stderr if stderr else sys.stdout, flush=True)
+
+
+def put(text: str) -> None:
+    """Write a text of several lines to stdout: unchanged, but on a terminal without its escapes."""
+    sys.stdout.write(printable(text, lines=True) if sys.stdout.isatty() else text)
+
+
+def ask(prompt: str) -> str:
+    """Print a prompt on stderr; return the line that the user types."""
+    print(printable(prompt), end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
+
+
+def progress(text: str) -> None:
+    """Print a text on stderr that the next one overwrites, if that is a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r{text}\r", end="", file=sys.stderr, flush=True)
+
+
+def say(verb: str, message: str, *more: str) -> None:
+    """Print a line of a verb on stderr, and more lines below it."""
+    print_lines(f"{PROGRAM} {verb}: {message}", *(f"  {line}" for line in more), stderr=True)
 
 
 def refuse(verb: str, message: str) -> int:
@@ -33,11 +57,12 @@ def refuse(verb: str, message: str) -> int:
 def refuse_error(verb: str, error: AbridgeError | OSError) -> int:
     """Print the error that has ended a verb, or each problem of rules; return the exit code 2."""
     if isinstance(error, RuleErrors):
-        print(*error.problems, sep="\n", file=sys.stderr)
+        print_lines(*map(str, error.problems), stderr=True)
         return 2
     if isinstance(error, OSError) and error.filename is not None:
         return refuse(verb, f"{error.filename}: {error.strerror or error}")
-    return refuse(verb, str(error))
+    say(verb, str(error), *getattr(error, "__notes__", ()))
+    return 2
 
 
 def check_output(path: str, *, force: bool) -> None:
@@ -65,9 +90,9 @@ def count_text(number: int, noun: str) -> str:
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return a value as JSON for people; what JSON does not know has its repr."""
     # Names, arguments and answers of servers may hold what orjson refuses: integers beyond 64 bits
-    # and lone surrogates. These stay escapes, since no stream would take them.
+    # and lone surrogates, which no stream would take.
     text = json.dumps(value, ensure_ascii=False, default=repr, indent=indent)
-    return text.encode(errors="backslashreplace").decode()
+    return printable(text, lines=True, json=True)
 
 
 def show(arguments: Namespace, value: T, text: Callable[[T], object]) -> None:
@@ -90,11 +115,15 @@ def console() -> "Console":
 
 
 def table(*columns: str, title: str | None = None, footers: Sequence[str] = ()) -> "Table":
-    """Return a table; a column whose title begins with `>` has numbers."""
+    """Return a table, whose cells are lines; a column whose title begins with `>` has numbers."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title=title, show_footer=bool(footers), box=SIMPLE_HEAD, pad_edge=False)
+    class Lines(Table):
+        def add_row(self, *cells: Any, **how: Any) -> None:
+            super().add_row(*map(printable, cells), **how)
+
+    table = Lines(title=title, show_footer=bool(footers), box=SIMPLE_HEAD, pad_edge=False)
     table.padding = (0, 0, 0, 1)
     for column, footer in zip_longest(columns, footers, fillvalue=""):
         if column.startswith(">"):
@@ -102,12 +131,3 @@ def table(*columns: str, title: str | None = None, footers: Sequence[str] = ()) 
         else:
             table.add_column(column, footer, overflow="fold")
     return table
-
-
-def printable(text: str) -> str:
-    """Replace the characters of an untrusted line that a terminal would interpret.
-
-    >>> printable("a\\x1b[31mb\\tc")
-    'a�[31mb\\tc'
-    """
-    return "".join(each if each.isprintable() or each == "\t" else "\ufffd" for each in text)

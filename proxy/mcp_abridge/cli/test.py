@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_abridge.cli import takes_rules
-from mcp_abridge.cli.terminal import printable, refuse
+from mcp_abridge.cli.terminal import print_lines, refuse
+from mcp_abridge.document.printable import printable
 from mcp_abridge.ruleset.rule import Rule, RuleFile
 from mcp_abridge.ruleset.selection import load
 from mcp_abridge.testing import cases, filling
@@ -44,8 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     loaded = partial(load, arguments.rules, allow_python=python)
     files = loaded()
     if arguments.update:
-        for line in [each for file in files for each in filling.fill(file, allow_python=python)]:
-            print(line)
+        for file in files:
+            print_lines(*filling.fill(file, allow_python=python))
         files = loaded()
     results = [(file, list(cases.run(file, arguments.k))) for file in files]
     seconds = time.perf_counter() - started
@@ -63,16 +64,15 @@ def run(arguments: argparse.Namespace) -> int:
 def _print(results: list[CaseResult], bare: list[Rule], seconds: float) -> None:
     for result in results:
         if not result.ok:
-            print(printable(f"FAILED {result.place}: {result.rule}: {result.case}"))
-            for line in result.message.split("\n"):
-                print(f"    {printable(line)}")
+            print_lines(f"FAILED {result.place}: {result.rule}: {result.case}")
+            print_lines(*(f"    {line}" for line in result.message.split("\n")))
     for rule in bare:
-        print(f"FAILED {rule.place}: {rule.name}: the rule has no test")
+        print_lines(f"FAILED {rule.place}: {rule.name}: the rule has no test")
     failed = sum(not result.ok for result in results)
     counts = [f"{len(results) - failed} passed"]
     counts += [f"{failed} failed"] if failed else []
     counts += [f"{len(bare)} without a test"] if bare else []
-    print(f"{', '.join(counts)} in {seconds:.2f} s")
+    print_lines(f"{', '.join(counts)} in {seconds:.2f} s")
 
 
 def _write(path: str, results: list[tuple[RuleFile, list[CaseResult]]]) -> None:

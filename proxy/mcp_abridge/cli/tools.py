@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_abridge.cli import options
 from mcp_abridge.cli.server import Listed, arguments_of, edited, json_size, listing, with_needs
-from mcp_abridge.cli.terminal import console, printable, show, table
+from mcp_abridge.cli.terminal import console, print_lines, show, table
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.testing.differences import to_json
@@ -56,14 +56,14 @@ def _print(bare: Listed, rows: list[dict[str, Any]]) -> None:
         as_sent = "hidden" if row["as_sent"] is None else f"{row['as_sent']:,}"
         sizes = (f"{row['bytes']:,}", f"{row['tokens']:,}", as_sent)
         needs = {each["name"]: each["required"] for each in row["arguments"]}
-        name = printable(with_needs(row["tool"], needs))
+        name = with_needs(row["tool"], needs)
         printed.add_row(name, *sizes, ", ".join(row["hints"]), ", ".join(row["rules"]))
     console().print(printed)
     total, count = sum(row["bytes"] for row in rows), sum(row["tokens"] for row in rows)
     as_sent_total = sum(row["as_sent"] or 0 for row in rows)
-    print(
+    print_lines(
         f"{bare.server} {bare.version}: {len(rows)} tools in {total:,} bytes, about {count:,}"
-        f" tokens; {as_sent_total:,} bytes as sent.\n"
+        f" tokens; {as_sent_total:,} bytes as sent.",
         "As sent: the bytes that a client gets, with arguments that rules add, such as view; the"
-        " rule budget cuts the answers of tools that no rule file covers."
+        " rule budget cuts the answers of tools that no rule file covers.",
     )

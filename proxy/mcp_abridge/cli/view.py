@@ -8,7 +8,7 @@ import sys
 from msgspec.structs import replace
 
 from mcp_abridge.cli import PROGRAM, options
-from mcp_abridge.cli.terminal import content, refuse
+from mcp_abridge.cli.terminal import content, put, refuse
 from mcp_abridge.ruleset.selection import NO_RULES
 from mcp_abridge.shaping.pipeline import shape
 from mcp_abridge.testing import answer as answers
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.budget == "off":
         arguments.budget = sys.maxsize  # no budget, no views
     answer = answer_of(replay_of(exchange, arguments), reader)
-    print(answer.text)
+    put(f"{answer.text}\n")
     return int(answer.failed)
 
 

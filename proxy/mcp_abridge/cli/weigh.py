@@ -10,7 +10,7 @@ from msgspec.structs import asdict, astuple
 
 from mcp_abridge.cli import transcripts
 from mcp_abridge.cli.report import Span, span
-from mcp_abridge.cli.terminal import console, printable, say, show, table
+from mcp_abridge.cli.terminal import console, print_lines, say, show, table
 from mcp_abridge.cli.transcripts import ToolAnswer
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.ruleset.clients import client_for
@@ -105,7 +105,7 @@ def _in_budget(answer: ToolAnswer, text: str) -> int:
 def _print(weights: list[Weight], sessions: int, period: Span) -> None:
     names = ("tokens", "read", "calls", "cut")
     total, read, calls, cut = (sum(getattr(each, name) for each in weights) for name in names)
-    print(
+    print_lines(
         f"{calls:,} answers of {len(weights)} MCP tools in {sessions:,} sessions of {period.words}:"
         f" {read:,} bytes, about {total:,} tokens; {cut:,} answers were cut or saved to a file by"
         " the client."
@@ -114,6 +114,6 @@ def _print(weights: list[Weight], sessions: int, period: Span) -> None:
     rows = table(*columns, ">server sent", ">budget leaves")
     for each in weights[:_SHOWN]:
         tool, *sizes = astuple(each)
-        rows.add_row(printable(tool), *(f"{size:,}" for size in sizes))
+        rows.add_row(tool, *(f"{size:,}" for size in sizes))
     console().print(rows)
-    print("Next: `mcp-abridge wrap` lists the servers of your clients, and wraps them.")
+    print_lines("Next: `mcp-abridge wrap` lists the servers of your clients, and wraps them.")

@@ -1,26 +1,29 @@
 """Text of others for people to read: a server or a project's file may hold words for a terminal."""
 
-import unicodedata
-
 _INTERPRETED = frozenset(("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"))
 # Tab, and the joiners that Persian, Hindi and emoji are written with.
 _EXEMPT = "\t\u200c\u200d"
 
 
-def printable(text: str, *, lines: bool = False) -> str:
+def printable(text: str, *, lines: bool = False, json: bool = False) -> str:
     """Escape what a terminal would interpret, or show in another order than it is.
 
     That is each control, format and private character, line separators and lone surrogates;
-    newlines stay if `lines`.
+    newlines stay if `lines`. The escapes are those of JSON if `json`: such a text keeps its value.
 
     >>> printable("a\\x1b[31mb\\tc \\u202e d")
     'a\\\\x1b[31mb\\tc \\\\u202e d'
+    >>> printable('{"a": "\\x9b"}', json=True)
+    '{"a": "\\\\u009b"}'
     """
     if text.isprintable():
         return text
+    import unicodedata  # not before it is needed: the wrapper's log imports this module
+    from json import dumps
+
     exempt = _EXEMPT + "\n" if lines else _EXEMPT
     return "".join(
-        each.encode("unicode_escape").decode()
+        (dumps(each)[1:-1] if json else each.encode("unicode_escape").decode())
         if unicodedata.category(each) in _INTERPRETED and each not in exempt
         else each
         for each in text

@@ -1,12 +1,12 @@
 """Write the actual result into the cases of a rule file that expect nothing yet."""
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import yaml
 
+from mcp_abridge.document.printable import printable
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.ruleset.loading import rulefile
 from mcp_abridge.ruleset.loading.rulefile import LoadedRules
@@ -55,13 +55,7 @@ def _expectation(trial: PlayedCase) -> str:
 
 def _yaml(value: object) -> str:
     """Return JSON that is YAML too: what YAML forbids or reads as a line end is escaped."""
-    text = json.dumps(value, ensure_ascii=False)
-    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-_UNPRINTABLE = re.compile(
-    r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
+    return printable(json.dumps(value, ensure_ascii=False), json=True)
 
 
 def _filled(

@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from mcp_abridge.document.printable import printable
 from mcp_abridge.transports.stdio.pipes import ready
 
 Level = Literal["error", "warning", "info", "debug"]
@@ -110,7 +111,7 @@ class Log:
     def _log(self, level: Level, message: str) -> None:
         if _RANK[level] <= self._detail:
             text = _cut(message, _LONGEST_MESSAGE)
-            self._put(self._line(level, {"message": text}, _escape(text)))
+            self._put(self._line(level, {"message": text}, printable(text, json=True)))
 
     def _line(self, level: Level, fields: dict[str, Field], text: str) -> bytes:
         if self._form == "json":
@@ -186,19 +187,4 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _encode(value: object) -> str:
-    return _escape(msgspec.json.encode(value).decode())
-
-
-def _escape(text: str) -> str:
-    r"""Escape a foreign text, which else could end a line, hide words or reorder them.
-
-    Each character that a terminal does not print is written as JSON would escape it.
-
-    >>> _escape("find\u202e\x9b\n")
-    'find\\u202e\\u009b\\n'
-    """
-    if text.isprintable():
-        return text
-    from json import dumps  # not loaded before it is needed
-
-    return "".join(each if each.isprintable() else dumps(each)[1:-1] for each in text)
+    return printable(msgspec.json.encode(value).decode(), json=True)

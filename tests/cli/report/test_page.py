@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 UPLOT = Path(page.__file__).parent / "uplot"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e"
-ESCAPED = "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;\N{REPLACEMENT CHARACTER}"
+ESCAPED = "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;\\u202e"
 ROWS = (
     Row("list_issues", "issues", "shaped", "github", "codex", 4, 700_000, 9_000, 630_000, 8_000,
         client_cut=600_000, cuts_before=2, largest=8_000),
@@ -169,7 +169,7 @@ def test_in_a_browser_the_page_sorts_draws_has_two_themes_and_loads_nothing(
     assert view["requested"] == [each.as_uri() for each in (html, hour, html)]
     assert view["tables"][:2] == ["By tool", "By client"]
 
-    name = HOSTILE.replace("\u202e", "\N{REPLACEMENT CHARACTER}")
+    name = HOSTILE.replace("\u202e", r"\u202e")
     total = "Total"  # stays last
     assert [(each["order"], each["names"]) for each in view["sorted"]] == [
         ([["Model read", "descending"]], ["get_me", "git_log", name, "list_issues", total]),

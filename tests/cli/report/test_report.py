@@ -157,7 +157,7 @@ def test_what_shadow_rules_would_save_and_what_rules_warned_of_is_told_apart(
     warned(path, ("[b]\x1b[2J", "a", 1_234), *(("jobs", f"{n}", n) for n in range(1, 23)))
     out = printed()
     rows = [re.split("  +", line.strip()) for line in out.partition("warned of")[2].splitlines()]
-    assert rows[2:4] == [["[b]\N{REPLACEMENT CHARACTER}[2J", "a", "1,234"], ["jobs", "22", "22"]]
+    assert rows[2:4] == [["[b]\\x1b[2J", "a", "1,234"], ["jobs", "22", "22"]]
     assert out.endswith("3 more kinds of warnings are in --json.\n")
     warnings = printed("--json")["warnings"]
     assert len(warnings) == 23

@@ -3,7 +3,6 @@
 import argparse
 import os
 import shlex
-import sys
 import time
 
 from msgspec import Struct
@@ -20,7 +19,7 @@ from mcp_abridge.cli.report.figures import (
     tokens_text,
     total_of,
 )
-from mcp_abridge.cli.terminal import console, count_text, json_text, printable, refuse, say, table
+from mcp_abridge.cli.terminal import console, count_text, json_text, put, refuse, say, table
 from mcp_abridge.storage import ledger
 from mcp_abridge.storage.ledger import BY, Figures, default_path, home_path
 from mcp_abridge.storage.meter import Definitions, Warnings
@@ -82,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     earlier = not (figures or absent) and bool(ledger.rows(path))
     page = _page(path, period, now) if figures and arguments.html else ""
     if page and arguments.html == "-":
-        sys.stdout.write(page)
+        put(page)
     elif page:
         with open(arguments.html, "w", encoding="utf-8") as file:
             file.write(page)
@@ -97,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
             "warnings": [asdict(each) for each in warned],
             "definitions": [asdict(each) for each in lists],
         }
-        print(json_text(document, indent=2))
+        put(f"{json_text(document, indent=2)}\n")
     elif figures and not page:
         _print_table(figures, period, arguments.by)
         _print_rest(lists, warned)
@@ -174,7 +173,7 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
     footers = ["total", *(column.cell(total) for column in columns)] if len(figures) > 1 else []
     lines = table(by, *(f">{column.title}" for column in columns), footers=footers)
     for each in figures:
-        name = NAMELESS[by] if each.name is None else printable(each.name)
+        name = NAMELESS[by] if each.name is None else each.name
         lines.add_row(name, *(column.cell(each) for column in columns))
     stdout.print(lines)
     if total.shadow_saves > 0:
@@ -194,7 +193,7 @@ def _print_rest(lists: list[Definitions], counts: list[Warnings]) -> None:
         return
     lines = table("rule", "warned of", ">times")
     for each in counts[:_MAX_WARNINGS]:
-        lines.add_row(printable(each.rule), printable(each.kind), f"{each.count:,}")
+        lines.add_row(each.rule, each.kind, f"{each.count:,}")
     stdout.print(lines)
     more = len(counts) - _MAX_WARNINGS
     if more > 0:

@@ -25,7 +25,8 @@ from mcp_abridge.cli.report.figures import (
     tokens_text,
     total_of,
 )
-from mcp_abridge.cli.terminal import count_text, printable
+from mcp_abridge.cli.terminal import count_text
+from mcp_abridge.document.printable import printable
 from mcp_abridge.storage import ledger
 from mcp_abridge.storage.ledger import Figures
 from mcp_abridge.storage.meter import Definitions, Warnings

@@ -8,7 +8,7 @@ from typing import Any
 from mcp_abridge.cli import transcripts
 from mcp_abridge.cli.suggest.draft import SMALL, Answered, drafted, short_list
 from mcp_abridge.cli.suggest.rules import DraftedRule, page, rules_of
-from mcp_abridge.cli.terminal import check_output, say, show
+from mcp_abridge.cli.terminal import check_output, put, say, show
 from mcp_abridge.document.tree import plain
 from mcp_abridge.errors import AbridgeError, did_you_mean
 from mcp_abridge.ruleset.rule import Rule
@@ -56,7 +56,7 @@ def _write(suggestion: "Suggestion", arguments: argparse.Namespace) -> None:
     if suggestion.rules and arguments.output:
         suggestion.write(arguments.output, force=arguments.force)
     elif suggestion.rules:
-        print(suggestion.text, end="")
+        put(suggestion.text)
     suggestion.show()
 
 

@@ -13,6 +13,7 @@ from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.suggest.draft import FIRST_LOOK, MAX_BYTES, SMALL, Draft
 from mcp_abridge.cli.suggest.sample import case_of
 from mcp_abridge.cli.terminal import count_text
+from mcp_abridge.document.printable import printable
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import AbridgeError, RuleErrors
@@ -89,7 +90,9 @@ def _load(raw: bytes) -> RuleFile:
 
 
 def _file(spec: dict[str, Any]) -> RuleFile:
-    return _load(encode({"version": 1, "rules": [spec]}))
+    # YAML refuses some characters that JSON permits.
+    text = printable(encode({"version": 1, "rules": [spec]}).decode(), json=True)
+    return _load(text.encode())
 
 
 def _sizes(file: RuleFile, draft: Draft) -> list[tuple[int, int, bool]]:
@@ -154,8 +157,9 @@ def _rule_text(
 
 def _comment(indent: str, text: str) -> list[str]:
     first, rest = f"{indent}# ", f"{indent}#     "
+    line = printable(text)  # YAML ends a line, and so a comment, at some of these characters
     return textwrap.wrap(
-        text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+        line, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
     )
 
 
@@ -170,6 +174,8 @@ _Dumper.add_implicit_resolver(
 
 def _style(text: str) -> str | None:
     """Return the style of a block for lines; blank lines at its end would be the next member's."""
+    if printable(text, lines=True) != text:
+        return '"'
     if "\n" not in text:
         return None
     return '"' if text.endswith(("\n\n", " \n")) else "|"
@@ -184,6 +190,8 @@ _Dumper.add_representer(
 def _yaml(value: Any, indent: int) -> str:
     form: dict[str, Any] = {"default_flow_style": None, "allow_unicode": True, "sort_keys": False}
     plain = json.loads(encode(value))
-    text: str = yaml.dump(plain, Dumper=_Dumper, width=_WIDTH - indent, **form)
+    dumped: str = yaml.dump(plain, Dumper=_Dumper, width=_WIDTH - indent, **form)
+    # The library writes marks of direction as they are; all stand in double quotes.
+    text = printable(dumped, lines=True)
     text = text.removesuffix("\n...\n").removesuffix("\n")
     return textwrap.indent(text, " " * indent, lambda line: line.strip() != "").lstrip()

@@ -1,0 +1,213 @@
+"""Texts of servers, files and their names through every verb that prints: in a pipe, on a terminal.
+
+A verb prints lines of its own, in which such a text can neither end the line nor speak to the
+terminal; an answer goes into a pipe as it is, since programs read it there.
+"""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.builders import answer, call
+from tests.ledgers import filled, row
+from tests.plain_server import IMPORT
+from tests.wrapped import START
+
+# Colours, the C1 form of an escape sequence, a text that runs backwards, and two forged lines.
+HOSTILE = "a\x1b[31m\x9b2J\u202eb\x7f\u2066\r\nok: FORGED\nmcp-abridge: error: FORGED"
+INTERPRETED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+FORGED = re.compile(r"^(ok|mcp-abridge: error): FORGED", re.MULTILINE)
+ESCAPED = re.compile(r"\\(x|u00)1b\[31m")
+
+SERVER = f"""
+HOSTILE = {HOSTILE!r}
+def tool(name, **more):
+    schema = {{"type": "object", "properties": {{HOSTILE: {{"type": "string"}}}}, **more}}
+    return {{"name": name, "inputSchema": schema, "annotations": {{"readOnlyHint": True}}}}
+
+def call(name, arguments):
+    return {{"content": [{{"type": "text", "text": HOSTILE}}], "isError": name != "ask"}}
+
+print(HOSTILE, file=sys.stderr)
+serve(HOSTILE, HOSTILE, [tool(HOSTILE), tool("ask"), tool("needs", required=[HOSTILE])], call)
+"""
+RULE = {
+    "tools": "ask",
+    "name": HOSTILE,
+    "response": [{"keep": "a"}],
+    "tests": [{"name": HOSTILE, "given": {"a": HOSTILE}, "expect": {"a": "b"}}],
+}
+RULES = {"version": 1, "rules": [RULE]}
+MISTAKE = {**RULES, HOSTILE: 1}
+OF_OTHERS = {**RULES, "server": {"name": HOSTILE}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with files of hostile names and texts."""
+    folder = tmp_path_factory.mktemp("folder")
+    (folder / "server.py").write_text(IMPORT + SERVER)
+    files = {HOSTILE: RULES, f"{HOSTILE}-mistake": MISTAKE, "mistake": MISTAKE, "other": OF_OTHERS}
+    for name, rules in files.items():
+        (folder / f"{name}.yaml").write_text(json.dumps(rules))
+    rows = [{"id": n, HOSTILE: "b" * 900} for n in range(90)]
+    text = json.dumps(rows, ensure_ascii=False)
+    request = call(HOSTILE, {HOSTILE: HOSTILE}).decode()
+    recordings = folder / "recordings" / HOSTILE
+    recordings.mkdir(parents=True)
+    about = {"server": HOSTILE, "client": HOSTILE}
+    (recordings / "session.json").write_text(json.dumps(about))
+    for name, value in ((HOSTILE, text), ("0002", HOSTILE)):
+        response = answer({"content": [{"type": "text", "text": value}]}).decode()
+        recording = f'{{"request":{request},"response":{response}}}'
+        (recordings / f"{name}.json").write_text(recording)
+    (recordings / "0002.json").rename(folder / "answer.json")
+    (folder / f"{HOSTILE}.json").write_text("{")
+    tools = [{"name": HOSTILE, "inputSchema": {"type": "object"}}]
+    (folder / "tools.json").write_text(json.dumps({"tools": tools}))
+    transcripts = folder / "transcripts"
+    transcripts.mkdir()
+    use = {"type": "tool_use", "id": "1", "name": f"mcp__crm__{HOSTILE}", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "1", "content": text}
+    messages = (json.dumps({"message": {"content": [each]}}) + "\n" for each in (use, result))
+    (transcripts / "a.jsonl").write_text("".join(messages))
+    filled(str(folder / "ledger"), row(HOSTILE, rule=HOSTILE, server=HOSTILE, client=HOSTILE))
+    return folder
+
+
+LISTED = ("--", sys.executable, "server.py")
+LEDGER = ("--ledger", "ledger", "--by")
+# What each prints are lines of its own.
+LINES: tuple[Sequence[str], ...] = (
+    ("tools", *LISTED),
+    ("tools", "--json", *LISTED),
+    ("tools", "--", sys.executable, "-c", f"import sys; sys.exit({HOSTILE!r})"),
+    ("tools", "--", HOSTILE),
+    ("tools", "--rules", f"{HOSTILE}-mistake.yaml", *LISTED),
+    ("doctor", "--rules", "other.yaml", "--rules", f"{HOSTILE}.yaml", *LISTED),
+    ("doctor", "--rules", "mistake.yaml", "--", sys.executable, "-c", f"print({HOSTILE!r})"),
+    ("call", "nothing", *LISTED),
+    ("call", "ask", "x=1", *LISTED),
+    ("call", "ask", HOSTILE, *LISTED),
+    ("init", "-o", "none.yaml", *LISTED),
+    ("init", "-o", f"{HOSTILE}.yaml", *LISTED),
+    ("check", f"{HOSTILE}.yaml"),
+    ("check", "mistake.yaml"),
+    ("check", f"{HOSTILE}-absent.yaml"),
+    ("test", f"{HOSTILE}.yaml"),
+    ("test", "other.yaml"),
+    ("explain", f"{HOSTILE}.json", "--definitions", "300"),
+    ("explain", "answer.json"),
+    ("explain", "answer.json", "--json"),
+    ("explain", f"{HOSTILE}.yaml", "answer.json", "--tool", "ask"),
+    ("explain", "tools.json", "--definitions", "300"),
+    ("replay", "recordings"),
+    ("replay", "recordings", "--json"),
+    ("replay", f"{HOSTILE}.json"),
+    ("weigh", "transcripts", "recordings"),
+    ("weigh", "transcripts", "--json"),
+    ("suggest", "recordings", "-o", "drafted.yaml", "--force"),
+    ("suggest", "recordings", "--server", HOSTILE),
+    ("suggest", "recordings", "transcripts"),
+    ("suggest", "recordings", "--json"),
+    *(("report", *LEDGER, key) for key in ("tool", "server", "rule", "client")),
+    ("report", "--ledger", "ledger", "--json"),
+    ("report", "--ledger", HOSTILE),
+    ("view", f"{HOSTILE}-absent.json", "help"),
+    ("run", "--rules", f"{HOSTILE}-mistake.yaml", *LISTED[1:]),
+    ("serve", "--rules", f"{HOSTILE}-mistake.yaml", *LISTED),
+)
+# What each prints is an answer.
+ANSWERS: tuple[Sequence[str], ...] = (
+    ("call", "ask", *LISTED),
+    ("call", "ask", "--direct", *LISTED),
+    ("explain", "answer.json", "--show"),
+    ("view", "answer.json", "grep('31m')"),
+)
+ENVIRONMENT = {**os.environ, "TERM": "dumb", "COLUMNS": "2000", "PYTHONIOENCODING": "utf-8"}
+
+
+def label(words: Sequence[str]) -> str:
+    return " ".join(word.replace(HOSTILE, "HOSTILE") for word in words if "python" not in word)
+
+
+def in_a_pipe(folder: Path, words: Sequence[str]) -> str:
+    """Return the texts of a verb on stdout and stderr."""
+    command = [sys.executable, "-c", START, *words]
+    completed = subprocess.run(
+        command,
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return (completed.stdout + completed.stderr).decode()
+
+
+def on_a_terminal(folder: Path, words: Sequence[str]) -> str:
+    """Return the texts of a verb whose streams are a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", START, *words]
+    with subprocess.Popen(
+        command, cwd=folder, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        raw = b""
+        while chunk := read(ours):
+            raw += chunk
+        process.wait(60)
+    os.close(ours)
+    return re.sub("\r[0-9]+ sessions\r", "", raw.decode().replace("\r\n", "\n"))
+
+
+def read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:  # nobody writes to it any more
+        return b""
+
+
+@pytest.mark.parametrize("way", [in_a_pipe, on_a_terminal])
+@pytest.mark.parametrize("words", LINES, ids=label)
+def test_a_hostile_text_in_a_verbs_line_is_seen_and_does_nothing(
+    folder: Path, words: Sequence[str], way: object
+) -> None:
+    text = in_a_pipe(folder, words) if way is in_a_pipe else on_a_terminal(folder, words)
+    # The server's own stderr passes through `run` as it is.
+    text = text.replace(HOSTILE, "") if words[0] == "run" else text
+    assert not INTERPRETED.findall(text)
+    assert not FORGED.findall(text)
+    assert ESCAPED.search(text), text
+    if "--json" in words:
+        start = re.search(r"^[\[{]", text, re.MULTILINE)
+        assert start
+        value, _ = json.JSONDecoder().raw_decode(text, start.start())
+        assert any(each.endswith(HOSTILE) for each in strings(value))
+
+
+def strings(value: object) -> list[str]:
+    match value:
+        case dict():
+            return [text for pair in value.items() for each in pair for text in strings(each)]
+        case list():
+            return [text for each in value for text in strings(each)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize("words", ANSWERS, ids=label)
+def test_an_answer_is_unchanged_in_a_pipe_and_does_nothing_to_a_terminal(
+    folder: Path, words: Sequence[str]
+) -> None:
+    assert "\x9b2J\u202eb\x7f\u2066" in in_a_pipe(folder, words)
+    text = on_a_terminal(folder, words)
+    assert not INTERPRETED.findall(text)
+    assert ESCAPED.search(text), text
