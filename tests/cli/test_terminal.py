@@ -20,8 +20,9 @@ from tests.ledgers import filled, row
 from tests.plain_server import IMPORT
 from tests.wrapped import START
 
-# Colours, the C1 form of an escape sequence, a text that runs backwards, and two forged lines.
-HOSTILE = "a\x1b[31m\x9b2J\u202eb\x7f\u2066\r\nok: FORGED\nmcp-abridge: error: FORGED"
+# Colours, the C1 form of an escape sequence, a text that runs backwards, the end of a comment in
+# YAML, and two forged lines.
+HOSTILE = "a\x1b[31m\x9b2J\u202eb\u2028\x7f\u2066\r\nok: FORGED\nmcp-abridge: error: FORGED"
 INTERPRETED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 FORGED = re.compile(r"^(ok|mcp-abridge: error): FORGED", re.MULTILINE)
 ESCAPED = re.compile(r"\\(x|u00)1b\[31m")
@@ -207,7 +208,7 @@ def strings(value: object) -> list[str]:
 def test_an_answer_is_unchanged_in_a_pipe_and_does_nothing_to_a_terminal(
     folder: Path, words: Sequence[str]
 ) -> None:
-    assert "\x9b2J\u202eb\x7f\u2066" in in_a_pipe(folder, words)
+    assert "\x9b2J\u202eb\u2028\x7f\u2066" in in_a_pipe(folder, words)
     text = on_a_terminal(folder, words)
     assert not INTERPRETED.findall(text)
     assert ESCAPED.search(text), text

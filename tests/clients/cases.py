@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from mcp_abridge.cli.transcripts import answers, files
+from mcp_abridge.cli.transcripts import ENDING, answers, files
 from mcp_abridge.cli.weigh import weigh
 from mcp_abridge.ruleset.clients import client_for
 
@@ -140,7 +140,9 @@ class Bench:
         """`weigh` reads in the client's transcript what the client sent to the model."""
         for way, talk in (("direct", self.direct), ("wrapped", self.wrapped)):
             folder = self.folder / way / "home" / self.client.transcripts
-            weights = weigh(each for path in files([str(folder)], 0) for each in answers(path))
+            unread: list[object] = []
+            paths = files([str(folder)], 0, ENDING, unread.append)
+            weights = weigh(each for path in paths for each in answers(path, unread.append))
             read = sum(weight.read for weight in weights)
             shown_bytes = sum(len(text_of(result).encode()) for result in talk.visible)
             # Codex cuts a stored answer once more to send it, and its note counts other tokens;

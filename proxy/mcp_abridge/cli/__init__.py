@@ -123,6 +123,11 @@ def _verb(verb: str, words: list[str]) -> int:
         from mcp_abridge.cli.terminal import refuse_error
 
         return refuse_error(verb, error)
+    except RecursionError:
+        from mcp_abridge.cli.terminal import refuse
+        from mcp_abridge.document.tree import TOO_DEEP
+
+        return refuse(verb, f"a text that it reads is {TOO_DEEP}")
     return code
 
 

@@ -12,6 +12,7 @@ from mcp_abridge.cli import PROGRAM, options
 from mcp_abridge.cli.server import Listed, Tools, edited, listing
 from mcp_abridge.cli.terminal import check_output, put, say
 from mcp_abridge.document.tokens import tokens
+from mcp_abridge.document.tree import TOO_DEEP
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.session.tools.arguments import without_ours
@@ -103,6 +104,8 @@ def parsed(words: list[str]) -> dict[str, Any] | list[tuple[str, str]]:
     if len(words) == 1 and words[0].startswith("{"):
         try:
             whole: dict[str, Any] = json.loads(words[0])
+        except RecursionError:
+            raise UnusableCall(f"the arguments are {TOO_DEEP}") from None
         except ValueError as error:
             raise UnusableCall(f"the arguments are no JSON: {error}") from None
         return whole
@@ -141,7 +144,7 @@ def _value(name: str, text: str, schema: Any) -> Any:
         return text
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         if kind is None:
             return text
         raise UnusableCall(f"{name} is of type {kind}, and {text!r} is not") from None

@@ -14,7 +14,7 @@ from mcp_abridge.cli.call import UnusableCall, parsed, values_of
 from mcp_abridge.cli.server import Listed, Tools, arguments_of, listing, with_needs
 from mcp_abridge.cli.suggest import suggest
 from mcp_abridge.cli.suggest.draft import short_list
-from mcp_abridge.cli.terminal import ask, check_output, json_text, say
+from mcp_abridge.cli.terminal import ask, check_output, json_text, refuse_error, say
 from mcp_abridge.testing.recordings import sessions
 
 _WIDTH = 200  # characters of an error
@@ -67,7 +67,11 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
     for _, line in listed.log:
         _say(line)
     path = _path(arguments, listed)
-    recordings = (each for each in sessions([folder]) if each.server == listed.server)
+    recordings = (
+        each
+        for each in sessions([folder], partial(refuse_error, "init"))
+        if each.server == listed.server
+    )
     suggestion = suggest(((each, []) for each in recordings), used=False)
     suggestion.show()
     drafted = {tool for rule in suggestion.rules for tool in rule.tools}

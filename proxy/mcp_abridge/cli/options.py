@@ -407,6 +407,10 @@ def server_words(arguments: "argparse.Namespace", *flags: str) -> list[str]:
     by_variable = not arguments.command and not arguments.url and os.environ.get(URL)
     if not by_variable and bool(arguments.command) == bool(arguments.url):
         raise AbridgeError(_ONE_SERVER)
+    if arguments.url:
+        from mcp_abridge.ruleset.loading import config_model
+
+        config_model.url(arguments.url)
     texts = ((name, text) for name in flags for text in getattr(arguments, name) or ())
     words = [word for name, text in texts for word in (f"--{name}", text)]
     url = [arguments.url] if arguments.url else []

@@ -1,6 +1,7 @@
 """`replay`: without it, nobody knows if a rule still fits its server, or hides what is needed."""
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -13,6 +14,7 @@ from mcp_abridge.cli.terminal import (
     print_lines,
     progress,
     refuse,
+    refuse_error,
     say,
     show,
     table,
@@ -57,8 +59,8 @@ class Account:
         self.used: list[UsedValue] = []
         self.over: list[dict[str, Any]] = []
 
-    def add(self, session: RecordedSession) -> None:
-        """Replay the calls of a session. Raises AbridgeError."""
+    def add(self, session: RecordedSession, report: Callable[[AbridgeError], object]) -> None:
+        """Replay the calls of a session; `report` gets the error of each that cannot be."""
         name = self._client or session.client
         rules = self._selection(session.server, name)
         rules = self._active(rules.fitting(session.tools) if session.tools else rules)
@@ -67,7 +69,8 @@ class Account:
             try:
                 replay = Replay(rules, exchange, client=name)
             except AbridgeError as error:
-                raise AbridgeError(f"{file}: {error}") from error
+                report(AbridgeError(f"{file}: {error}"))
+                continue
             self._count(file, replay)
             rule = replay.applied
             if rule is not None and (fit := self.fits.get((rule.place, rule.name))) is not None:
@@ -142,12 +145,20 @@ def _kinds(text: str) -> list[str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what the rules do. Returns 1 if they fail; raises AbridgeError or OSError."""
+    """Print what the rules do.
+
+    Returns 1 if they fail, 2 if a recording cannot be replayed. Raises AbridgeError or OSError.
+    """
     selection = options.selection(arguments)
     account = Account(selection, arguments.client, arguments.fail_over)
-    for session in sessions(arguments.paths):
-        account.add(session)
+    unusable: list[AbridgeError] = []
+    for session in sessions(arguments.paths, unusable.append):
+        account.add(session, unusable.append)
         progress(f"{account.sessions} sessions")
+    for error in unusable:
+        refuse_error("replay", error)
+    if not account.sessions and unusable:
+        return 2
     if not account.sessions:
         return refuse("replay", NO_CALL.format(", ".join(arguments.paths)))
     report = account.report()
@@ -155,6 +166,8 @@ def run(arguments: argparse.Namespace) -> int:
     applied = any(each["rule"] not in (None, "budget") for each in report["tools"])
     if not applied and arguments.rules not in (None, [NO_RULES]):
         say("replay", "no rule applied: the rule files are for other servers or other tools")
+    if unusable:
+        return 2
     return int(bool(report["over"] or any(report[kind] for kind in arguments.fail_on)))
 
 

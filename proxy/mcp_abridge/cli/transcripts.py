@@ -7,11 +7,12 @@ API.
 import json  # orjson refuses lone surrogates, and rounds long integers
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from mcp_abridge.cli.terminal import json_text
+from mcp_abridge.cli.terminal import count_text, json_text
+from mcp_abridge.errors import AbridgeError
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.storage.regular import open_regular
 from mcp_abridge.testing import recordings
@@ -20,6 +21,9 @@ from mcp_abridge.testing.exchange import RecordedExchange, make, text_result
 from mcp_abridge.testing.recordings import SESSION, RecordedSession
 
 ENDING = ".jsonl"
+
+Report = Callable[[AbridgeError | OSError], object]
+"""What is done with the error of a file, or of a part of it, that is left out."""
 
 _CLAUDE_FILE = re.compile(r"(?:Output has been|Full output) saved to:? ([^\n]+?)\.?\n")
 _CLAUDE_CUT = re.compile(r"Error: result \([^)]*\) exceeds|<persisted-output>")
@@ -54,31 +58,44 @@ def folders(environment: "os._Environ[str]") -> list[str]:
     return [folder for folder in every if os.path.isdir(folder)]
 
 
-def files(paths: Iterable[str], since: float, ending: str = ENDING) -> Iterator[str]:
-    """Yield the files with an `ending` in files and folders, written after a time in seconds."""
+def files(paths: Iterable[str], since: float, ending: str, report: Report) -> Iterator[str]:
+    """Yield the files with an `ending` in files and folders, written after a time in seconds.
+
+    `report` gets the error of each file in a folder that is not there or no regular file.
+    """
     for path in paths:
-        if os.path.isdir(path):
-            for folder, _, names in os.walk(path):
-                every = (os.path.join(folder, name) for name in sorted(names))
-                yield from files(every, since, ending)
-        elif path.endswith(ending) and os.path.getmtime(path) >= since:
-            yield path
+        if not os.path.isdir(path):
+            if path.endswith(ending) and os.path.getmtime(path) >= since:
+                yield path
+            continue
+        for folder, _, names in os.walk(path):
+            for name in sorted(names):
+                if name.endswith(ending):
+                    file = os.path.join(folder, name)
+                    try:
+                        with open_regular(file) as content:
+                            recent = os.fstat(content.fileno()).st_mtime >= since
+                    except OSError as error:
+                        report(error)
+                        continue
+                    if recent:
+                        yield file
 
 
-def answers(path: str) -> Iterator[ToolAnswer]:
-    """Return the answers of MCP tools in a transcript or a recording. Raises ExchangeError."""
+def answers(path: str, report: Report) -> Iterator[ToolAnswer]:
+    """Return the answers of MCP tools in a transcript or a recording."""
     if os.path.basename(path) == SESSION:
-        return _recorded(os.path.dirname(path))
-    return (event for event in _events(path, _WORDS) if isinstance(event, ToolAnswer))
+        return _recorded(os.path.dirname(path), report)
+    return (event for event in _events(path, _WORDS, report) if isinstance(event, ToolAnswer))
 
 
-def sessions(path: str) -> Iterator[tuple[RecordedSession, list[tuple[int, str]]]]:
+def sessions(path: str, report: Report) -> Iterator[tuple[RecordedSession, list[tuple[int, str]]]]:
     """Yield a session for each server in a transcript, with the model's own words.
 
     Each text of the model has the number of the call that it comes before; the arguments of calls
     that are not in the session are such texts.
     """
-    events = list(_events(path, (b"{",)))
+    events = list(_events(path, (b"{",), report))
     tools = (event.tool for event in events if isinstance(event, ToolAnswer))
     for server in dict.fromkeys(tool.partition("/")[0] for tool in tools):
         session, words = RecordedSession(path, server, None, {}, []), []
@@ -114,19 +131,32 @@ def saved_answer(text: str, transcript: str) -> str | None:
         return None
 
 
-def _events(path: str, lines_with: tuple[bytes, ...]) -> Iterator[ToolAnswer | str]:
+def _events(path: str, lines_with: tuple[bytes, ...], report: Report) -> Iterator[ToolAnswer | str]:
     tools: dict[str, _Call] = {}  # by the call's id
-    with open(path, "rb") as file:
-        for line in file:
-            if not any(word in line for word in lines_with):
-                continue
-            record = _object(line)
-            yield from _claude(record, tools, path)
-            yield from _codex(record.get("payload"), tools)
+    strange: list[int] = []
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                if not any(word in line for word in lines_with):
+                    continue
+                try:
+                    record = _object(line)
+                    yield from [
+                        *_claude(record, tools, path),
+                        *_codex(record.get("payload"), tools),
+                    ]
+                except (AttributeError, LookupError, RecursionError, TypeError):
+                    strange.append(number)
+    except OSError as error:
+        report(error)
+    if strange:
+        many = count_text(len(strange), "line")
+        reason = f"{many} left out, of another form than a client's; the first is {strange[0]}"
+        report(AbridgeError(f"{path}: {reason}"))
 
 
-def _recorded(folder: str) -> Iterator[ToolAnswer]:
-    for session in recordings.sessions([folder]):
+def _recorded(folder: str, report: Report) -> Iterator[ToolAnswer]:
+    for session in recordings.sessions([folder], report):
         shows = client_for(session.client).shows
         for _, exchange in session.exchanges:
             text = _encodable("\n".join(read(exchange.response).texts_for(shows)))

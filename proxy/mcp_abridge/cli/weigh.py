@@ -4,13 +4,14 @@ import argparse
 import os
 import time
 from collections.abc import Iterable
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import asdict, astuple
 
 from mcp_abridge.cli import transcripts
 from mcp_abridge.cli.report import Span, span
-from mcp_abridge.cli.terminal import console, print_lines, say, show, table
+from mcp_abridge.cli.terminal import console, print_lines, refuse_error, say, show, table
 from mcp_abridge.cli.transcripts import ToolAnswer
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.ruleset.clients import client_for
@@ -59,9 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
         os.stat(path)  # if there is no such folder, it should not be taken for an empty one
     period: Span = arguments.since
     since = period.since(time.time()) or 0.0
+    report = partial(refuse_error, "weigh")
     endings = (transcripts.ENDING, SESSION)
-    sessions = [path for each in endings for path in transcripts.files(paths, since, each)]
-    every = (answer for path in sessions for answer in transcripts.answers(path))
+    sessions = [path for each in endings for path in transcripts.files(paths, since, each, report)]
+    every = (answer for path in sessions for answer in transcripts.answers(path, report))
     weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))
     if weights or arguments.json:
         rows = [asdict(weight) for weight in weights]

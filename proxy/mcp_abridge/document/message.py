@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from mcp_abridge.document.surrogates import replace_lone
-from mcp_abridge.document.tree import ABSENT, compact, encode, level, text
+from mcp_abridge.document.tree import ABSENT, TOO_DEEP, compact, encode, level, text
 from mcp_abridge.errors import DocumentError
 
 # Keys in `_meta` of a stateless request and its response (MCP 2026-07-28).
@@ -107,7 +107,7 @@ def read(raw: bytes) -> Message | list[Raw]:
             raise DocumentError(f"not JSON: {error}") from error
         return read(repaired)
     except RecursionError as error:
-        raise DocumentError("nested too deeply") from error
+        raise DocumentError(TOO_DEEP) from error
 
 
 def _read(raw: bytes) -> Message | list[Raw]:
@@ -118,7 +118,9 @@ def members(raw: bytes | Raw) -> dict[str, Raw]:
     """Decode the outermost level of a JSON object. Raises DocumentError if `raw` is none."""
     try:
         return _MEMBERS.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except RecursionError:
+        raise DocumentError(TOO_DEEP) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DocumentError(f"not a JSON object: {error}") from error
 
 

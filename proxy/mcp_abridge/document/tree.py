@@ -20,6 +20,9 @@ from mcp_abridge.errors import DocumentError
 if TYPE_CHECKING:
     from mcp_abridge.document.measure import TextWriteback
 
+TOO_DEEP = "nested too deeply"
+"""The reason why JSON of some hundred levels is not read."""
+
 _LARGE = 256 << 10  # bytes of JSON from which time and memory need care
 _TIMES = 8  # bytes of memory for each byte of a document, nearly always at most
 
@@ -327,11 +330,15 @@ def _loads(data: bytes) -> Any:
             return _PLAIN.decode(data)
     except msgspec.ValidationError:
         pass
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise DocumentError(TOO_DEEP) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DocumentError(f"not JSON: {error}") from error
     try:
         return json.loads(data, parse_float=Number, parse_int=_integer, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise DocumentError(TOO_DEEP) from None
+    except ValueError as error:
         raise DocumentError(f"not JSON: {error}") from error
 
 

@@ -49,14 +49,25 @@ def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[L
 
     for name in names:
         try:
-            for path in paths(name):
-                # One byte over the limit shows that the file is too long.
-                raw = content(path, rulefile.MAX_BYTES + 1)
-                yield rulefile.read(str(path), raw, allow_python=allow_python)
+            files = [*map(str, paths(name))]
         except (OSError, _NoFile) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            problem = Problem(name, 0, 0, reason[:1].lower() + reason[1:])
-            yield rulefile.LoadedRules(None, (problem,), readable=False)
+            yield _unreadable(name, error)
+            continue
+        for file in files:
+            try:
+                # One byte over the limit shows that the file is too long.
+                raw = content(file, rulefile.MAX_BYTES + 1)
+                yield rulefile.read(file, raw, allow_python=allow_python)
+            except (OSError, _NoFile) as error:
+                yield _unreadable(file, error)
+
+
+def _unreadable(file: str, error: Exception) -> "LoadedRules":
+    from mcp_abridge.ruleset.loading import rulefile
+
+    reason = getattr(error, "strerror", None) or str(error)
+    problem = Problem(file, 0, 0, reason[:1].lower() + reason[1:])
+    return rulefile.LoadedRules(None, (problem,), readable=False)
 
 
 class _NoFile(AbridgeError):

@@ -2,14 +2,16 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO, Literal
 
 from msgspec import Struct
 
 from mcp_abridge.document.message import members
-from mcp_abridge.document.tree import loads, plain
+from mcp_abridge.document.tree import plain, text
 from mcp_abridge.errors import DocumentError
+from mcp_abridge.storage.regular import open_regular
+from mcp_abridge.testing.answer import read
 from mcp_abridge.testing.exchange import ExchangeError, RecordedExchange, recorded
 
 TOOLS = "0000-tools.json"
@@ -30,21 +32,29 @@ class RecordedSession(Struct):
     exchanges: list[tuple[str, RecordedExchange]]
 
 
-def sessions(paths: Iterable[str]) -> Iterator[RecordedSession]:
-    """Yield the sessions in files and folders. Raises ExchangeError or OSError.
+def _raise(error: ExchangeError) -> None:
+    raise error
 
-    The JSON files of a folder are one session, and those of each folder in it another.
+
+def sessions(
+    paths: Iterable[str], report: Callable[[ExchangeError], object] = _raise
+) -> Iterator[RecordedSession]:
+    """Yield the sessions in files and folders. Raises OSError.
+
+    The JSON files of a folder are one session, and those of each folder in it another. `report`
+    gets the error of each file that cannot be read; the others are read all the same.
     """
     for path in paths:
         if not os.path.isdir(path):
-            yield _session(path, [path])
+            yield _session(path, [path], open, report)
             continue
         names = sorted(os.listdir(path), key=_order)
         files = [os.path.join(path, name) for name in names if name.endswith(".json")]
         if files:
-            yield _session(path, files)
+            # The user has not named these: one of them may be a pipe without a writer.
+            yield _session(path, files, lambda file, _: open_regular(file), report)
         inner = [os.path.join(path, name) for name in names if not name.startswith(".")]
-        yield from sessions(filter(os.path.isdir, inner))
+        yield from sessions(filter(os.path.isdir, inner), report)
 
 
 def _order(name: str) -> tuple[int, str]:
@@ -53,24 +63,37 @@ def _order(name: str) -> tuple[int, str]:
     return int(number[0] or 0) if number else 0, name
 
 
-def _session(path: str, files: list[str]) -> RecordedSession:
+def _session(
+    path: str,
+    files: list[str],
+    opened: Callable[[str, Literal["rb"]], BinaryIO],
+    report: Callable[[ExchangeError], object],
+) -> RecordedSession:
     session = RecordedSession(path, None, None, {}, [])
     for file in files:
         try:
-            with open(file, "rb") as content:
+            with opened(file, "rb") as content:
                 raw = content.read()
-            match os.path.basename(file):
-                case name if name == SESSION:
-                    about = loads(raw)
-                    session.server, session.client = about.get("server"), about.get("client")
-                case name if name == TOOLS:
-                    result = members(members(members(raw)["response"])["result"])
-                    session.tools = {tool["name"]: tool for tool in plain(result["tools"])}
-                case _:
-                    session.exchanges.append((file, recorded(raw)))
+            _add(session, file, raw)
         except (DocumentError, AttributeError, KeyError, TypeError) as error:
-            raise ExchangeError(f"{file}: not as `record` writes it: {error}") from error
+            report(ExchangeError(f"{file}: not as `record` writes it: {error}"))
         except (ExchangeError, OSError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise ExchangeError(f"{file}: {reason}") from error
+            report(ExchangeError(f"{file}: {reason}"))
     return session
+
+
+def _add(session: RecordedSession, file: str, raw: bytes) -> None:
+    match os.path.basename(file):
+        case name if name == SESSION:
+            about = members(raw)
+            session.server, session.client = (
+                text(about[key]) if key in about else None for key in ("server", "client")
+            )
+        case name if name == TOOLS:
+            result = members(members(members(raw)["response"])["result"])
+            session.tools = {str(tool["name"]): tool for tool in plain(result["tools"])}
+        case _:
+            exchange = recorded(raw)
+            read(exchange.response)  # raises if it is no response
+            session.exchanges.append((file, exchange))

@@ -8,7 +8,8 @@ from typing import Any
 from mcp_abridge.cli import transcripts
 from mcp_abridge.cli.suggest.draft import SMALL, Answered, drafted, short_list
 from mcp_abridge.cli.suggest.rules import DraftedRule, page, rules_of
-from mcp_abridge.cli.terminal import check_output, put, say, show
+from mcp_abridge.cli.terminal import check_output, put, refuse_error, say, show
+from mcp_abridge.cli.transcripts import Report
 from mcp_abridge.document.tree import plain
 from mcp_abridge.errors import AbridgeError, did_you_mean
 from mcp_abridge.ruleset.rule import Rule
@@ -35,8 +36,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a rule file. Raises AbridgeError or OSError if the recordings are of no use for one."""
     if arguments.output:
         check_output(arguments.output, force=arguments.force)
-    recordings = list(_sessions(arguments.paths))
-    if not any(session.exchanges for session, _ in recordings):
+    unusable: list[AbridgeError | OSError] = []
+    recordings = list(_sessions(arguments.paths, unusable.append))
+    for error in unusable:
+        refuse_error("suggest", error)
+    empty = not any(session.exchanges for session, _ in recordings)
+    if empty and unusable:
+        return 2
+    if empty:
         raise AbridgeError(NO_CALL.format(", ".join(arguments.paths)))
     servers = list(dict.fromkeys(each.server for each, _ in recordings if each.server))
     names, server = ", ".join(servers), arguments.server
@@ -133,11 +140,11 @@ def suggest(
 _ANY = Rule(name="any", tools=("*",))
 
 
-def _sessions(paths: list[str]) -> Iterator[tuple[RecordedSession, Words]]:
+def _sessions(paths: list[str], report: Report) -> Iterator[tuple[RecordedSession, Words]]:
     for path in paths:
-        talks = [*transcripts.files([path], 0.0)]
+        talks = [*transcripts.files([path], 0.0, transcripts.ENDING, report)]
         for file in talks:
-            yield from transcripts.sessions(file)
+            yield from transcripts.sessions(file, report)
         # Beside transcripts, other files are the client's own.
-        for session in sessions([path]) if not talks else ():
+        for session in sessions([path], report) if not talks else ():
             yield session, []
