@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_abridge.testing.redaction import Redaction
 
 from tests.builders import answer, call, tool_result
 from tests.cli.conftest import Run
@@ -130,6 +131,21 @@ def test_a_rule_in_shadow_mode_is_replayed_as_if_it_were_active(
     file = tmp_path / "rules.yaml"
     file.write_text(file.read_text().replace("name: books", "mode: shadow"))
     assert account(run, recordings, *words)["tools"][0]["after"] < 2000
+
+
+def test_a_recording_without_its_secrets_is_replayed_from_page_to_page(
+    tmp_path: Path, run: Run
+) -> None:
+    redaction = Redaction(["token"])
+    text = json.dumps({"next_page_token": "pt-81", "accessToken": "hunter2"})
+    arguments = {"page_token": "pt-81", "api_token": "hunter2"}
+    for number, request in enumerate((call("list"), call("list", arguments)), 1):
+        parts = redaction.request(request), redaction.response(answer(tool_result(text)))
+        recording = b'{"request":%b,"response":%b}' % parts
+        assert b"hunter2" not in recording
+        (tmp_path / f"000{number}-list.json").write_bytes(recording)
+    report = account(run, str(tmp_path))
+    assert report["used"] == {"shown": 1, "view": 0, "lost": 0}
 
 
 def test_recordings_are_weighed_as_transcripts_are(recordings: str, run: Run) -> None:

@@ -11,47 +11,85 @@ import msgspec
 from mcp_abridge.document import message
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.message import members
+from mcp_abridge.document.paths import matches
 from mcp_abridge.document.patterns import Pattern
 from mcp_abridge.document.surrogates import replace_lone
 from mcp_abridge.document.tree import encode, loads
 from mcp_abridge.errors import DocumentError
+from mcp_abridge.testing.text_redaction import (
+    LABEL,
+    MASK,
+    SEPARATOR,
+    VALUE,
+    mask_columns,
+    mask_members,
+)
 
-MASK = "***"
-
-_NAME = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_*][\w*-]*", re.ASCII)
 _INDENT = re.compile(r"\n( +)")
-# A member in a text that is no JSON: `"name": "..."`, `"name": 5`, and `name = ...` to its line's
-# end.
-_IN_TEXT = (
-    (r"""(?i)(\b(?:%s)["']?\s*[:=]\s*)"(?:[^"\\]|\\.)*\"""", rf'\1"{MASK}"'),
-    (r"""(?i)(\b(?:%s)"\s*:\s*)[^"\s,}\]][^,}\]\n]*""", rf'\1"{MASK}"'),
-    (r"""(?i)(\b(?:%s)'?\s*[:=]\s*)[^"\s&][^\n&]*""", rf"\1{MASK}"),
+# The words in a name: userPassword, DB_PASSWORD, api-key.
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_LONG = 5  # letters of a word that may stand at the end of another: PGPASSWORD, authtoken
+# Marks of a page are no secrets, and a later call needs them: next_page_token, syncToken.
+_PAGING = re.compile(r"next|prev|page|cursor|continu|resum|sync")
+_LABELS = frozenset(("name", "key", "field", "header", "variable"))
+_VALUES = frozenset(("value", "values", "val", "content", "default"))
+# Members of results of MCP, which readers need.
+_FIXED = frozenset(
+    ("content", "structuredContent", "isError", "_meta", "type", "text", "data", "mimeType")
 )
 
 
 class Redaction:
     """Masks values in messages: all of the members of some names, and what patterns match in texts.
 
-    Of `words`, each that is one word is a member's name, in any case of its letters; every other
-    one is a regular expression. Raises PatternError if the engine does not take it.
+    Of `words`, each that is one word is a member's name, in any case of its letters; so are its
+    plural, and longer names that end with it, but for those of pages (`next_page_token`) and
+    numbers of things (`max_tokens`). `*` stands for any part of a name. Every other word is a
+    regular expression, for texts and names; the value of a name that it matches is masked, too.
+    Raises PatternError if the engine does not take it.
 
     >>> masked = Redaction(["token", "sk-[a-z0-9]+"])
     >>> masked.text("use sk-a1 with token: abc"), masked.text('{"Token": [1], "n": 1.0}')
     ('use *** with token: ***', '{"Token":"***","n":1.0}')
+    >>> masked.text("--api-token a1 --page-token b1")
+    '--api-token *** --page-token b1'
     """
 
     def __init__(self, words: Sequence[str]) -> None:
-        names = [word for word in words if _NAME.fullmatch(word)]
-        self._names = {name.casefold() for name in names}
-        # The replacement of a pattern is one for `re2`, in which \1 is a group.
-        self._patterns = [(Pattern(word), MASK) for word in words if word not in names]
+        names = [word for word in words if _NAME.fullmatch(word) and word.strip("*")]
+        self._exact = {name.casefold() for name in names}
+        self._globs = [name for name in names if "*" in name]
+        self._ends = [_parts(name) for name in names if "*" not in name]
+        self._patterns = [Pattern(word) for word in words if word not in names]
+        self._finders: list[Pattern] = []
         if names:
-            alternatives = "|".join(names)
-            self._patterns += [(Pattern(text % alternatives), new) for text, new in _IN_TEXT]
+            spellings = (name.replace("*", "") for name in names)
+            inner = "|".join("[-_.]*".join(_parts(name)) or re.escape(name) for name in spellings)
+            name = rf"([\w.-]*(?:{inner})[\w-]*)"
+            label = f"{LABEL}{name}{VALUE}"
+            self._finders = [
+                Pattern(each) for each in (f"(?i){name}", f"(?i){name}{SEPARATOR}", label)
+            ]
+
+    def _hides(self, name: str) -> bool:
+        """Return True if the values of this name are secret."""
+        if name.strip("-").casefold() in self._exact:
+            return True
+        parts = _parts(name)
+        for end in self._ends:
+            for tail in (end, [*end[:-1], f"{end[-1]}s"]) if end else ():
+                whole = parts[-len(tail) :] == tail
+                spelling, letters = "".join(parts), "".join(tail)
+                if (whole or (len(letters) >= _LONG and spelling.endswith(letters))) and (
+                    not _PAGING.search(spelling.removesuffix(letters))
+                ):
+                    return True
+        return any(matches(glob.casefold(), name.casefold()) for glob in self._globs)
 
     def request(self, raw: bytes) -> bytes:
         """Return a request with masked arguments and `_meta`. Raises DocumentError."""
-        if not self._patterns:
+        if not (self._patterns or self._finders):
             return raw
         params = members(members(raw).get("params", msgspec.Raw(b"{}")))
         parts = {name: params[name] for name in ("arguments", "_meta") if name in params}
@@ -63,7 +101,7 @@ class Redaction:
 
         Without `names`, only texts are masked: the names in a tool's schema stand for no values.
         """
-        if not self._patterns:
+        if not (self._patterns or self._finders):
             return raw
         raw = replace_lone(raw)
         outer = members(raw)
@@ -80,8 +118,14 @@ class Redaction:
                     return text
                 raw, indent = encode(masked), _INDENT.search(text)
                 return (msgspec.json.format(raw, indent=len(indent[1])) if indent else raw).decode()
-        for pattern, replacement in self._patterns:
-            text = pattern.replace(text, replacement, Fuel(sys.maxsize))
+        for pattern in self._patterns:
+            text = pattern.replace(text, MASK, Fuel(sys.maxsize))
+        if self._finders:
+            names, members, labels = self._finders
+            text = mask_columns(text, names.finditer(text, Fuel(sys.maxsize)), self._hides)
+            for finder in (members, labels):
+                places = finder.finditer(text, Fuel(sys.maxsize))
+                text = mask_members(text, places, self._hides)
         return text
 
     def _value(self, value: Any, names: bool = True) -> Any:
@@ -91,7 +135,24 @@ class Redaction:
             return [self._value(each, names) for each in value]
         if not isinstance(value, dict):
             return value
-        return {
-            name: MASK if names and name.casefold() in self._names else self._value(each, names)
-            for name, each in value.items()
-        }
+        if not names:
+            return {name: self._value(each, names) for name, each in value.items()}
+        labels = (each for name, each in value.items() if name.casefold() in _LABELS)
+        hidden = any(isinstance(each, str) and self._hides(each) for each in labels)
+        masked: dict[str, Any] = {}
+        for name, each in value.items():
+            secret = self._hides(name) or (hidden and name.casefold() in _VALUES)
+            counts = name[-1:] in ("s", "S") and isinstance(each, int | float)
+            if name not in _FIXED:
+                for pattern in self._patterns:
+                    match = pattern.search(name)
+                    secret |= match is not None and match.span() == (0, len(name))
+                    name = pattern.replace(name, MASK, Fuel(sys.maxsize))
+                while name in masked:  # two names may have the same mask
+                    name += "*"
+            masked[name] = MASK if secret and not counts else self._value(each, names)
+        return masked
+
+
+def _parts(name: str) -> list[str]:
+    return [part.lower() for part in _PART.findall(name)]
