@@ -90,7 +90,6 @@ LINES: tuple[Sequence[str], ...] = (
     ("tools", *LISTED),
     ("tools", "--json", *LISTED),
     ("tools", "--", sys.executable, "-c", f"import sys; sys.exit({HOSTILE!r})"),
-    ("tools", "--", HOSTILE),
     ("tools", "--rules", f"{HOSTILE}-mistake.yaml", *LISTED),
     ("doctor", "--rules", "other.yaml", "--rules", f"{HOSTILE}.yaml", *LISTED),
     ("doctor", "--rules", "mistake.yaml", "--", sys.executable, "-c", f"print({HOSTILE!r})"),
