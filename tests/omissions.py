@@ -2,8 +2,12 @@
 
 import json
 import re
+import unicodedata
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from typing import Any
+
+from mcp_abridge.document.printable import quoted
 
 _AMOUNT = re.compile(
     r"(?:(\d+)|first (\d+) and last (\d+)) of (\d+)( members| chars| columns)?"
@@ -166,9 +170,10 @@ def below(path: str, name: str) -> str:
 
 
 def _spelled(name: str) -> str:
+    if len(name) > 40 or not name.isprintable() or {*name} & {*"\"'`\\"}:
+        return quoted(name)  # cut, and no view reaches it
     plain = name.isascii() and name.isidentifier()
-    spelled = name if plain else json.dumps(name, ensure_ascii=False)
-    return "…" if len(spelled) > 100 else spelled
+    return name if plain else json.dumps(name, ensure_ascii=False)
 
 
 def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
@@ -252,3 +257,34 @@ def check_text(before: str, after: str, note: dict[str, str]) -> None:
     if lines := re.search(r"; lines (\d+) to (\d+) are left out", note["text"]):
         numbers = [before.count("\n", 0, at) + 1 for at in (first, len(before) - last - 1)]
         assert [*map(int, lines.groups())] == numbers
+
+
+_VIEW = re.compile(r"""view=(?:'([^']*)'|"((?:[^"\\]|\\.)*)")""")
+_INTERPRETED = {"Cc", "Cs", "Zl", "Zp"}
+_MOST = 40
+
+
+def check_voice(notice: Any, others: Iterable[str]) -> list[str]:
+    """Hold a notice to quote of texts of `others` at most 40 characters, as one line.
+
+    Return the views that it names.
+    """
+    sentences = [*strings(notice)]
+    for sentence in sentences:
+        assert not _INTERPRETED & {*map(unicodedata.category, sentence)}, ascii(sentence)
+        for each in others:
+            longer = (each[at : at + _MOST + 1] for at in range(len(each) - _MOST))
+            assert not any(part in sentence for part in longer), (each, sentence)
+    pairs = (pair for sentence in sentences for pair in _VIEW.findall(sentence))
+    return [plain or re.sub(r"\\(.)", r"\1", escaped) for plain, escaped in pairs]
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Yield the texts and the names in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for each in inner:
+        yield from strings(each)

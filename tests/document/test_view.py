@@ -317,7 +317,7 @@ def test_of_an_array_the_members_of_its_elements_are_named_and_one_whose_texts_r
 
 def test_the_members_that_a_refusal_names_take_little_room() -> None:
     rows = [{f"member {n} of this row" * 9: n for n in range(1000)}]
-    with pytest.raises(Refusal, match=r"…, …$") as error:
+    with pytest.raises(Refusal, match=r'…", …$') as error:
         answered("[*].titel", rows)
     assert len(str(error.value)) < 500
 

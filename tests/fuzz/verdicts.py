@@ -14,6 +14,7 @@ from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 
 from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.reading import Response, bare, members, numbers, valid
+from tests.omissions import check_voice, strings
 
 # Steps that make no value of their own, but for notices.
 SPELLING = {
@@ -72,6 +73,7 @@ def judge(job: ShapeJob, outcome: ShapeResult) -> None:
     if after.others != others and (outcome.log_line is None or after.others != before.others):
         raise Wrong("other blocks stay, in order", f"{after.others}")
     _sized(job, outcome, after)
+    _speaks(after, before.line)
     if rule.copies == "both" and rule.document == "auto" and _mirrored(before):
         _agrees(after)
     if rule.structures and (after.structured or "")[:1] != "{":
@@ -90,6 +92,7 @@ def judge_later(job: ShapeJob, outcome: ShapeResult) -> None:
         raise Wrong("what comes of a snapshot is a page or a view", outcome.outcome)
     if outcome.outcome in ("page", "view"):
         _sized(job, outcome, after)
+        _speaks(after, job.snapshot.document.decode("utf-8", "surrogatepass"))
 
 
 def _line(job: ShapeJob, outcome: ShapeResult) -> Response:
@@ -121,6 +124,27 @@ def _sized(job: ShapeJob, outcome: ShapeResult, after: Response) -> None:
     escapes = size - visible(after, "both") if job.shows in ("blocks", "result") else 0
     if size > max(most, _LEAST * copies + max(_LEAST, most * 3 // 4) + max(escapes, 0)):
         raise Wrong("what the model sees is within max_bytes", f"{size} of {most}")
+
+
+def _speaks(after: Response, source: str) -> None:
+    """Hold notices to be ours, and to quote of the source little and on one line."""
+    theirs = {*_every(source)}
+    for place in filter(None, [after.structured, *after.texts]):
+        if "_abridged" not in place or place[:1] != "{" or not valid(place):
+            continue
+        notice = json.loads(place).get("_abridged")
+        if theirs.issuperset(strings(notice)):
+            continue  # a server's, in an answer without one of ours
+        try:
+            check_voice(notice, theirs)
+        except AssertionError as error:
+            raise Wrong("a notice quotes little, on one line", str(error)) from error
+
+
+def _every(text: str) -> Iterator[str]:
+    """Yield the names and the texts in JSON, those in JSON inside of a text too."""
+    for each in strings(json.loads(text)) if valid(text) else ():
+        yield from _every(each) if each[:1] in ("{", "[") and valid(each) else (each,)
 
 
 def _rigid(after: Response) -> bool:

@@ -101,7 +101,7 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
             d=array({"type": "integer", "minimum": 0}, minItems=1, maxItems=9, uniqueItems=True),
             e=array({}, prefixItems=[STRING]),
             _elided=STRING,
-            pagination_=STRING,
+            pagination=STRING,
         )
         | {"oneOf": [{"required": ["a"]}, {"not": {}}], "patternProperties": {"^_": STRING}},
         {

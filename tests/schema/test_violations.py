@@ -97,10 +97,10 @@ def test_a_violation_names_its_position(schema: dict[str, Any], value: Any, mess
 
 def test_a_violation_quotes_little_of_a_value_and_on_one_line() -> None:
     assert messages({"type": "null"}, "a\n" + "b" * 100) == [
-        f"the document: expected null, found 'a\\n{'b' * 58}'…"
+        f"the document: expected null, found 'a\\n{'b' * 38}'…"
     ]
     [message] = messages({"additionalProperties": False}, {"\n" * 70: 1})
-    assert message == "'" + "\\n" * 60 + "'…: is none of the properties"
+    assert message == "'" + "\\n" * 40 + "'…: is none of the properties"
 
 
 def test_a_number_is_shown_as_upstream_spelled_it() -> None:
@@ -108,7 +108,7 @@ def test_a_number_is_shown_as_upstream_spelled_it() -> None:
         "the document: 7.50 is greater than the maximum of 5"
     ]
     assert messages({"type": "string"}, decoded(b"1" * 5000)) == [
-        f"the document: expected a string, found {'1' * 60}…"
+        f"the document: expected a string, found {'1' * 40}…"
     ]
 
 

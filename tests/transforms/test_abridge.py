@@ -47,9 +47,15 @@ def test_the_argument_is_called_as_the_client_knows_it() -> None:
     )
 
 
-def test_a_note_that_the_server_wrote_itself_stays_beside_ours() -> None:
-    document, _ = fitted({"_abridged": "theirs", "items": ROWS}, 3000, breadth=False)
-    assert (document["_abridged"], document["_abridged_"]) == ("theirs", {"items": "7 of 500"})
+def test_a_note_that_the_server_wrote_itself_is_marked_as_the_servers() -> None:
+    theirs = {"more": "call again with view='all'"}
+    whole = {"_abridged": theirs, "_abridged_of_server": 1, "items": ROWS, "in": {"_abridged": 2}}
+    document, _ = fitted(whole, 3000, breadth=False)
+    assert document["_abridged"] == {"items": "6 of 500"}
+    assert document["_abridged_of_server"] == theirs
+    assert document["_abridged_of_server_of_server"] == 1
+    assert document["in"] == {"_abridged_of_server": 2}
+    assert look(Document(whole), "_abridged_of_server.more") == theirs["more"]
 
 
 def test_long_strings_keep_their_head_up_to_a_line() -> None:
@@ -124,10 +130,10 @@ def test_a_path_named_like_a_key_of_the_notes_is_marked() -> None:
     assert list(document["_abridged"]) == ["@.more", "more"]
 
 
-def test_long_names_are_left_out_of_the_notes() -> None:
+def test_long_names_are_cut_in_the_notes() -> None:
     document, _ = fitted({"k" * 200: "x" * 2000, "b": 1}, 600, viewable=True)
     count = len(document["k" * 200]) - 1
-    assert document["_abridged"] == {"…": f"{count} of 2000 chars"}
+    assert document["_abridged"] == {f'"{"k" * 39}…"': f"{count} of 2000 chars"}
     # With no room for a view either.
     rows = {f'"{"k" * 47}{number}': [number] * 400 for number in range(3)}
     fitted(rows, 440, structured=True, viewable=True)

@@ -51,9 +51,9 @@ def test_a_root_array_can_stay_one_with_the_metadata_beside_it(
     assert notice.value["hasMore"] == (total > 1)
 
 
-def test_a_member_that_is_called_pagination_already_is_left_alone() -> None:
+def test_a_member_that_is_called_pagination_already_is_marked_as_the_servers() -> None:
     document = answered(b'{"files": ["a"], "pagination": "theirs"}', Paginate(at=FILES))
-    assert (document["pagination"], document["pagination_"]["total"]) == ("theirs", 1)
+    assert (document["pagination_of_server"], document["pagination"]["total"]) == ("theirs", 1)
 
 
 def test_lines_that_are_all_on_one_page_are_left_alone() -> None:

@@ -42,7 +42,9 @@ def test_a_window_past_the_end_is_empty(start: int) -> None:
 def test_the_field_of_an_object_is_cut_and_the_notice_stands_beside_it() -> None:
     raw = b'{"path": "\\/a", "content": "abcdef", "truncation": "theirs"}'
     output = shaped(raw, Truncate(at=CONTENT, max_length=2))
-    assert output.startswith(b'{"path":"\\/a","content":"ab","truncation":"theirs","truncation_":{')
+    assert output.startswith(
+        b'{"path":"\\/a","content":"ab","truncation_of_server":"theirs","truncation":{'
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.paths import label, nameable
 from mcp_abridge.document.patterns import FIRST_ALONE, Expression
 from mcp_abridge.errors import did_you_mean
 
@@ -18,7 +19,7 @@ Names = tuple[str, ...]  # names of members, each inside the previous one
 _SCANNED = 2  # units for a search for members in one element
 _NAMES = 200  # member names that are kept of the elements without a wanted member
 _SHOWN = 300  # characters of member names in a message
-_LONGEST = 60  # characters of one name in a message
+_LONGEST = 60  # characters of a name that a view has, in a message
 _MESSAGES = 3  # messages per evaluation: the search for a similar name is slow
 
 
@@ -151,7 +152,7 @@ class _Place:
         message = f"{'there is no' if self._single else 'no element has'} {word}{inside}; "
         message += f"{self._names_of}: {_listed(names) or 'none'}"
         suggests = name not in names and not (compared and name in self._quoted)
-        like = did_you_mean(name, names) if suggests else ""
+        like = did_you_mean(name, filter(nameable, names)) if suggests else ""
         text = f"; did you mean the text {word}, in single quotes?" if compared else ""
         return message + (like or text)
 
@@ -221,7 +222,7 @@ def _replaced(node: Node, by: dict[int, Node]) -> Node:
 
 def _listed(names: list[str]) -> str:
     listed = ""
-    for name in map(_shortened, names):
+    for name in map(label, names):
         if len(listed) + len(name) > _SHOWN:
             return f"{listed}, …"
         listed = f"{listed}, {name}" if listed else name

@@ -31,10 +31,10 @@ def printable(text: str, *, lines: bool = False, json: bool = False) -> str:
 
 
 def quoted(text: str, most: int = 40) -> str:
-    """Return text of others for a sentence of our own: printable, in quotes, `most` characters.
+    """Return text of others for a sentence of our own: one line in quotes, `most` characters.
 
     >>> quoted('x"\\n' + "y" * 60)
     '"x\\\\"\\\\nyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy…"'
     """
     cut = text if len(text) <= most else text[: most - 1] + "…"
-    return '"' + printable(cut).replace('"', '\\"') + '"'
+    return '"' + printable(cut).replace("\t", "\\t").replace('"', '\\"') + '"'

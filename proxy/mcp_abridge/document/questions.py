@@ -155,7 +155,10 @@ class Questions:
 
     def _with_value(self, array: list[Any], by: Any) -> list[Any]:
         visit = self._visitor(by)
-        return [element for element in array if visit(element) is not None]
+        values = [(visit(element), element) for element in array]
+        # A text among numbers is no number, as for `sum_by`.
+        numbers = [element for value, element in values if _is_number(value)]
+        return numbers or [element for value, element in values if value is not None]
 
     @signature({"types": ["array"]}, {"types": ["expref"]}, {"types": ["expref"]})
     def _func_sum_by(self, array: list[Any], by: Any, of: Any) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from typing import Any
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.lookups import Lookups, renamed
 from mcp_abridge.document.measure import TextFrame, exceeds, growth_limit, size, writeback_at
-from mcp_abridge.document.paths import ROOT, spelled
+from mcp_abridge.document.own_names import unmarked
+from mcp_abridge.document.paths import ROOT, nameable, spelled
 from mcp_abridge.document.patterns import FIRST_ALONE, Expression, PatternError
 from mcp_abridge.document.spellings import respelled, translated
 from mcp_abridge.document.tree import Document, Value, opened
@@ -45,7 +46,7 @@ def look(
         value = opened(document.cell[0])
         if not (isinstance(value, dict) and "help" in value):
             return usage(document)
-    expression = respelled(expression)
+    expression = respelled(unmarked(expression))
     fuel = fuel or Fuel()
     lookups = None
     try:
@@ -72,7 +73,7 @@ def look(
         raise Refusal(f"view: nested too deeply; {advice(document)}") from error
     except (ValueError, TypeError, ArithmeticError) as error:
         # Errors that the jmespath library raises, its own classes included.
-        reason = _shortened(str(error))
+        reason = _shortened(_reason(error))
         missing = [*lookups.slips, *lookups.absences] if lookups is not None else []
         cause = missing[0] if missing else advice(document)
         raise Refusal(f"view: {expression!r} fails: {reason}; {cause}") from error
@@ -142,6 +143,15 @@ def _begins_with_question(node: dict[str, Any]) -> bool:
     return node["type"] == "function_expression" and node["value"] in _OF_THE_WHOLE
 
 
+def _reason(error: Exception) -> str:
+    from jmespath.exceptions import JMESPathTypeError
+
+    if not isinstance(error, JMESPathTypeError):
+        return str(error)
+    expected = " or ".join(error.expected_types)
+    return f"{error.function_name}() takes {expected}, found {error.actual_type}"
+
+
 def _shortened(message: str) -> str:
     words = " ".join(message[: 2 * _TOLD].split())
     return words if len(words) <= _TOLD else f"{words[: _TOLD - 1]}…"
@@ -159,13 +169,17 @@ def _example(document: Document) -> str:
     return "keys(@)" if array is None else f"{array[0]}[0:20]"
 
 
+def _plain(name: str) -> bool:
+    return spelled(name) == name and nameable(name)
+
+
 def _first_array(document: Document) -> tuple[str, list[Value]] | None:
     """Return the name and the elements of an array; the whole document has the name ""."""
     value = opened(document.cell[0])
     if isinstance(value, list):
         return "", value
     members = value.items() if isinstance(value, dict) else ()
-    pairs = ((name, opened(member)) for name, member in members if spelled(name) == name)
+    pairs = ((name, opened(member)) for name, member in members if _plain(name))
     return next((pair for pair in pairs if isinstance(pair[1], list)), None)
 
 
@@ -185,7 +199,7 @@ def usage(document: Document) -> str:
     """List the functions of views, with two examples in the names of this document."""
     array, rows = _first_array(document) or ("", [])
     row = opened(rows[0]) if rows else None
-    names = [name for name in row if spelled(name) == name] if isinstance(row, dict) else []
+    names = [name for name in row if _plain(name)] if isinstance(row, dict) else []
     if document.textual:
         examples = ["tail(40)", "grep('(?i)error')"]
     elif names:

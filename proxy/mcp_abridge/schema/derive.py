@@ -8,6 +8,7 @@ followed. Dialects: 2020-12, draft-07.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mcp_abridge.document.own_names import OWN_NAMES
 from mcp_abridge.document.paths import Each, Name, Path, Step, fits
 from mcp_abridge.schema.references import (
     DEFINITIONS,
@@ -29,9 +30,6 @@ from mcp_abridge.schema.references import (
 
 Change = Callable[[Schema], Schema]
 Steps = tuple[Step, ...]
-
-OWN_MEMBERS = ("_abridged", "_dropped", "_elided", "pagination", "truncation")
-"""The members that steps add beside what they cut; with a `_` more if there is one already."""
 
 # The keywords that still hold if anything is cut: a value that stays keeps its type, and a number.
 _FIRM = {
@@ -93,7 +91,7 @@ def relaxed(schema: Schema, *replaced: str) -> Schema | None:
     Members called `replaced` may be anything, and an array that is the whole document may be the
     `items` of an object.
     """
-    others = {*OWN_MEMBERS, *(name.rstrip("_") for name in replaced)}
+    others = {*OWN_NAMES, *replaced}
 
     def relax(node: Subschema) -> Subschema:
         if isinstance(node, bool):
@@ -103,9 +101,7 @@ def relaxed(schema: Schema, *replaced: str) -> Schema | None:
             changed.pop("items", None)
         if "properties" in changed:
             changed["properties"] = {
-                name: inner
-                for name, inner in changed["properties"].items()
-                if name.rstrip("_") not in others
+                name: inner for name, inner in changed["properties"].items() if name not in others
             }
         if "oneOf" in changed:
             _add_group(changed, "oneOf", changed.pop("oneOf"))

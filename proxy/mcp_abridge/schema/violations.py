@@ -33,7 +33,7 @@ TYPES = {
 }
 """The types of JSON Schema, and the noun for a value of each."""
 
-_LONGEST = 60  # characters of a value that are shown
+_LONGEST = 40  # characters of a value that are shown
 
 Steps = tuple[str | int, ...]
 

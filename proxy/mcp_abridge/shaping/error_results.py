@@ -17,11 +17,18 @@ from mcp_abridge.errors import DocumentError, Refusal, raised
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping import budget, pages, steps
 from mcp_abridge.shaping.job import ShapeContext, ShapeJob, ShapeResult
-from mcp_abridge.shaping.result.frame import Copy, Frame, as_text, content_of, visible_size
+from mcp_abridge.shaping.result.frame import (
+    Copy,
+    Frame,
+    as_text,
+    content_of,
+    visible_size,
+    with_marked_texts,
+)
 from mcp_abridge.shaping.result.read import LocatedDocument, ParsedResponse, is_error, locate, parse
 from mcp_abridge.shaping.result.write import write
 from mcp_abridge.storage.snapshots import Snapshot
-from mcp_abridge.transforms.abridge import NAME, abridge
+from mcp_abridge.transforms.abridge import NAME, abridge, of_server
 from mcp_abridge.transforms.base import Call, Warned
 
 _TRUE = Raw(b"true")
@@ -108,7 +115,7 @@ def of_response(job: ShapeJob, context: ShapeContext) -> ShapeResult | None:
             cut = Document({"data": error["data"]})
             abridge(cut, limit // 2, Call(job.tool))
             parts = cut.root.open()
-            notices = parts.pop(NAME, {})
+            notices = {**parts.pop(NAME, {}), **of_server(reason)}
             error["data"] = Raw(encode(parts["data"]))
         rule = replace(rule, max_bytes=limit - len(memoryview(error["data"])))
     pseudo = message.refusal(job.id, reason, job.modern)
@@ -164,7 +171,7 @@ def _bounded_result(
     view = job.view if job.view is not None and _OF_TEXTS.match(job.view) else None
     job = replace(job, rule=job.rule.for_errors, view=view)
     frozen = pages.freeze(document)()
-    snapshot = Snapshot(budget.trim_other_blocks(job, frame).encode(), frozen)
+    snapshot = Snapshot(budget.trim_other_blocks(job, with_marked_texts(frame)).encode(), frozen)
     context = replace(context, observe=None)
     try:
         page = pages.cut_page(job, snapshot, context)

@@ -23,7 +23,7 @@ from mcp_abridge.shaping.job import ShapeContext, ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.frame import Frame, VisibleSize
 from mcp_abridge.shaping.result.write import write_for
 from mcp_abridge.storage.snapshots import Snapshot
-from mcp_abridge.transforms.abridge import NAME, Abridge, abridge
+from mcp_abridge.transforms.abridge import NAME, Abridge, abridge, of_server
 from mcp_abridge.transforms.base import Call, Notice
 from mcp_abridge.transforms.excerpt import WINDOW
 
@@ -98,7 +98,9 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     room = max((bound or 0) - WINDOW, 0)
     rest = following(whole, job.view, value, member, call.question, room)
     content = None if call.structured else text(value) or None
-    notices = [Notice(NAME, {"more": rest})] if rest is not None and content is not None else []
+    notices = []
+    if rest is not None and content is not None:
+        notices.append(Notice(NAME, {"more": rest, **of_server(content)}))
     document = Document(content)
     if content is None:
         document = _with_remarks(value, [*remarks, rest] if rest else remarks, whole)

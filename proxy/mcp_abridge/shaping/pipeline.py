@@ -25,7 +25,7 @@ from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping import budget, error_results, pages, steps
 from mcp_abridge.shaping.job import Observer, ShapeContext, ShapeJob, ShapeResult
 from mcp_abridge.shaping.pages import Page
-from mcp_abridge.shaping.result.frame import without_blocks
+from mcp_abridge.shaping.result.frame import with_marked_texts, without_blocks
 from mcp_abridge.shaping.result.read import (
     LocatedDocument,
     ParsedResponse,
@@ -163,6 +163,7 @@ def _from_document(
     dropped: dict[str, int] = {}
     if rule.drop_blocks:
         frame, dropped = without_blocks(frame, rule.drop_blocks)
+    frame = with_marked_texts(frame)
     if rule.max_bytes is not None:
         frame = budget.trim_other_blocks(job, frame)
     layout = _indent(document) if rule.layout == "as_sent" else -1

@@ -5,10 +5,11 @@ from typing import Annotated, ClassVar
 from msgspec import Meta, Raw, Struct
 
 from mcp_abridge.document.measure import TextFrame, chars_that_fit, encoded_size, ending, size
+from mcp_abridge.document.own_names import ABRIDGED, marked
 from mcp_abridge.document.sizes import Size
 from mcp_abridge.document.tree import Document, Slot, Value, compact, encode, level, raw, text
 from mcp_abridge.transforms import cutter
-from mcp_abridge.transforms.base import Call, Notice, Transform, unused_name
+from mcp_abridge.transforms.base import Call, Notice, Transform
 from mcp_abridge.transforms.cutter import (
     CHARACTERS,
     COLUMNS,
@@ -20,7 +21,7 @@ from mcp_abridge.transforms.cutter import (
 from mcp_abridge.transforms.excerpt import calls_for_more, excerpt
 from mcp_abridge.transforms.media import description, without_data
 
-NAME = "_abridged"
+NAME = ABRIDGED
 
 _LEAST = 300  # bytes: the smallest bound allowed
 _MORE = 320  # bytes for the calls that show more
@@ -100,6 +101,11 @@ def abridge(
     call.notices.extend(task.whole())
 
 
+def of_server(content: str) -> dict[str, str]:
+    """Return the part of a notice beside a text in which a server may speak as we do, or none."""
+    return {NAME: "in the text it is the server's own"} if NAME in content else {}
+
+
 def _reserve(bound: int) -> int:
     return min(_NOTES, max(bound // 5, 150))
 
@@ -164,24 +170,25 @@ class _Task(Struct, frozen=True):
         bound = min(self.bound, self.first_look) if far else self.bound
         reserve = _reserve(bound)
         frame = len(f'{{"{NAME}":}}')
-        room, notes = bound - reserve, reserve - frame
+        beside = of_server(content)
+        room, notes = bound - reserve, reserve - frame - (encoded_size(beside) if beside else 0)
         if not self.viewed:
             cut_text = description(content)
             note = {"text": f"0 of {len(content)} chars"}
             if cut_text is None:
                 cut_text, note = excerpt(content, room, notes, self.call, self.bound - frame)
             self.document.root.set(cut_text)
-            return [Notice(NAME, note)]
+            return [Notice(NAME, note | beside)]
         # The parts that views show must rejoin.
         end = ending(content, chars_that_fit(content, room - 2))
         self.document.root.set(content[:end])
         total = len(content)
         cut = Omission("text", CHARACTERS, _VIEW, end, total, total - end, end, total)
-        return [Notice(NAME, self._notes([cut], notes))]
+        return [Notice(NAME, self._notes([cut], notes) | beside)]
 
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
-        call, reserve = self.call, _reserve(bound)
+        call, reserve, raw = self.call, _reserve(bound), marked(raw)
         head = memoryview(raw)[0]
         # An array as whole document is written as {"items": [...]}, with the notes beside.
         path = "items" if head == 0x5B and not call.blocks else ""
@@ -199,8 +206,7 @@ class _Task(Struct, frozen=True):
             fitted = reducer.fit(raw, bound - reserve, (path, ""))
             members = level(Raw(fitted or b"{}"))
             if reducer.cuts:
-                name = unused_name(members, NAME)
-                members[name] = self._notes(reducer.cuts, reserve - len(name) - 4)
+                members[NAME] = self._notes(reducer.cuts, reserve - len(NAME) - 4)
             return members, []
         if head != 0x5B:
             return None, []
@@ -239,7 +245,8 @@ class _Task(Struct, frozen=True):
         text, search = calls_for_more(self.call, following)
         ways = []
         if not self.viewed:
-            examples = next((cut.examples for cut in cuts if cut.examples), ())
+            reachable = (cut for cut in cuts if cutter.UNSHOWN not in cut.place)
+            examples = next((cut.examples for cut in reachable if cut.examples), ())
             ways = [f"{self.call.question(view)} {effect}" for view, effect in examples]
             ways.insert(1, search)
         for way in ways:

@@ -32,8 +32,9 @@ class Parameter(Struct, frozen=True):
 class Notice(Struct, frozen=True):
     """A message to the model about content that was left out.
 
-    `value` holds numbers and argument names, never upstream text. In a structuredContent it is the
-    member `name`; as a text block it is written as JSON, under its name unless it is `bare`.
+    `value` holds numbers and argument names, and of a server's text no more than names, as
+    `paths.label` gives them. In a structuredContent it is the member `name`; as a text block it is
+    written as JSON, under its name unless it is `bare`.
     """
 
     name: str
@@ -42,15 +43,9 @@ class Notice(Struct, frozen=True):
 
 
 _SPECIAL, _ESCAPED = re.compile(r'["$`\\]'), r"\\\g<0>"  # between double quotes, in a shell
+_QUOTE = re.compile(r'["\\]')
 
 DROPPED = "_dropped"  # the notice on how many blocks of each type a rule dropped
-
-
-def unused_name(members: object, name: str) -> str:
-    """Return `name`, with as many `_` appended as make it differ from all `members`."""
-    while isinstance(members, dict) and name in members:
-        name += "_"
-    return name
 
 
 class Warned(Struct, frozen=True):
@@ -117,8 +112,8 @@ class Call(Struct):
         if self.reader:
             # As one word of a shell's command line.
             return f"'{view}'" if "'" not in view else f'"{_SPECIAL.sub(_ESCAPED, view)}"'
-        quote = '"' if "'" in view else "'"
-        return f"{self.advertised_name('view')}={quote}{view}{quote}"
+        word = f"'{view}'" if "'" not in view else f'"{_QUOTE.sub(_ESCAPED, view)}"'
+        return f"{self.advertised_name('view')}={word}"
 
     def next_question(self, view: str) -> str:
         """Return how to ask for a view: the first sentence of a notice."""

@@ -37,7 +37,7 @@ _TRIES = 12  # at a selection of columns that fits
 _PART = 64  # rows that are written at once
 
 _NULL = Raw(b"null")
-_MEMBER = re.compile(r"[A-Za-z_][\w.]*")
+_MEMBER = re.compile(r"[A-Za-z_]\w{0,39}(?:\.[A-Za-z_]\w{0,39})*", re.ASCII)
 
 _Clip = tuple[int, Names, int, int]
 """A text that is cut: its row, its column, the characters shown, and those of the whole."""
@@ -301,10 +301,12 @@ class _Selection(Struct, dict=True):
         return f"[{rows}].{{{', '.join(names)}}}"
 
     def _examples(self, columns: list[RowColumn], place: str) -> Iterator[Example]:
-        category = next((column for column in self.columns if column.groups), None)
+        columns = [column for column in columns if column.nameable]
+        own = [column for column in self.columns if column.nameable]
+        category = next((column for column in own if column.groups), None)
         if category is not None:
             value = min(category.groups).decode().replace('"', "'")
-            names = ", ".join(each.name for each in self.columns[:2])
+            names = ", ".join(each.name for each in own[:2])
             yield f"{place}[?{category.name}=={value}].[{names}]", "filters"
             yield f"count_by({place or '@'}, &{category.name})", "counts"
         quantity = next((column.name for column in columns if column.is_quantity), "")

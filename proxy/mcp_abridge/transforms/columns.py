@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from mcp_abridge.document.paths import spelled
+from mcp_abridge.document.paths import nameable, spelled
 from mcp_abridge.document.tree import encode, level, objects, text
 
 _SAMPLE = 16  # rows from which the columns are chosen, or a few more
@@ -56,6 +56,10 @@ class RowColumn(Struct):
         return f"{name}[].{spelled(self.each)}" if self.each else name
 
     @property
+    def nameable(self) -> bool:
+        return all(map(nameable, (*self.path, self.each)))
+
+    @property
     def constant_size(self) -> int:
         """The bytes of a constant that stands once for all rows."""
         return len(self.name) + len(self.values[0]) + 4
@@ -78,7 +82,7 @@ class RowColumn(Struct):
     def is_quantity(self) -> bool:
         if self.each or self.constant or not self.words or self.words[-1] in _NO_QUANTITIES:
             return False
-        return all(map(_NUMBER.fullmatch, self.values))
+        return {b"null"} != {*self.values} and all(map(_NUMBER.fullmatch, self.values))
 
     @property
     def worth(self) -> tuple[float, ...]:

@@ -15,14 +15,14 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
-from mcp_abridge.document.paths import spelled
+from mcp_abridge.document.paths import label, nameable
 from mcp_abridge.document.tree import encode, level
 from mcp_abridge.transforms.brief import Brief, Example, brief
 from mcp_abridge.transforms.excerpt import MARK, NOTE_END, both_ends
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
-LONGEST = 100  # characters of a name in a note
-UNSHOWN = "…"  # replaces a longer name
+LONGEST = 100  # characters of a path in a note
+UNSHOWN = "…"  # in a place, replaces a name that no view may have
 ELEMENTS, MEMBERS, CHARACTERS, COLUMNS = "", " members", " chars", " columns"
 
 _CONTAINERS = {ELEMENTS: "arrays", MEMBERS: "objects", CHARACTERS: "texts", COLUMNS: "arrays"}
@@ -194,7 +194,7 @@ class SizeReducer(Struct, kw_only=True):
         visible = rows.first + rows.last
         loss = size - len(rows.value) - rows.loss
         self._note(at, visible, count, unit, loss, rows.last, rows.examples)
-        names = tuple(".".join(map(spelled, path)) for path in rows.omitted)
+        names = tuple(".".join(map(label, path)) for path in rows.omitted)
         total = rows.columns + len(names)
         cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
         if names:
@@ -320,7 +320,6 @@ def member_place(at: Place, name: str) -> Place:
     path, place = at
     while path.endswith("[]") and path != "[]":
         path = path.removesuffix("[]")
-    member = spelled(name)
-    if len(member) > LONGEST:
-        member = UNSHOWN  # not shown, and no view reaches it
-    return (f"{path}.{member}" if path else member, f"{place}.{member}" if place else member)
+    member = label(name)
+    way = member if nameable(name) else UNSHOWN
+    return (f"{path}.{member}" if path else member, f"{place}.{way}" if place else way)

@@ -4,7 +4,8 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from mcp_abridge.document.paths import ROOT, Path
+from mcp_abridge.document.own_names import claim
+from mcp_abridge.document.paths import ROOT, Path, nameable
 from mcp_abridge.document.tree import Pieces, Slot, Value
 from mcp_abridge.transforms.base import Call, Notice, Transform, arrays
 
@@ -43,7 +44,7 @@ class Elide(Transform, frozen=True):
                 continue
             ends = value[:first] + value[len(value) - last :]
             slot.set(Pieces(ends) if isinstance(value, Pieces) else ends)
-            if isinstance(slot.parent, dict):
+            if isinstance(slot.parent, dict) and nameable(str(slot.key)):
                 _add_note(slot.parent, str(slot.key), self._counts(len(value)))
             elif slot.parent is root.parent:
                 _notify(root, call, "items", self._counts(len(value)))
@@ -76,11 +77,10 @@ def _notify(root: Slot, call: Call, name: str, counts: str) -> None:
 
 
 def _add_note(holder: dict[str, Value], name: str, counts: str) -> None:
-    """Add to the note in `holder`, under another name if upstream has a member of that name."""
-    key = "_elided"
-    while key in holder and not _is_note(holder[key]):
-        key += "_"
-    holder.setdefault(key, {})[name] = counts
+    """Add to the note in `holder`; an upstream member of that name is marked as such."""
+    if not _is_note(holder.get("_elided")):
+        claim(holder, "_elided")
+    holder.setdefault("_elided", {})[name] = counts
 
 
 def _is_note(value: Value) -> bool:

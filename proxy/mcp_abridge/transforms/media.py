@@ -26,7 +26,7 @@ _OPENING = re.compile(rb'"(?:data:|(?:[\w+/-]|\\[/rn]){64})', re.ASCII)
 _STEP = _SHORTEST - 66  # bytes: data of the shortest length, its `==` aside, has a place in it
 _UP_TO_RUN = re.compile(rb'(?s:(?![^\s"]{64}).{%d})*+(?=[^\s"]{64})' % _STEP)
 _BASE64 = re.compile(r"[\w-]+={0,2}", re.ASCII)
-_DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w.=+-]+)*),(\S*)", re.ASCII)
+_DATA_URI = re.compile(r"data:([\w.+-]{1,20}/[\w.+-]{1,19})?((?:;[\w.=+-]+)*),(\S*)", re.ASCII)
 _PLAIN = str.maketrans("+/", "-_", "\r\n")
 _VARIED = 32  # different characters in the first 512; a repetitive text has fewer
 _HANDLE = re.compile("(?i)token|cursor")  # members that a later call may have to pass back

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta, Raw, Struct, field
 
 from mcp_abridge.document.measure import encoded_size, member, size, writeback_at
+from mcp_abridge.document.own_names import claim
 from mcp_abridge.document.paths import ROOT, Name, Path, Step
 from mcp_abridge.document.sizes import Size
 from mcp_abridge.document.tree import Pieces, Slot, Value, compact, encode, level, text
@@ -18,7 +19,6 @@ from mcp_abridge.transforms.base import (
     Parameter,
     Schema,
     WindowTransform,
-    unused_name,
 )
 
 Word = Literal["total", "offset", "limit", "returned", "hasMore", "nextOffset"]
@@ -34,12 +34,11 @@ _METADATA: Schema = {
 
 
 class Window(Struct, frozen=True):
-    """An array to page: its place, its value, the rule's path to it, the name of its metadata."""
+    """An array to page: its place, its value, the rule's path to it."""
 
     slot: Slot
     value: list[Value]
     path: Path
-    name: str
 
     def metadata(self, offset: int, limit: int, returned: int, next_offset: int | None) -> Holder:
         values = len(self.value), offset, limit, returned, next_offset is not None, next_offset
@@ -52,7 +51,7 @@ class Paginate(WindowTransform, frozen=True):
     All paths of `at` share one `limit` and `offset`. Every page has, beside each array,
     `pagination: {total, offset, limit, returned, hasMore, nextOffset}`. `page_info` renames these
     metadata: to the left a path beside the array, to the right one of these words. Only then is an
-    existing member of that name replaced; otherwise the metadata become `pagination_`. If several
+    existing member of that name replaced; otherwise it becomes `pagination_of_server`. If several
     of the arrays are in one object, each has its own entry, under the array's name. A root array
     is wrapped as `{items: [...], pagination: ...}`, and `as` renames `items`; with `as: null` it
     stays an array, and the metadata are in a further text block. For a text read as lines or
@@ -218,7 +217,9 @@ class Paginate(WindowTransform, frozen=True):
             if slot is not None and not isinstance(value, list):
                 value = slot.open()
             if slot is not None and isinstance(value, list):
-                yield Window(slot, value, path, unused_name(slot.parent, "pagination"))
+                if path.steps and self.page_info is None:
+                    claim(slot.parent, "pagination")
+                yield Window(slot, value, path)
             else:
                 call.missing.append(str(path) or "[]")
                 if not path.steps and isinstance(value, dict):
@@ -249,10 +250,10 @@ class Paginate(WindowTransform, frozen=True):
         slot = window.slot
         if window.path.steps:
             slot.set(page)
-            self._add_metadata(slot.parent, metadata, window.name, str(slot.key))
+            self._add_metadata(slot.parent, metadata, str(slot.key))
             return []
         beside: Holder = {}
-        self._add_metadata(beside, metadata, "pagination", "")
+        self._add_metadata(beside, metadata, "")
         if isinstance(page, Pieces) or self.as_ is None:
             slot.set(page)
             value = beside if self.page_info is not None else metadata
@@ -260,12 +261,13 @@ class Paginate(WindowTransform, frozen=True):
         slot.set({self.as_: page, **beside})
         return []
 
-    def _add_metadata(self, holder: Holder, metadata: Holder, name: str, array: str) -> None:
+    def _add_metadata(self, holder: Holder, metadata: Holder, array: str) -> None:
         if self.page_info is None and self._shared:
-            entries = holder.get(name)
-            holder[name] = {**(entries if isinstance(entries, dict) else {}), array: metadata}
+            entries = holder.get("pagination")
+            entries = entries if isinstance(entries, dict) else {}
+            holder["pagination"] = {**entries, array: metadata}
         elif self.page_info is None:
-            holder[name] = metadata
+            holder["pagination"] = metadata
         else:
             for key, word in self.page_info.items():
                 _set(holder, _texts(Path.parse(key).steps), metadata[word])

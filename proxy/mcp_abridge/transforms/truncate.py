@@ -6,9 +6,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta, field
 
 from mcp_abridge.document.measure import chars_that_fit, member, size
+from mcp_abridge.document.own_names import claim
 from mcp_abridge.document.paths import ROOT, Path
 from mcp_abridge.document.tree import Pieces, Slot, encode
-from mcp_abridge.transforms.base import Call, Notice, Parameter, WindowTransform, unused_name
+from mcp_abridge.transforms.base import Call, Notice, Parameter, WindowTransform
 
 
 class Truncate(WindowTransform, frozen=True):
@@ -90,13 +91,15 @@ class Truncate(WindowTransform, frozen=True):
         exceeds = call.bound is not None and size(document) > call.bound
         if start == 0 and len(text) <= length and not exceeds:
             return
+        if self.at.steps:
+            claim(slot.parent, "truncation")
         window = self._window(slot, call, text, start, length)
         end = start + len(window)
         more = end < len(text)
         notice = _notice(len(text), start, end, more)
         slot.set(self._hinted(window, end, call) if more else window)
         if self.at.steps:
-            slot.parent[unused_name(slot.parent, "truncation")] = notice
+            slot.parent["truncation"] = notice
         else:
             call.notices.append(Notice("truncation", notice, bare=True))
 
@@ -110,7 +113,7 @@ class Truncate(WindowTransform, frozen=True):
             # The room that everything else leaves for the characters.
             slot.set(self._hinted("", len(text), call))
             widest = len(encode(_notice(len(text), len(text), len(text), True))) + 1
-            widest += len(',"truncation_":') if self.at.steps else 0
+            widest += len(',"truncation":') if self.at.steps else 0
             room = call.bound - size(slot.document) - widest
             window = window[: max(chars_that_fit(window, room), 1)]
         if self.boundary == "word" and len(window) < len(rest):

@@ -12,6 +12,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.message import members
+from mcp_abridge.document.own_names import marked
 from mcp_abridge.document.tree import ABSENT, Value, compact, encode, text
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.clients import Shows
@@ -229,6 +230,16 @@ def other_texts(frame: Frame) -> dict[int, str]:
     skip = frame.document_blocks
     texts = ((i, text_of(block)) for i, block in enumerate(frame.blocks) if i not in skip)
     return {index: content for index, content in texts if content is not None}
+
+
+def with_marked_texts(frame: Frame) -> Frame:
+    """Return the frame with texts beside the document that look like notices marked as others'."""
+    blocks = list(frame.blocks)
+    for index, content in other_texts(frame).items():
+        raw = Raw(content.encode("utf-8", "surrogatepass"))
+        if content.lstrip().startswith("{") and (own := marked(raw)) != raw:
+            blocks[index] = with_text(blocks[index], bytes(own).decode("utf-8", "surrogatepass"))
+    return replace(frame, blocks=blocks)
 
 
 def with_other_texts(frame: Frame, texts: dict[int, str], notices: list[Notice]) -> Frame:

@@ -8,6 +8,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from mcp_abridge.document.message import members
+from mcp_abridge.document.own_names import claim
 from mcp_abridge.document.tree import Document, Value, compact, encode, text
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.clients import Need
@@ -23,7 +24,7 @@ from mcp_abridge.shaping.result.frame import (
     with_text,
 )
 from mcp_abridge.shaping.result.read import is_error, is_final, locate, parse
-from mcp_abridge.transforms.base import Notice, unused_name
+from mcp_abridge.transforms.base import Notice
 
 _NO_OBJECT = '[-0123456789"tfn'  # first characters of JSON that is no object
 
@@ -59,8 +60,9 @@ def write(
     for copy in places:
         if copy.where != "text":
             holder = _holder(frame, copy, document.kind, value, content, notices)
-            if holder is not None:
-                holder.update((notice.name, notice.value) for notice in notices)
+            for notice in notices if holder is not None else ():
+                claim(holder, notice.name)
+                holder[notice.name] = notice.value
             result["structuredContent"] = Raw(value if holder is None else encode(holder))
             continue
         first = copy.blocks[0]
@@ -101,7 +103,8 @@ def _with_notices(
         return copies, notices
     root = document.root.open()
     for notice in notices:
-        root[unused_name(root, notice.name)] = notice.value
+        claim(root, notice.name)
+        root[notice.name] = notice.value
     return copies, []
 
 

@@ -1,0 +1,61 @@
+"""The names of the members that notices are: a server's member of such a name is marked as its own.
+
+Without it, a server could speak in our voice: a model would follow its notices as ours. Invariant:
+different names stay different, and a view finds a member by either name.
+"""
+
+import re
+from typing import Any
+
+from msgspec import Raw
+
+ABRIDGED = "_abridged"
+OWN_NAMES = (ABRIDGED, "_dropped", "_elided", "pagination", "truncation")
+"""The members that steps add beside what they cut."""
+
+_MARK = "_of_server"
+_MARKED = re.compile(rf"\b({'|'.join(OWN_NAMES)})((?:{_MARK})*){_MARK}\b")
+
+
+def _spellings(name: str) -> str:
+    return "".join(rf"(?:{each}|\\u00(?i:{ord(each):02x}))" for each in name)
+
+
+# As a name in JSON, where no letter stands before its colon but within it.
+_NAME = re.compile(rf'(?<!\\)"({_spellings(ABRIDGED)}(?:{_spellings(_MARK)})*)"(?=\s*:)'.encode())
+
+
+def claim(members: Any, name: str) -> None:
+    """Mark the member `name` of a server in an object, so that a notice can have its name.
+
+    >>> members = {"pagination": 1, "pagination_of_server": 2, "b": 3}
+    >>> claim(members, "pagination")
+    >>> members
+    {'pagination_of_server': 1, 'pagination_of_server_of_server': 2, 'b': 3}
+    """
+    if isinstance(members, dict) and name in members:
+        own = re.compile(f"{name}(?:{_MARK})*")
+        marked = {f"{each}{_MARK * bool(own.fullmatch(each))}": members[each] for each in members}
+        members.clear()
+        members.update(marked)
+
+
+def marked(raw: Raw) -> Raw:
+    """Return JSON with each member `_abridged` marked as the server's, however deep it is.
+
+    >>> bytes(marked(Raw(rb'[{"_\\u0061bridged": "_abridged"}]')))
+    b'[{"_\\\\u0061bridged_of_server": "_abridged"}]'
+    """
+    content = bytes(raw)
+    if ABRIDGED.encode() not in content and rb"\u00" not in content:
+        return raw
+    return Raw(_NAME.sub(rb'"\1%b"' % _MARK.encode(), content))
+
+
+def unmarked(view: str) -> str:
+    """Return a view with the names that a server gave its members.
+
+    >>> unmarked("_abridged_of_server.more")
+    '_abridged.more'
+    """
+    return _MARKED.sub(r"\1\2", view)
