@@ -84,9 +84,9 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
 
 def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     """Return the document of a view: a text as text, else `{view: value}`, abridged if need be."""
-    from mcp_abridge.document.view import (
-        look,  # imported for the first view: most sessions have none
-    )
+    # Imported for the first view: most sessions have none.
+    from mcp_abridge.document.fences import words_around
+    from mcp_abridge.document.view import look
     from mcp_abridge.document.windows import following
 
     assert job.view is not None
@@ -94,6 +94,8 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
     bound = min((limit for limit in (*bounds, call.bound) if limit is not None), default=None)
     remarks: list[str] = []
+    words = words_around(whole) if bound is None else words_around(whole, bound // 5)
+    beside = {"around": words} if words else {}
     value = look(whole, job.view, member, call.fuel, remarks)
     room = max((bound or 0) - WINDOW, 0)
     rest = following(whole, job.view, value, member, call.question, room)
@@ -107,11 +109,16 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     if bound is not None:
         call = replace(call, viewable=job.viewable and job.rule.snapshot_step.viewable)
         bound -= sum(len(encode({NAME: notice.value})) for notice in notices)
+        bound -= len(encode(beside)) if beside else 0
         abridge(document, bound, call, job.view)
     if not document.changed:
         call.notices.extend(notices)
     elif rest is not None:
         _remove_remark(document, value)
+    if content is None:
+        document.root.set(beside | document.root.open())
+    elif beside:
+        call.notices.append(Notice("around", words))
     return document
 
 

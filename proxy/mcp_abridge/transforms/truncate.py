@@ -8,7 +8,7 @@ from msgspec import Meta, field
 from mcp_abridge.document.measure import chars_that_fit, member, size
 from mcp_abridge.document.own_names import claim
 from mcp_abridge.document.paths import ROOT, Path
-from mcp_abridge.document.tree import Pieces, Slot, encode
+from mcp_abridge.document.tree import Document, Pieces, Slot, encode
 from mcp_abridge.transforms.base import Call, Notice, Parameter, WindowTransform
 
 
@@ -18,8 +18,9 @@ class Truncate(WindowTransform, frozen=True):
     Characters are Unicode code points. A text that is no longer than the window stays unchanged. A
     longer text, or any text if `startIndex` is not 0, gets a member beside it: `truncation:
     {truncated, totalLength, startIndex, endIndex, nextIndex, hasMore}`, `nextIndex` only while
-    there is more. If the whole document is the text, the notice is sent beside the document.
-    Without `at`, a document that is an object or array stays unchanged.
+    there is more. If the text has a fence, later windows have the server's words outside of it as
+    `around`. If the whole document is the text, the notice is sent beside the document. Without
+    `at`, a document that is an object or array stays unchanged.
 
     `endIndex` is `min(startIndex + max_length, totalLength)`, or less if the rule's bound in bytes
     requires it. With `boundary: word` it is the end of a line, else of a word, in the last tenth of
@@ -97,6 +98,11 @@ class Truncate(WindowTransform, frozen=True):
         end = start + len(window)
         more = end < len(text)
         notice = _notice(len(text), start, end, more)
+        if start:
+            from mcp_abridge.document.fences import words_around  # for later windows alone
+
+            words = words_around(Document(text))
+            notice |= {"around": words} if words else {}
         slot.set(self._hinted(window, end, call) if more else window)
         if self.at.steps:
             slot.parent["truncation"] = notice

@@ -60,9 +60,8 @@ def write(
     for copy in places:
         if copy.where != "text":
             holder = _holder(frame, copy, document.kind, value, content, notices)
-            for notice in notices if holder is not None else ():
-                claim(holder, notice.name)
-                holder[notice.name] = notice.value
+            if holder is not None:
+                _add(holder, notices)
             result["structuredContent"] = Raw(value if holder is None else encode(holder))
             continue
         first = copy.blocks[0]
@@ -101,11 +100,14 @@ def _with_notices(
             copies = tuple(replace(copy, quoted=False) for copy in copies)
     if document.kind != "object":
         return copies, notices
-    root = document.root.open()
-    for notice in notices:
-        claim(root, notice.name)
-        root[notice.name] = notice.value
+    _add(document.root.open(), notices)
     return copies, []
+
+
+def _add(holder: dict[str, Value], notices: list[Notice]) -> None:
+    for notice in notices:
+        claim(holder, notice.name)
+        holder[notice.name] = notice.value
 
 
 def _block_each(frame: Frame, copy: Copy, document: Document) -> list[Raw]:
