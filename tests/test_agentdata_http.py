@@ -348,6 +348,7 @@ def test_a_call_leaves_a_line_that_names_route_tool_and_caller(path: str, base: 
     assert line == {
         "level": "info", "event": "call", "route": path, "status": 200, "tool": "batch_read",
         "client": "python", "answered_by": "upstream",
+        **({"token": "AGENTDATA_TOKEN"} if "{token}" in path else {}),
     }  # fmt: skip
 
 
