@@ -4,13 +4,14 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.command.child import ChildServer
 from mcp_abridge.transports.sidecar.command.pool import Pool, PooledRequest, PooledServer
+from mcp_abridge.transports.sidecar.request import RequestRefused
 
 # Answers each request with the messages that it was sent, or with the text of `raw`, in which $ID
 # and $TOKEN are those of the request; a `quiet` request is not answered.
@@ -55,8 +56,8 @@ def line(request: PooledRequest, **params: Any) -> bytes:
     )
 
 
-async def send(pool: Pool, request: PooledRequest, **params: Any) -> PooledServer:
-    server = await pool.open(request)
+async def send(pool: Pool, request: PooledRequest, caller: str = "", **params: Any) -> PooledServer:
+    server = await pool.open(request, caller)
     server.send(request, [line(request, **params)])
     return server
 
@@ -96,6 +97,62 @@ async def test_requests_that_come_at_once_wait_for_one_start() -> None:
     async with open_pool(servers=4) as pool:
         servers = await asyncio.gather(*(pool.open(pooled()) for _ in range(5)))
         assert len(set(servers)) == 1
+
+
+async def test_callers_that_come_at_once_get_the_only_process_in_turn() -> None:
+    async with open_pool() as pool:
+        held, others = pooled(), [pooled() for _ in range(2)]
+        first = asyncio.create_task(send(pool, held, "ann", quiet=True))
+        rest = [asyncio.create_task(send(pool, other, "bob")) for other in others]
+        server = await first
+        with pytest.raises(TimeoutError):
+            await held.next(3.0)  # longer than a process may take to end
+        assert not any(each.done() for each in rest)
+        server.cancel(held)
+        for other, task in zip(others, rest, strict=True):
+            assert (await task).caller == "bob"
+            assert await other.next() is not None
+
+
+async def test_a_request_that_is_given_up_while_its_server_starts_leaves_it_idle() -> None:
+    async with open_pool() as pool:
+        for turns in range(4):
+            request = pooled()
+            task = asyncio.create_task(pool.open(request, f"caller {turns}"))
+            while turns < 3 and pool.running == 0:
+                await asyncio.sleep(0)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                (await task).cancel(request)
+            other = pooled()
+            (await send(pool, other, f"other {turns}")).cancel(other)
+
+
+async def test_subscriptions_keep_one_process_of_their_caller_and_no_more() -> None:
+    async with open_pool(servers=2) as pool:
+        busy, listeners = pooled(), [pooled(lasts=True) for _ in range(2)]
+        one = await send(pool, listeners[0], "ann", quiet=True)
+        await send(pool, busy, "ann", quiet=True)
+        await pool.open(second := pooled(), "ann")
+        while pool.running == 1:
+            await asyncio.sleep(0.01)
+        other = await send(pool, listeners[1], "ann", quiet=True)
+        assert other is not one
+        for request in (busy, second):
+            one.cancel(request)
+        assert (await send(pool, pooled(), "bob")).caller == "bob"
+        assert [each.over is None for each in listeners].count(True) == 1
+        with pytest.raises(RequestRefused, match="all 2 processes are in use"):
+            await listen(pool, "bob")
+            await pool.open(pooled(), "eve")
+
+
+async def listen(pool: Pool, caller: str) -> PooledRequest:
+    request = pooled(lasts=True)
+    await send(pool, request, caller, quiet=True)
+    return request
 
 
 async def test_a_late_response_reaches_no_client() -> None:

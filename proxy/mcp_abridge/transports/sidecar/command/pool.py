@@ -8,7 +8,7 @@ apart, only if no other is open.
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 
@@ -29,6 +29,7 @@ from mcp_abridge.transports.sidecar.request import FAILED, RequestRefused
 _MOST_BEHIND = 16 << 20  # bytes that may wait for one client that reads slowly
 _LARGE = 4096  # bytes up to which a line is always checked for a second message
 _DISCONNECTED = "the client closed the stream"
+_GAVE_WAY = "the server made room for that of another caller; subscribe again"
 _SILENT = 1.0  # seconds without a message after a request, from which other servers are preferred
 _WAIT = 10.0  # seconds that a request waits until the servers of other callers have given way
 _RETRY_AFTER = "5"
@@ -173,10 +174,17 @@ class PooledServer:
         self._close(request)
 
     def finish(self) -> None:
-        """Accept no more requests, and end the server once it is idle."""
+        """Accept no more requests, and end the server once it owes no answer.
+
+        Subscriptions end with it: they have no end of their own.
+        """
         self.leaving = True
-        if self.idle and self._end is None:
-            self._end = self._loop.create_task(self.child.end())
+        if self.load or self._end is not None:
+            return
+        self._end = self._loop.create_task(self.child.end())
+        for request in tuple(self._open):
+            self.cancel(request)
+            request.finish(_GAVE_WAY)
 
     def _renamed(self, request: PooledRequest, line: bytes) -> bytes:
         cancels = correlate(line).cancels
@@ -302,6 +310,7 @@ class Pool:
         self._ids = QueryIds()
         self._servers: list[PooledServer] = []
         self._starting: dict[str, asyncio.Task[PooledServer]] = {}
+        self._waiting: defaultdict[str, list[PooledRequest]] = defaultdict(list)  # for these
         self._reserved = 0  # places of servers that are being started
         self._change = asyncio.Event()
 
@@ -322,12 +331,24 @@ class Pool:
             server.finish()  # it may never answer again
             server = None
         if server is None or (server.silent and self._has_room):
-            # The start continues even if this request is cancelled.
-            server = await asyncio.shield(self._another(caller))
-        elif server.load and self._has_room:
+            return await self._started_for(request, caller)
+        if server.load and self._has_room:
             self._another(caller)
         server.open(request)
         return server
+
+    async def _started_for(self, request: PooledRequest, caller: str) -> PooledServer:
+        task = self._another(caller)
+        self._waiting[caller].append(request)
+        try:
+            # The start continues even if this request is cancelled.
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.done():
+                self._waiting[caller].remove(request)
+            elif task.exception() is None:
+                task.result().cancel(request)
+            raise
 
     @property
     def _has_room(self) -> bool:
@@ -338,27 +359,29 @@ class Pool:
     def _another(self, caller: str) -> "asyncio.Task[PooledServer]":
         task = self._starting.get(caller)
         if task is None:
-            task = asyncio.create_task(self._begin(caller))
-            self._starting[caller] = task
-            task.add_done_callback(lambda task: self._on_started(caller, task))
+            self._starting[caller] = task = asyncio.create_task(self._begin(caller))
+            # Perhaps no request waits for it, and its error is in the log.
+            task.add_done_callback(lambda task: task.cancelled() or task.exception())
         return task
 
-    def _on_started(self, caller: str, task: "asyncio.Task[PooledServer]") -> None:
-        del self._starting[caller]
-        if not task.cancelled():
-            task.exception()  # retrieved: perhaps no request waits for it, and it is in the log
-        self._change.set()
-
     async def _begin(self, caller: str) -> PooledServer:
-        await self._make_room(caller)
-        self._reserved += 1
         try:
-            child = await self._start()
+            await self._make_room(caller)
+            self._reserved += 1
+            try:
+                child = await self._start()
+            finally:
+                self._reserved -= 1
             server = PooledServer(child, caller, self._log, self._ids, self._change)
+            self._servers.append(server)
+            # Before anything else runs: an idle server may have to give way to another caller's.
+            for request in self._waiting[caller]:
+                server.open(request)
+            return server
         finally:
-            self._reserved -= 1
-        self._servers.append(server)
-        return server
+            del self._starting[caller]
+            self._waiting.pop(caller, None)
+            self._change.set()
 
     async def _make_room(self, caller: str) -> None:
         """End servers of other callers until there is room for one more; raises RequestRefused."""
@@ -366,11 +389,13 @@ class Pool:
             async with asyncio.timeout(_WAIT):
                 while not self._has_room:
                     self._change.clear()
-                    ending = any(each.leaving and not each.idle for each in self._servers)
+                    # One that is being started can give way once it has done its work.
+                    leaving = any(each.leaving and not each.idle for each in self._servers)
+                    comes = leaving or self._reserved
                     server = self._dispensable(caller)
-                    if server is not None and (server.idle or not ending):
+                    if server is not None and not (server.load and comes):
                         server.finish()
-                    elif not ending:
+                    elif not comes:
                         break
                     if not self._has_room:
                         await self._change.wait()
@@ -379,15 +404,19 @@ class Pool:
             raise RequestRefused(503, FAILED, reason, {"Retry-After": _RETRY_AFTER})
 
     def _dispensable(self, caller: str) -> PooledServer | None:
-        """Return the server to end for one more of the caller's: an idle one if there is one."""
+        """Return the server to end for one more of the caller's: an idle one if there is one.
+
+        Nobody's only server ends while a subscription is open there.
+        """
         there = [each for each in self._servers if not each.leaving]
         there.sort(key=lambda each: each.last_used)
+        numbers = Counter(each.caller for each in there)
         others = [
             each
             for each in of_the_largest_holders(there, caller)
-            if each.caller != caller and not each.listened_to
+            if each.caller != caller and (numbers[each.caller] > 1 or not each.listened_to)
         ]
-        return min(others, key=lambda each: not each.idle, default=None)
+        return min(others, key=lambda each: (each.load > 0, each.listened_to), default=None)
 
     def reap(self, seconds: float) -> None:
         """End the servers that have been idle for so many seconds."""
