@@ -144,15 +144,9 @@ async def test_subscriptions_keep_one_process_of_their_caller_and_no_more() -> N
             one.cancel(request)
         assert (await send(pool, pooled(), "bob")).caller == "bob"
         assert [each.over is None for each in listeners].count(True) == 1
+        await send(pool, pooled(lasts=True), "bob", quiet=True)
         with pytest.raises(RequestRefused, match="all 2 processes are in use"):
-            await listen(pool, "bob")
             await pool.open(pooled(), "eve")
-
-
-async def listen(pool: Pool, caller: str) -> PooledRequest:
-    request = pooled(lasts=True)
-    await send(pool, request, caller, quiet=True)
-    return request
 
 
 async def test_a_late_response_reaches_no_client() -> None:
