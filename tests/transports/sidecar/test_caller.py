@@ -76,3 +76,5 @@ def test_those_give_way_who_hold_most_and_nobody_to_one_that_holds_more() -> Non
     things = [Held("b", 0), *(Held("a", number) for number in range(1, 4)), Held("c", 4)]
     assert [each.number for each in of_the_largest_holders(things, "new")] == [1, 2, 3, 0, 4]
     assert [each.number for each in of_the_largest_holders(things, "a")] == [1, 2, 3]
+    assert [each.number for each in of_the_largest_holders(things, "c", ["c"])] == [1, 2, 3, 4]
+    assert of_the_largest_holders(things, "d", ["d"] * 4) == []

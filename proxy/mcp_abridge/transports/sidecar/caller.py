@@ -81,12 +81,15 @@ class Held(Protocol):
 Thing = TypeVar("Thing", bound=Held)
 
 
-def of_the_largest_holders(things: Iterable[Thing], newcomer: str) -> list[Thing]:
+def of_the_largest_holders(
+    things: Iterable[Thing], newcomer: str, coming: Iterable[str] = ()
+) -> list[Thing]:
     """Return things that may give way for one of the `newcomer`'s, the largest holders' first.
 
-    Nobody gives way to a caller that holds more than they do.
+    Nobody gives way to a caller that holds more than they do. `coming` are the callers of things
+    that are being started: these are held too.
     """
     things = list(things)
-    numbers = Counter(each.caller for each in things)
+    numbers = Counter([*(each.caller for each in things), *coming])
     there = [each for each in things if numbers[each.caller] >= numbers[newcomer]]
     return sorted(there, key=lambda each: -numbers[each.caller])

@@ -48,7 +48,7 @@ class CommandRoute:
         self._shared = shared
         self._sessions: dict[str, ChildSession] = {}
         self._ending = Tasks()
-        self._starting = 0
+        self._starting: list[str] = []  # the callers of sessions whose server is being started
         self._store = EventStore()
         self._stateless = Stateless(route, rules, shared, self._child)
         self._guardian: Guardian | None = None
@@ -172,11 +172,11 @@ class CommandRoute:
         log = self._shared.log
         sender = caller(request, self._route, record.token)
         self._make_room(sender.token)
-        self._starting += 1
+        self._starting.append(sender.token)
         try:
             child = await self._child()
         finally:
-            self._starting -= 1
+            self._starting.remove(sender.token)
         id = secrets.token_urlsafe(24)
         scope = f"{sender.scope}\n{digest(id)}"
         driver = self._shared.begin(self._route, self._rules, scope, log.noise)
@@ -201,11 +201,11 @@ class CommandRoute:
     def _make_room(self, newcomer: str) -> None:
         most = self._shared.limits.sessions
         there = [session for session in self._sessions.values() if not session.over]
-        if len(there) + self._starting < most:
+        if len(there) + len(self._starting) < most:
             return
         # Those with pending answers come last.
         there.sort(key=lambda each: (each.pending, each.last_used))
-        largest = of_the_largest_holders(there, newcomer)
+        largest = of_the_largest_holders(there, newcomer, self._starting)
         idle = next((session for session in largest if not session.connected), None)
         if idle is None:
             reason = f"there are {most} sessions already"
