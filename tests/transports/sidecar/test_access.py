@@ -1,9 +1,11 @@
 """Access by host, origin and token, and tokens that are never shown."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, AccessRefused
+from mcp_abridge.ruleset.loading.config_model import token_file
+from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, AccessRefused, WatchedTokens
 from multidict import CIMultiDict
 from rich.pretty import pretty_repr
 
@@ -172,3 +174,12 @@ def test_no_repr_shows_a_token() -> None:
         assert "localhost" in text
         assert "hush" not in text
         assert "quiet" not in text
+
+
+def test_a_token_that_was_revoked_while_the_configuration_was_read_opens_nothing(
+    tmp_path: Path,
+) -> None:
+    (path := tmp_path / "tokens").write_text("ann first\nbob second\n")
+    file = token_file(path)
+    path.write_text("ann first\n")
+    assert [each.name for each in WatchedTokens(file, pytest.fail)()] == ["ann"]

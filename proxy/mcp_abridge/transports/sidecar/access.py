@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from mcp_abridge.ruleset.loading.config_model import TextError, Token, TokenFile, token_file
-from mcp_abridge.ruleset.watch import stamp
+from mcp_abridge.ruleset.watch import Stamp, stamp
 from mcp_abridge.transports.http.hop_headers import Headers
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -108,7 +108,7 @@ class WatchedTokens:
     def __init__(self, file: TokenFile, warn: Callable[[str], None]) -> None:
         self._file = file
         self._warn = warn
-        self._stamp = stamp(file.path)
+        self._stamp: Stamp = None  # of nothing read: the file may have changed since it was
 
     def __call__(self) -> tuple[Token, ...]:
         now = stamp(self._file.path)
