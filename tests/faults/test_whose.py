@@ -165,6 +165,26 @@ def test_a_session_of_another_caller_does_not_exist(mixer: Sidecar) -> None:
     assert text_of(mixer.post(call(3, "echo"), ANN, session))
 
 
+def test_a_session_of_a_caller_who_is_gone_is_nobody_elses(tmp_path: Path) -> None:
+    with serving("--", *MIXER) as server, two_callers(tmp_path, server.url()) as sidecar:
+        session = begin(sidecar, ANN)
+        (tmp_path / "tokens").write_text("bob secret-of-bob\n")
+        assert {status for status, _ in refusals(sidecar, BOB, session)} == {404}
+
+
+def test_a_request_that_names_a_session_of_its_own_and_another_one_is_refused(
+    tmp_path: Path,
+) -> None:
+    with serving("--", *MIXER) as server, two_callers(tmp_path, server.url()) as sidecar:
+        sessions = begin(sidecar, BOB), begin(sidecar, ANN)
+        for pair in (sessions, reversed(sessions)):
+            response = sidecar.post(call(2, "echo"), BOB, *pair)
+            assert (response.status, response.error) == (
+                400,
+                "the request has several Mcp-Session-Id headers",
+            )
+
+
 @pytest.mark.parametrize("store", ["memory", "redis"])
 def test_a_session_before_a_url_is_of_the_token_that_began_it(tmp_path: Path, store: str) -> None:
     with ExitStack() as stack:
@@ -222,6 +242,15 @@ def test_sessions_of_one_caller_end_none_of_anothers(tmp_path: Path) -> None:
         session = begin(sidecar, BOB)
         for _ in range(10):
             begin(sidecar, ANN)
+        assert text_of(sidecar.post(call(2, "echo"), BOB, session))
+
+
+def test_sessions_that_begin_at_once_end_none_of_anothers(tmp_path: Path) -> None:
+    with two_callers(tmp_path, *MIXER, limits={"sessions": 6}) as sidecar, ExitStack() as stack:
+        session = begin(sidecar, BOB)
+        for _ in range(12):
+            stack.enter_context(sidecar.client()).send(post(INITIALIZE, ANN))
+        until(lambda: len(sidecar.children) >= 6)
         assert text_of(sidecar.post(call(2, "echo"), BOB, session))
 
 

@@ -24,6 +24,7 @@ from mcp_abridge.errors import AbridgeError
 from mcp_abridge.ruleset.loading.config_model import TOKEN, LimitsSpec, ListenAddress
 from mcp_abridge.transports.aio import Tasks, threaded
 from mcp_abridge.transports.client.endpoint import os_error_text
+from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.http.negotiation import STREAM
 from mcp_abridge.transports.log import Field, Level, Log
 from mcp_abridge.transports.sidecar.connection import (
@@ -248,6 +249,9 @@ class Sidecar:
         if denied is not None:
             raise RequestRefused(denied.status, INVALID, denied.message, dict(denied.headers))
         record.token = mount.route.access.token_name(request.headers, token) or ""
+        if len(request.headers.getall(SESSION, ())) > 1 and not mount.route.passes:
+            # The server might take another one than the one whose owner is checked.
+            raise RequestRefused(400, INVALID, f"the request has several {SESSION} headers")
         if request.method != hdrs.METH_POST and request.body_exists and not mount.route.passes:
             # A server that does not expect the body would take it for the next request.
             reason = f"a {request.method} request has no body here; its connection is closed"
