@@ -101,3 +101,25 @@ def test_an_answer_that_was_streamed_is_counted_and_its_call_is_over() -> None:
         5000,
     )
     assert talk.session.fail_pending("gone") == []
+
+
+FAT = b"x" * 5000
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        starts('"id":1,"result":{"rows":[{"id":5,"result":"secret"}'),
+        starts('"id":1,"result":{"rows":[{"id":1,"result":"secret"}'),
+        starts('"id":1,"result":{"rows":[{"method":"GET","params":"secret"}'),
+        b'{"_meta":{},"jsonrpc":"2.0","id":1,"result":["secret",{"method":"GET"}',
+        b'{"result":["secret%b{"result":{},"jsonrpc":"2.0","id":2}' % FAT,
+        b'{"id":2,"jsonrpc":"2.0","result":["%b{"id":1,"jsonrpc":"2.0","result":"secret"}' % FAT,
+    ],
+)
+def test_nothing_of_a_withheld_answer_is_shown_if_it_breaks_off(raw: bytes) -> None:
+    talk = Talk(rules("- {name: r, tools: get, on_failure: refuse, response: [{drop: secret}]}"))
+    talk.client(call("get"))
+    talk.client(call("other", id=2))
+    talk.server(raw)
+    assert not [each for each in (*talk.to_client, *talk.noise) if b"secret" in each]

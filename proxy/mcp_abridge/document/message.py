@@ -90,8 +90,10 @@ _OF_REQUESTS, _OF_RESPONSES = (b"method",), (b"result", b"error")
 _TAIL = re.compile(rb"\}\s*+(?:,\s*+%b\s*+){1,2}+\}\s*+\Z" % _MEMBER)
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _TRIES = 32  # places that are tried for the start of a message after noise
+_TRIED = 32 << 20  # bytes that these are read in all, as far as more than four places are tried
 _BEGINS = re.compile(rb'\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:')
-_USUAL_START = b'{"jsonrpc"'
+_USUAL_STARTS = (b'{"jsonrpc"', b'{"result"')
+_START = re.compile(rb'\s*+(\{\s*+"\w++")')
 _ONE_LINE = bytes(0x20 if byte in b"\r\n" else byte for byte in range(256))
 
 
@@ -235,10 +237,11 @@ def offset_after_noise(raw: bytes) -> int | None:
     >>> offset_after_noise(b'debug {1} {"method":"ping"}')
     10
     """
-    offsets = [begins.start() for begins in islice(_BEGINS.finditer(raw, 1), _TRIES)]
+    tries = min(_TRIES, max(4, _TRIED // len(raw)))
+    offsets = [begins.start() for begins in islice(_BEGINS.finditer(raw, 1), tries)]
     # A long message that broke off may hold many objects that look like the start of one.
-    last = raw.rfind(_USUAL_START, 1)
-    for offset in offsets if last in offsets or last < 0 else [*offsets, last]:
+    offsets += sorted(raw.rfind(start, 1) for start in _starts(raw))
+    for offset in dict.fromkeys(each for each in offsets if each > 0):
         try:
             content = read(raw[offset:])
         except DocumentError:
@@ -279,7 +282,13 @@ def end_of_first(raw: bytes) -> int | None:
 
 def may_hold_another(raw: bytes) -> bool:
     """Return True if another message may follow the first one of a long line (a quick check)."""
-    return raw.find(_USUAL_START, 1) > 0
+    return any(raw.find(start, 1) > 0 for start in _starts(raw))
+
+
+def _starts(raw: bytes) -> set[bytes]:
+    """Return how a message may begin that follows on a line: a server spells all of them alike."""
+    own = _START.match(raw)
+    return {*_USUAL_STARTS, *(() if own is None else own.groups())}
 
 
 def trailing_bytes_reason(end: int, size: int) -> str:

@@ -244,24 +244,38 @@ def take_first(
     rest, reason = raw[end:], message.trailing_bytes_reason(end, len(raw))
     state.log(f"{pending.tool or pending.method}: {reason}")
     if pending.withholds:
-        other = message.responds_to(rest)
-        if other is None or not state.inflight.holds(exchange + other):
-            rest = b""  # it may be the withheld response
+        rest = _other_response(state, rest, exchange)
     return guards.give_up(state, pending, reason), rest
 
 
-def take_half(state: SessionState, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
-    """Answer the call whose response broke off in `raw`, before a message on the same line.
+def take_half(
+    state: SessionState, raw: bytes, size: int, exchange: bytes
+) -> tuple[tuple[Output, ...], bytes]:
+    """Answer the call whose response broke off after `size` bytes, before a message on its line.
 
-    Anything else is noise.
+    Anything else there is noise. Returns the outputs and the rest to process, as `take_first` does:
+    what looks like a message may be an object within the response.
     """
-    if not message.answers(raw[: message.ENDS]):
-        return (Noise(raw),)
-    reason = message.broke_off_reason(len(raw))
-    state.log(reason)
-    key = message.response_key(raw[: message.ENDS], b"")
+    half, rest = raw[:size], raw[size:]
+    start = half[: message.ENDS]
+    responds = message.answers(start)
+    key = message.response_key(start, b"") if responds else None
     pending = None if key is None else state.inflight.retire(exchange + key)
-    return () if pending is None else guards.give_up(state, pending, reason)
+    outputs: tuple[Output, ...] = ()
+    if responds:
+        reason = message.broke_off_reason(size)
+        state.log(reason)
+        outputs = () if pending is None else guards.give_up(state, pending, reason)
+    withheld = state.inflight.withholds if key is None else pending and pending.withholds
+    if withheld and half.lstrip()[:1] in (b"{", b"["):
+        return outputs, _other_response(state, rest, exchange)
+    return outputs if responds else (Noise(half),), rest
+
+
+def _other_response(state: SessionState, rest: bytes, exchange: bytes) -> bytes:
+    """Return the rest of a line if it is surely not part of a response to be withheld, else b""."""
+    other = message.responds_to(rest)
+    return rest if other is not None and state.inflight.holds(exchange + other) else b""
 
 
 def noise_size(raw: bytes) -> int:

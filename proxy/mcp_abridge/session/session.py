@@ -92,8 +92,8 @@ class Session(SessionState):
         if size == len(raw):
             return (Noise(raw),)
         if size:
-            cut = responses.take_half(self, raw[:size], exchange)
-            return (*cut, *self.from_server(raw[size:], exchange))
+            outputs, rest = responses.take_half(self, raw, size, exchange)
+            return (*outputs, *(self.from_server(rest, exchange) if rest else ()))
         return responses.unprocessed(self, raw, exchange, error)
 
     def unanswered(self, token: bytes, cause: str) -> tuple[Output, ...]:

@@ -262,6 +262,11 @@ class InFlight:
         return slot in self._pending
 
     @property
+    def withholds(self) -> bool:
+        """True if the rule of a pending request withholds responses."""
+        return any(pending.withholds for pending in self._pending.values())
+
+    @property
     def holds_calls(self) -> bool:
         return any(pending.query for pending in self._pending.values())
 
