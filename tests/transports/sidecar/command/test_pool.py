@@ -101,14 +101,14 @@ async def test_requests_that_come_at_once_wait_for_one_start() -> None:
 
 async def test_callers_that_come_at_once_get_the_only_process_in_turn() -> None:
     async with open_pool() as pool:
-        held, others = pooled(), [pooled() for _ in range(2)]
-        first = asyncio.create_task(send(pool, held, "ann", quiet=True))
+        longest, others = pooled(), [pooled() for _ in range(2)]
+        first = asyncio.create_task(send(pool, longest, "ann", quiet=True))
         rest = [asyncio.create_task(send(pool, other, "bob")) for other in others]
         server = await first
         with pytest.raises(TimeoutError):
-            await held.next(3.0)  # longer than a process may take to end
+            await longest.next(3.0)  # longer than a process may take to end
         assert not any(each.done() for each in rest)
-        server.cancel(held)
+        server.cancel(longest)
         for other, task in zip(others, rest, strict=True):
             assert (await task).caller == "bob"
             assert await other.next() is not None
