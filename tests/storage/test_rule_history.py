@@ -43,3 +43,11 @@ def test_if_nothing_can_be_recorded_the_log_says_so_once_and_this_process_rememb
     [line] = lines
     assert "`required: true` of `server` in it stops calls then" in line
     assert "rules.yaml" in history
+
+
+def test_a_rule_file_that_never_was_meant_for_a_server_is_forgotten_alone() -> None:
+    for name in ("one.yaml", "two.yaml"):
+        RuleHistory("server", pytest.fail).add(name)
+    history = RuleHistory("server", pytest.fail)
+    Path(history.record("one.yaml")).unlink()
+    assert ("one.yaml" in history, "two.yaml" in history) == (False, True)

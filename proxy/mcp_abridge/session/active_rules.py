@@ -171,7 +171,7 @@ class ActiveRules:
                 remark = (
                     "it was the right one in an earlier session, so the calls that it protects are "
                     "refused until `server` in it is right; or, if it never was meant for this "
-                    f"server, delete {history.folder}"
+                    f"server, delete {history.record(file.name)}"
                 )
             else:
                 holds, remark = False, "none of its rules apply"

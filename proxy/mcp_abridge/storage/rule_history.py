@@ -29,6 +29,13 @@ class RuleHistory:
             return name in self._names or os.path.exists(self._path(name))
         return False
 
+    def record(self, name: str) -> str:
+        """Return the file to delete if a rule file never was meant for the server."""
+        try:
+            return self._path(name)
+        except OSError:
+            return self.folder
+
     def _path(self, name: str) -> str:
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         key = secret(f"{self._ledger}.secret")

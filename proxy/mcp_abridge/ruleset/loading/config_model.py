@@ -130,7 +130,8 @@ class LimitsSpec(Struct, frozen=True, kw_only=True):
     """How long after its last use such a session ends; 1800 by default."""
     children: Count = 4
     """The most processes for the stateless requests of such a route; 4 by default. Each serves one
-    caller; if all are taken, those of the caller that has most give way."""
+    caller; if all are taken, those of the caller that has most give way once they have answered. A
+    caller's only process does not while a subscription is open: allow one for each caller."""
     drain_seconds: Annotated[float, Meta(ge=0)] = 10.0
     """How long open requests have to end at shutdown; 10 by default."""
     snapshots: Bytes = 256_000_000
@@ -338,7 +339,7 @@ def token_from_env(name: str, environment: Mapping[str, str]) -> TokenFromEnv:
 def token_file(path: Path) -> TokenFile:
     """Read the tokens in a file, one in each line, alone or after a name.
 
-    A token without one is named by a digest, which says nothing of it.
+    A token without one is named by a short digest: who sees that can test guesses, no more.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
