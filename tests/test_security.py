@@ -64,11 +64,13 @@ TESTS = {
     "cli/test_unreadable: one_bad_file_in_a_folder_has_its_line",
     "`serve` off loopback": "faults/test_callers: a_token_opens_a_route, an_evil_origin_or_host; "
     "faults/test_whose: a_server_never_finds_the_sidecars_own_secrets",
-    "A rule file that protects": "test_server_changes: what_protected_calls_of_a_session_goes_on, "
+    "A rule file given by": "test_server_changes: what_protected_calls_of_a_session_goes_on, "
     "a_server_that_changed_since_an_earlier_session, a_required_file_lets_no_tool",
     "Answers are untrusted": "document/test_own_names: a_server_never_speaks_in_our_voice, "
     "no_name_and_no_value_breaks_out_of_a_notice; document/test_fences: the_warning_around_rows",
-    "A token is known": "faults/test_whose: a_token_that_replaces_another_of_its_name",
+    "A token is known": "faults/test_whose: a_token_that_replaces_another_of_its_name; "
+    "transports/sidecar/test_access: a_token_that_was_revoked_while",
+    "A token without": "ruleset/loading/test_config_model: a_token_without_a_name_is_named",
     "Variables that say": "test_first_calls: an_account_of_the_environment_does_not_read, "
     "an_account_that_is_named_finds_its_answers",
     "Names in a store": "storage/test_scope: a_name_in_a_store_cannot_be_computed_from_a_guess",

@@ -1,6 +1,7 @@
 """Each value of a configuration by itself; cases/config has whole files."""
 
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,12 @@ def test_a_file_without_tokens_is_refused(tmp_path: Path) -> None:
         (tmp_path / "tokens").write_bytes(content)
         with pytest.raises(AbridgeError, match="holds no token"):
             token_file(tmp_path / "tokens")
+
+
+def test_a_token_without_a_name_is_named_by_a_digest(tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text("ann first-secret\nsecond-secret\n")
+    tokens = token_file(tmp_path / "tokens").tokens
+    names = [token.name for token in tokens]
+    assert [*map(str, names)] == ["ann", sha256(b"second-secret").hexdigest()[:8]]
+    assert [token.secret for token in tokens] == ["first-secret", "second-secret"]
+    assert "secret" not in repr(tokens).replace("secret=", "")
