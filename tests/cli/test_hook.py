@@ -124,6 +124,13 @@ def test_a_server_that_names_a_users_file_gets_nothing_of_it(
     assert "Row" not in text + answer.read_text()
 
 
+def test_words_of_a_saved_answer_without_end_hang_nothing(run_hook: RunHook) -> None:
+    began = time.monotonic()
+    output, _ = run_hook("<persisted-output>" + "Full output saved to " * 20_000)
+    assert output is not None
+    assert time.monotonic() - began < 20
+
+
 def test_the_notice_of_a_view_names_the_command_too(run_hook: RunHook, run: Run) -> None:
     lines = "".join(f"line {n} of the log\n" for n in range(9000))
     output, _ = run_hook(blocks(lines))

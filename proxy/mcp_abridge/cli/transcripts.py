@@ -25,7 +25,7 @@ ENDING = ".jsonl"
 Report = Callable[[AbridgeError | OSError], object]
 """What is done with the error of a file, or of a part of it, that is left out."""
 
-_CLAUDE_FILE = re.compile(r"(?:Output has been|Full output) saved to:? ([^\n]+?)\.?\n")
+_CLAUDE_FILE = re.compile(r"(?:Output has been|Full output) saved to:? ([^\n]+)")
 _CLAUDE_CUT = re.compile(r"Error: result \([^)]*\) exceeds|<persisted-output>")
 _CLAUDE_AGENT = re.compile(r"/subagents/(?:[^/]+/)?agent-[^/]+$")
 _CODEX_CUT = re.compile(r"…\d+ tokens truncated…|^Warning: truncated output")
@@ -121,7 +121,7 @@ def saved_answer(text: str, transcript: str) -> str | None:
     if match is None or not transcript.endswith(ENDING):
         return None
     session = _CLAUDE_AGENT.sub("", os.path.abspath(transcript).removesuffix(ENDING))
-    *_, owner, folder, name = f"//{match[1]}".split("/")
+    *_, owner, folder, name = f"//{match[1].removesuffix('.')}".split("/")
     if (owner, folder) != (os.path.basename(session), "tool-results"):
         return None
     try:

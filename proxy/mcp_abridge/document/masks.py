@@ -14,8 +14,9 @@ _HOST = re.compile(r"[\w.:${}\[\]-]*")
 _SEGMENT = re.compile(r"[a-z]{0,3}|v?\d{1,3}|servers?|messages?|stream|http|public|remote|tools")
 
 _FLAG = re.compile(r"-[A-Za-z]{1,3}|--[A-Za-z]{1,20}(?:[-_.][A-Za-z0-9]{1,15})*")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _PATH = re.compile(r"(?:~|\.{1,2}|\$\{\w+\}|[A-Za-z]:)?[/\\][\w.@/\\-]*")
-_PROGRAM = re.compile(r"[\w.@:/\\~${}^-]+")
+_PROGRAM = re.compile(r"(?!-)[\w.@:/\\~${}^-]+")
 _NUMBER = re.compile(r"\d{1,5}")
 # After these, another program, package, image or script is named.
 _LAUNCHERS = {
@@ -26,6 +27,10 @@ _LAUNCHERS = {
 _SWITCHES = {"-y", "--yes", "-q", "--quiet", "-i", "-t", "-it", "-u", "--rm", "--init", "--offline"}
 _HARMLESS_OPTIONS = {
     *("--rules", "--from", "--with", "--package", "--directory", "--transport", "--port"),
+}
+_OPTIONS_WITH_VALUE = {
+    *_HARMLESS_OPTIONS,
+    *("--python", "--name", "--network", "--volume", "--mount", "--env-file"),
 }
 WORDS = {
     *("stdio", "http", "sse", "local", "remote", "serve", "server", "start", "mcp", "true"),
@@ -76,14 +81,19 @@ def _masked(words: Sequence[str]) -> Iterator[str]:
         if _FLAG.fullmatch(flag) and not launcher:
             yield f"{flag}={_value(value, flag)}" if equals else word
             option = "" if equals or word in _SWITCHES else word
-        elif equals and (launches if not option else option in ("-e", "--env")):
-            yield f"{flag}={MASK}"
+        elif _VARIABLE.fullmatch(flag) and option in ("-e", "--env"):
+            yield f"{flag}={MASK}" if equals else MASK
             option = ""
-        elif option:
+        elif equals and _VARIABLE.fullmatch(flag) and launches and not option:
+            yield f"{flag}={MASK}"
+        elif option and word not in ("--", "-m"):
             yield _value(word, option)
+            # After an option that takes no value, this was the program.
+            launches = launches and option in _OPTIONS_WITH_VALUE
             option = ""
         elif launcher:
             yield word
+            option = ""
         elif launches and "://" not in word:
             # A whole line is nobody's program.
             start, blank, _ = word.partition(" ")
@@ -96,5 +106,7 @@ def _masked(words: Sequence[str]) -> Iterator[str]:
 def _value(word: str, option: str = "") -> str:
     if re.match(r"[A-Za-z][\w+.-]*://", word):
         return masked_url(word)
+    if "://" in word:
+        return MASK
     alone = not option and (_NUMBER.fullmatch(word) or _PATH.fullmatch(word))
     return word if alone or word in WORDS or option in _HARMLESS_OPTIONS else MASK

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -81,6 +82,35 @@ def test_a_file_that_is_too_deep_is_named_in_one_line_and_the_others_go_on(
         assert len(problems) == len(files)
         assert ("mcp-abridge" in other.read_text()) == (words == ("wrap", "--all"))
     assert files[0].read_text() == deep
+
+
+@pytest.mark.parametrize("start", ["/* ", '"\\', '{"a": "\\"'])
+def test_a_file_with_much_that_is_not_closed_is_named_at_once(
+    start: str, home: Path, run: Run
+) -> None:
+    file = write(home, "project/.mcp.json", start * 200_000)
+    began = time.monotonic()
+    assert f": {file}:1:" in run("wrap", code=1).err
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"mcpServers": {"a": {"command": "x", "args": 5}}}',
+        '{"mcpServers": {}, "other": {"command": "x", "args": true}}',
+        '{"projects": 5}',
+    ],
+)
+def test_members_of_another_type_stop_no_other_server(text: str, home: Path, run: Run) -> None:
+    file = write(home, ".claude.json", text[:-1] + ', "mcpServers": {"b": {"command": "x"}}}')
+    other = write(home, "project/.mcp.json", text)
+    before = file.read_text()
+    assert " b " in run("wrap").out
+    for verb in ("wrap", "unwrap"):
+        run(verb, "b", "--dry-run")
+        assert "restart the clients" in run(verb, "b").err
+    assert (file.read_text(), other.read_text()) == (before, text)
 
 
 @pytest.mark.fault(52, "stdio")

@@ -38,10 +38,23 @@ ARGS = [
     [f"KEY={SECRET}"],
     [f'{{"key": "{SECRET}"}}'],
 ]
+# What is before the program, or seems to be its name.
+COMMANDS = [
+    ["docker", "run", "--privileged", "mcp/db", SECRET],
+    ["npx", "--no-install", "p", SECRET],
+    ["python", "-B", "server.py", SECRET],
+    ["docker", "run", f"-p{SECRET}", "mcp/db"],
+    ["node", "-e", f"fetch('https://a.invalid/{SECRET}?b=1')", SECRET],
+    ["npx", f"https://a.invalid/{SECRET}/p.tgz?b=1"],
+    ["uvx", "--from", f"p @ git+https://{SECRET}@a.invalid/p", "p"],
+    ["uvx", f"--from=p @ git+https://{SECRET}@a.invalid/p", "p"],
+    ["mcp-abridge", f"https://a.invalid/{SECRET}/mcp?b=1"],
+]
 HEADERS = {"headers": {"X-Key": SECRET}}  # a server that is sent a header is not asked for a login
 SERVERS = {
     **{f"u{at}": {"url": url, **HEADERS} for at, url in enumerate(URLS)},
     **{f"a{at}": {"command": "npx", "args": ["-y", "p", *a]} for at, a in enumerate(ARGS)},
+    **{f"c{at}": {"command": each[0], "args": each[1:]} for at, each in enumerate(COMMANDS)},
     "line": {"command": f"npx -y p --token {SECRET}"},
     "env": {"command": "x", "env": {"KEY": SECRET, "PIN": 70407}},
     "other": {"url": "wss://a.invalid/", "note": SECRET, **HEADERS},
@@ -55,7 +68,7 @@ JSONC = f"""{{
 TOML = f"""api_key = '{SECRET}' # {SECRET}
 [other."name"]
 texts = ["{SECRET}", '''
-{SECRET}''', "\\u0068unter2pass"]
+{SECRET}''', "\\u0068unter2pass", \"\"\"\\\"\"\" {SECRET}\"\"\"]
 [mcp_servers.t]
 command = "npx"
 args = ["-y", "p", "--token", "{SECRET}"]
@@ -84,7 +97,7 @@ def test_no_secret_of_a_configuration_is_printed(home: Path, run: Run) -> None:
         run("wrap"),
         run("wrap", "--all", code=1),
         run("doctor", "--", sys.executable, "-c", "", code=1),
-        run("unwrap", "--all"),
+        run("unwrap", "--all", code=1),  # what was wrapped by hand is left
     ]
     text = "".join(part for each in printed for part in each)
     assert [line for line in text.splitlines() if any(each in line for each in HIDDEN)] == []

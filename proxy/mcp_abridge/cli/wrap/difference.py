@@ -26,7 +26,7 @@ _JSON = re.compile(
 _QUOTED = r"""(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _TOML = re.compile(
     rf"(?P<header>^[ \t]*\[\[?[ \t]*[\w-]+[ \t]*(?:\.[ \t]*(?:[\w-]+|{_QUOTED})[ \t]*)*\]\]?)"
-    rf"|(?P<string>\"{{3}}.*?\"{{3,5}}|'{{3}}.*?'{{3,5}}|{_QUOTED})(?P<key>[ \t]*[=.])?"
+    rf"|(?P<string>\"{{3}}(?:[^\\]|\\.)*?\"{{3,5}}|'{{3}}.*?'{{3,5}}|{_QUOTED})(?P<key>[ \t]*[=.])?"
     r"|(?P<comment>\#[^\n]*)|(?P<number>(?<![\w.-])[-+]?\d[\w.:+-]*)",
     re.DOTALL | re.MULTILINE,
 )

@@ -72,10 +72,10 @@ def words_of(entry: Any) -> list[str]:
     """Return the words of the command in an entry; none if it has no command."""
     if not isinstance(entry, dict):
         return []
-    command, more = entry.get("command"), entry.get("args") or ()
-    if isinstance(command, list):
-        return list(map(str, command))
-    return [command, *map(str, more)] if isinstance(command, str) else []
+    command, more = entry.get("command"), entry.get("args")
+    if isinstance(command, str):
+        command = [command, *(more if isinstance(more, list) else ())]
+    return list(map(str, command)) if isinstance(command, list) else []
 
 
 def own_words(entry: Any) -> list[str] | None:
@@ -109,7 +109,8 @@ def _paths(document: Any, at: Path) -> Iterator[Path]:
         yield at
         return
     star = at.index("*")
-    for name in entry_at(document, at[:star]) or ():
+    parent = entry_at(document, at[:star])
+    for name in parent if isinstance(parent, dict) else ():
         yield (*at[:star], name, *at[star + 1 :])
 
 

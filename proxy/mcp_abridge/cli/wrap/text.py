@@ -17,9 +17,10 @@ from mcp_abridge.errors import AbridgeError
 
 Path = tuple[str, ...]
 
-_STRING = r'"(?:[^"\\]|\\.)*"'
-_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_TRAILING = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
+# What is not closed goes on to the end, or the rest would be searched from each of its parts.
+_STRING = r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)'
+_COMMENT = re.compile(_STRING + r"|(?P<blank>//[^\n]*|/\*.*?\*/)|/\*.*", re.DOTALL)
+_TRAILING = re.compile(_STRING + r"|(?P<blank>,)(?=\s*[}\]])", re.DOTALL)
 _SPACE = re.compile(r"\s*")
 _VISIBLE = re.compile(r"[^\r\n]")
 _GAP = re.compile(r"(?:\s|(?://|#)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
@@ -162,7 +163,7 @@ def _plain(text: str) -> str:
     """Return JSON of the same length: comments and trailing commas are blank."""
     for pattern in (_COMMENT, _TRAILING):
         text = pattern.sub(
-            lambda match: match[0] if match[0][0] == '"' else _VISIBLE.sub(" ", match[0]), text
+            lambda match: _VISIBLE.sub(" ", match[0]) if match["blank"] else match[0], text
         )
     return text
 
