@@ -18,6 +18,12 @@ from tests.wrapped import ROOT
 
 ONE = '{"mcpServers": {"a": {"command": "x"}}}'
 TWO = '{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x", "env": {"KEY": "s3cr3t"}}}}'
+KEYS = [
+    b'{"unfinished": 5}',
+    b'{"unfinished": ["x"]}',
+    b'{"unfinished": ["[]"]}',
+    b'{"x": ["", ""]}',
+]
 
 
 def backups() -> list[str]:
@@ -148,7 +154,7 @@ def test_a_run_that_is_killed_at_a_file_operation_loses_and_leaves_nothing(
     assert int(runs) * step > 150
 
 
-@pytest.mark.parametrize("raw", [b'{"[\\"/x\\"]": ["a', b"[]", b'{"k": 1}', b"\xff", b""])
+@pytest.mark.parametrize("raw", [b'{"[\\"/x\\"]": ["a', b"[]", b'{"k": 1}', b"\xff", b"", *KEYS])
 def test_nothing_is_changed_while_the_records_are_damaged(raw: bytes, home: Path, run: Run) -> None:
     file = write(home, ".cursor/mcp.json", TWO)
     run("wrap", "a")

@@ -10,7 +10,7 @@ from typing import Any
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import refuse, show
 from mcp_abridge.cli.wrap.entry import NotPossible, Server, servers
-from mcp_abridge.cli.wrap.files import ConfigFile, Records, exclusive, key_of
+from mcp_abridge.cli.wrap.files import ConfigFile, Records, exclusive
 from mcp_abridge.cli.wrap.places import CLIENTS, files
 from mcp_abridge.cli.wrap.text import SyntaxProblem, entry_at
 from mcp_abridge.document.printable import printable
@@ -86,7 +86,7 @@ def _change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
         file.show()
     backups: dict[str, str] = {}
     if not dry_run:
-        records.begin(key_of(server.file, server.path) for server in selection)
+        records.begin((server.file, *server.path) for server in selection)
         backups = _write(configs, rows)
         records.finish()
     for path, backup in backups.items():

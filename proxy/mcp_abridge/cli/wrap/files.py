@@ -25,6 +25,9 @@ _BESIDE = ".mcp-abridge-"  # in the name of a folder beside a file that is being
 _NEW = ".new"  # of our own files that are being written
 _UNFINISHED = "unfinished"
 
+Key = tuple[str, ...]
+"""A file and the path of an entry in it; without a path, the whole file."""
+
 
 class ConfigFile:
     """A configuration that is read, edited and written. Raises OSError and ValueError on reading.
@@ -221,8 +224,8 @@ class Records:
 
     def __init__(self, *, dry_run: bool = False) -> None:
         self._path = os.path.join(_state(), "originals.json")
-        self._entries: dict[str, list[Any]] = {}
-        self._unfinished: list[str] = []
+        self._entries: dict[Key, list[Any]] = {}
+        self._unfinished: set[Key] = set()
         with suppress(FileNotFoundError), open_regular(self._path) as file:
             self._load(file.read())
         if not dry_run:
@@ -235,12 +238,11 @@ class Records:
     def _load(self, raw: bytes) -> None:
         try:
             document = json.loads(raw)
-            self._unfinished = document.pop(_UNFINISHED, [])
-            if not all(
-                isinstance(text, str) for record in document.values() for text in record[:3]
-            ):
-                raise ValueError
-            self._entries = document
+            self._unfinished = set(map(_key, document.pop(_UNFINISHED, ())))
+            for key, record in document.items():
+                before, after, *_ = self._entries[_key(key)] = record
+                if not all(isinstance(text, str) for text in (before, after, *record[2:3])):
+                    raise ValueError
         except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
             raise AbridgeError(
                 f"{self._path} is damaged: it has the originals of what is wrapped, so nothing is "
@@ -254,16 +256,17 @@ class Records:
         start = _same(before, after)
         end = min(_same(before[::-1], after[::-1]), min(len(before), len(after)) - start)
         pair = [before[start : len(before) - end], after[start : len(after) - end]]
-        record = self._entries[key_of(server.file, server.path)] = [*pair]
+        record = self._entries[server.file, *server.path] = [*pair]
         if isinstance(file.syntax, Json):
             first, last = file.syntax.locate(before, server.path)
             record += [before[first:last], entry_at(file.syntax.read(after), server.path)]
 
     def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str:
         """Return the text with the server's original. Raises NotPossible."""
-        if key_of(server.file, server.path) not in self._entries:
+        record = self._entries.get((server.file, *server.path))
+        if record is None:
             raise NotPossible("its original entry is not recorded; write it by hand")
-        before, after, *whole = self._entries[key_of(server.file, server.path)]
+        before, after, *whole = record
         for match in re.finditer(f"(?={re.escape(after)})", file.text):
             end = match.start() + len(after)
             text: str = file.text[: match.start()] + before + file.text[end:]
@@ -279,38 +282,39 @@ class Records:
             f" {_state()}/backups the file as it was"
         )
 
-    def begin(self, keys: Iterable[str]) -> None:
+    def begin(self, keys: Iterable[Key]) -> None:
         """Save the records before the files of these keys are written."""
-        self._unfinished = sorted({*self._unfinished, *keys})
+        self._unfinished.update(keys)
         self._save()
 
     def finish(self) -> None:
         """Remove what no wrapped entry needs: records, backups, and copies beside the files."""
         if not self._unfinished:
             return
-        keys = [json.loads(key) for key in self._unfinished]
-        remaining: list[str] = []
-        for path in {path for path, *_ in keys}:
-            entries = [tuple(names) for each, *names in keys if each == path and names]
+        remaining: set[Key] = set()
+        for path in {path for path, *_ in self._unfinished}:
+            entries = [key for key in self._unfinished if key[0] == path and key[1:]]
             remove_leftovers(path)
             try:
                 document = ConfigFile(path).read()
             except FileNotFoundError:
                 continue
             except (AbridgeError, OSError, ValueError):  # its client may be writing it
-                remaining += (key_of(path, names) for names in entries)
+                remaining.update(entries)
                 continue
-            for names in entries:
-                entry = entry_at(document, names)
+            for key in entries:
+                entry = entry_at(document, key[1:])
                 if entry is not None and own_words(entry) is None:
-                    self._entries.pop(key_of(path, names), None)
-            if entries and not any(json.loads(key)[0] == path for key in self._entries):
+                    self._entries.pop(key, None)
+            if entries and not any(file == path for file, *_ in self._entries):
                 remove_backups(path)
         self._unfinished = remaining
         self._save()
 
     def _save(self) -> None:
-        content = {**self._entries, **({_UNFINISHED: self._unfinished} if self._unfinished else {})}
+        content: dict[str, Any] = {json.dumps(key): self._entries[key] for key in self._entries}
+        if self._unfinished:
+            content[_UNFINISHED] = [json.dumps(key) for key in sorted(self._unfinished)]
         if content:
             _replace_private(self._path, json.dumps(content).encode())
         else:
@@ -323,6 +327,8 @@ def _same(one: str, other: str) -> int:
     return next((at for at in range(shorter) if one[at] != other[at]), shorter)
 
 
-def key_of(file: str, path: Path = ()) -> str:
-    """Return the key of an entry in the records; without a path, it is of a whole file."""
-    return json.dumps([file, *path])
+def _key(text: str) -> Key:
+    file, *path = json.loads(text)
+    if not all(isinstance(name, str) for name in (file, *path)):
+        raise ValueError
+    return file, *path

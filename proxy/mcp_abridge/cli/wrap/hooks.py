@@ -13,7 +13,7 @@ from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import json_text, refuse
 from mcp_abridge.cli.wrap.changes import print_next_step
 from mcp_abridge.cli.wrap.entry import NotPossible
-from mcp_abridge.cli.wrap.files import ConfigFile, Records, exclusive, key_of, remove_backups
+from mcp_abridge.cli.wrap.files import ConfigFile, Records, exclusive, remove_backups
 from mcp_abridge.cli.wrap.text import Json, SyntaxProblem, entry_at
 from mcp_abridge.errors import AbridgeError
 
@@ -82,7 +82,7 @@ def _write(file: ConfigFile, records: Records) -> str | None:
         os.makedirs(os.path.dirname(file.path), exist_ok=True)
         with open(file.path, "xb") as new:
             new.write(_EMPTY)
-    records.begin([key_of(file.path)])
+    records.begin([(file.path,)])
     backup = file.write()
     records.finish()
     if file.text.encode() == _EMPTY:
