@@ -10,7 +10,8 @@ MASK = "***"
 
 # All of a text, of whatever form.
 _URL = re.compile(r"([A-Za-z][\w+.-]*://)?([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
-_HOST = re.compile(r"[\w.:${}\[\]-]*")
+_TEMPLATE = r"\$?\{[\w:]+\}"
+_HOST = re.compile(rf"(?:(?:[\w.-]|{_TEMPLATE})*|\[[\da-fA-F:.]*\])(?::(?:\d{{0,5}}|{_TEMPLATE}))?")
 _SEGMENT = re.compile(r"[a-z]{0,3}|v?\d{1,3}|servers?|messages?|stream|http|public|remote|tools")
 
 _FLAG = re.compile(r"-[A-Za-z]{1,3}|--[A-Za-z]{1,20}(?:[-_.][A-Za-z0-9]{1,15})*")

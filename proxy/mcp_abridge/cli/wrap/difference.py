@@ -37,7 +37,7 @@ def difference(
     syntax: Syntax, path: str, before: str, after: str, harmless: Collection[str] = ()
 ) -> Iterator[str]:
     """Yield the lines of a unified diff of a file, with masked values but for those `harmless`."""
-    values, secrets = dict(zip(harmless, harmless, strict=True)), set[str]()
+    values, secrets = {text: text for text in harmless}, set[str]()
     for text in (before, after):
         _read(syntax.read(text), values, secrets)
     values = {text: value for text, value in values.items() if text not in secrets}
@@ -88,7 +88,7 @@ def _read(document: Any, values: dict[str, str], secrets: set[str]) -> None:
 
 def _decoded(literal: str) -> str | None:
     if literal[0] == "'":
-        return None if literal[:3] == "'''" else literal[1:-1]
+        return literal[1:-1]
     try:
         return str(json.loads(literal, strict=False))
     except ValueError:
