@@ -288,9 +288,9 @@ def test_the_body_of_a_get_or_delete_is_never_sent_on(method: str) -> None:
 
 def test_a_server_never_finds_the_sidecars_own_secrets(tmp_path: Path) -> None:
     env = {"OF_A_ROUTE": "a", "MCP_ABRIDGE_TOKEN": "b", "MCP_ABRIDGE_STORE": "memory", "ITS": "c"}
+    env |= {"MCP_ABRIDGE_URL": "http://d", "MCP_ABRIDGE_HEADER": "E: f"}
     config = keys(routes=[{"path": "/mcp", "token_env": "OF_A_ROUTE"}])
     with serving(*config, "--", *MIXER, env=env) as sidecar:
         raw = modern(1, "variables", "Authorization: Bearer a")
         variables = json.loads(text_of(sidecar.ask(raw)))
-    assert "ITS" in variables
-    assert not {"OF_A_ROUTE", "MCP_ABRIDGE_TOKEN", "MCP_ABRIDGE_STORE"} & {*variables}
+    assert {*env} & {*variables} == {"ITS"}

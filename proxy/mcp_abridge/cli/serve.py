@@ -210,7 +210,7 @@ def _config(file: str | None, top: Mapping[str, Any]) -> Config:
 def _secrets(routes: Sequence[RouteSpec]) -> frozenset[str]:
     """Return the variables whose values are the sidecar's own: no server is to find them."""
     tokens = {route.token_env.name for route in routes if route.token_env is not None}
-    return frozenset((TOKEN_VARIABLE, "MCP_ABRIDGE_STORE", "MCP_ABRIDGE_HEADER", *tokens))
+    return frozenset((TOKEN_VARIABLE, "MCP_ABRIDGE_STORE", *options.SECRETS, *tokens))
 
 
 def _route(spec: RouteSpec, log: Log) -> Route:
