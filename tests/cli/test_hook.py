@@ -204,6 +204,11 @@ def test_a_view_that_cannot_be_made_is_refused(tmp_path: Path, run: Run) -> None
         ({"stdout": WHOLE}, "Bash", "'Bash' is no tool of a server; set the hook's matcher to mcp"),
         ({"text": WHOLE}, "mcp__a__b", "its tool_response is neither a text nor a list of content"),
         ([WHOLE], "mcp__a__b", "its tool_response is neither a text nor a list of content"),
+        (
+            [{"type": "image", "source": WHOLE}],
+            "mcp__a__b",
+            "its event has another form than Claude Code's, AttributeError(",
+        ),
         (blocks(WHOLE), None, "its event has another form than Claude Code's, TypeError("),
     ],
 )

@@ -19,6 +19,7 @@ from mcp_abridge.errors import AbridgeError
 
 _SMALL = 2000  # bytes of an event: no budget cuts an answer in it
 _SECONDS = 3600  # that an answer is kept
+_OTHER_FORM = (AttributeError, LookupError, TypeError)
 
 Block = dict[str, Any]
 
@@ -38,9 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     try:
         blocks = _in_brief(raw, arguments)
-    except (AbridgeError, LookupError, OSError, TypeError, ValueError) as error:
+    except (AbridgeError, OSError, ValueError, *_OTHER_FORM) as error:
         form = "its event has another form than Claude Code's, "
-        reason = f"{form}{error!r}" if isinstance(error, LookupError | TypeError) else error
+        reason = f"{form}{error!r}" if isinstance(error, _OTHER_FORM) else error
         say("hook", f"the answer stays as it is: {reason}")
         return 1
     if blocks is not None:
