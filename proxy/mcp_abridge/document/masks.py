@@ -102,12 +102,11 @@ def _masked(words: Sequence[str]) -> Iterator[str]:
             launches = False
         else:
             yield _value(word)
+            launches = False
 
 
 def _value(word: str, option: str = "") -> str:
-    if re.match(r"[A-Za-z][\w+.-]*://", word):
-        return masked_url(word)
     if "://" in word:
-        return MASK
+        return masked_url(word) if re.match(r"[A-Za-z][\w+.-]*://", word) else MASK
     alone = not option and (_NUMBER.fullmatch(word) or _PATH.fullmatch(word))
     return word if alone or word in WORDS or option in _HARMLESS_OPTIONS else MASK
