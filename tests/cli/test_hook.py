@@ -125,10 +125,10 @@ def test_a_server_that_names_a_users_file_gets_nothing_of_it(
 
 
 def test_words_of_a_saved_answer_without_end_hang_nothing(run_hook: RunHook) -> None:
-    began = time.monotonic()
+    before = time.monotonic()
     output, _ = run_hook("<persisted-output>" + "Full output saved to " * 20_000)
     assert output is not None
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - before < 20
 
 
 def test_the_notice_of_a_view_names_the_command_too(run_hook: RunHook, run: Run) -> None:

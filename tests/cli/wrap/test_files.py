@@ -95,9 +95,9 @@ def test_a_file_with_much_that_is_not_closed_is_named_at_once(
     start: str, home: Path, run: Run
 ) -> None:
     file = write(home, "project/.mcp.json", start * 200_000)
-    began = time.monotonic()
+    before = time.monotonic()
     assert f": {file}:1:" in run("wrap", code=1).err
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - before < 20
 
 
 @pytest.mark.parametrize(

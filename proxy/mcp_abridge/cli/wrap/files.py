@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from glob import escape, glob
 from typing import Any
 
 from mcp_abridge.cli.wrap.difference import difference
@@ -159,19 +160,17 @@ def exclusive(*, wait: bool = True) -> Iterator[bool]:
         yield True
         return
     os.makedirs(_state(), mode=0o700, exist_ok=True)
-    descriptor = os.open(os.path.join(_state(), "lock"), os.O_CREAT | os.O_RDWR, 0o600)
-    try:
+    path = os.path.join(_state(), "lock")
+    with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600)) as lock:
         free = True
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            free = False
-        if not free and wait:
-            print("another `wrap` or `unwrap` is at work; waiting for its end", file=sys.stderr)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield free or wait
-    finally:
-        os.close(descriptor)
+            free = wait
+            if wait:
+                print("another `wrap` or `unwrap` is at work; waiting for its end", file=sys.stderr)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield free
 
 
 def tidy() -> None:
@@ -184,12 +183,9 @@ def tidy() -> None:
 
 def _backups(path: str) -> tuple[str, list[str]]:
     """Return the start of the paths of a file's backups, and those that there are, by age."""
-    folder = os.path.join(_state(), "backups")
-    start = hashlib.sha256(path.encode()).hexdigest()[:8] + "-"
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else ()
-    return os.path.join(folder, start), [
-        os.path.join(folder, name) for name in names if name.startswith(start)
-    ]
+    name = hashlib.sha256(path.encode()).hexdigest()[:8] + "-"
+    start = os.path.join(_state(), "backups", name)
+    return start, sorted(glob(f"{escape(start)}*"))
 
 
 def _back_up(path: str, raw: bytes) -> str:
@@ -207,13 +203,11 @@ def remove_backups(path: str) -> None:
         os.unlink(backup)
 
 
-def remove_leftovers(path: str) -> None:
+def _remove_leftovers(path: str) -> None:
     """Remove what a killed run has left beside a file."""
     folder, name = os.path.split(path)
-    with suppress(OSError):
-        for entry in list(os.scandir(folder)):
-            if entry.name.startswith(f".{name}{_BESIDE}") and entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
+    for beside in glob(f"{escape(os.path.join(folder, f'.{name}{_BESIDE}'))}*"):
+        shutil.rmtree(beside, ignore_errors=True)  # not through a link
 
 
 class Records:
@@ -229,10 +223,8 @@ class Records:
         with suppress(FileNotFoundError), open_regular(self._path) as file:
             self._load(file.read())
         if not dry_run:
-            for folder in (_state(), os.path.join(_state(), "backups")):
-                for entry in list(os.scandir(folder)) if os.path.isdir(folder) else ():
-                    if entry.name.endswith(_NEW):
-                        os.unlink(entry.path)
+            for new in glob(f"{escape(_state())}/**/*{_NEW}", recursive=True):
+                os.unlink(new)
             self.finish()
 
     def _load(self, raw: bytes) -> None:
@@ -294,7 +286,7 @@ class Records:
         remaining: set[Key] = set()
         for path in {path for path, *_ in self._unfinished}:
             entries = [key for key in self._unfinished if key[0] == path and key[1:]]
-            remove_leftovers(path)
+            _remove_leftovers(path)
             try:
                 document = ConfigFile(path).read()
             except FileNotFoundError:
