@@ -206,6 +206,7 @@ def test_a_file_that_changes_meanwhile_is_left(home: Path) -> None:
 def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, run: Run) -> None:
     broken = write(home, ".cursor/mcp.json", '{\n  "mcpServers": {"a": ]}\n}')
     toml = write(home, ".codex/config.toml", '[mcp_servers.a]\ncommand = "npx\n')
+    double = write(home, "project/.codex/config.toml", "[mcp_servers]\na = 1\n[mcp_servers.a]\n")
     latin = write(home, ".gemini/settings.json", "{}")
     latin.write_bytes(b'{"\xff": 1}')
     locked = write(home, ".qwen/settings.json", ONE)
@@ -216,6 +217,7 @@ def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, ru
     words = run("wrap", "--all", code=1).err
     assert f"{broken}:2:23: expecting value; left as it is" in words
     assert f"{toml}:2:14: its quote is not closed, or it has a control character; left" in words
+    assert f'{double}: key "a" already exists; left as it is' in words
     assert f"{latin}: 'utf-8' codec can't decode byte" in words
     assert f"a (qwen-code, user): {locked} is read-only, and stays as it is" in words
     assert "a (claude-code, user): wrapped" in words

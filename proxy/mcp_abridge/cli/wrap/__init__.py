@@ -55,8 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
             return f"is wrapped already{advice * old}"
         launch = [*launchers[server.place.scope == "project"], *rules]
-        offline = arguments.dry_run
-        return _wrap(file, server, records, launch, login=arguments.login, offline=offline)
+        return _wrap(file, server, records, launch, arguments)
 
     return changes.change("wrap", arguments, edit)
 
@@ -66,10 +65,9 @@ def _wrap(
     server: entry.Server,
     records: Records,
     launch: list[str],
-    *,
-    login: bool,
-    offline: bool,
+    arguments: argparse.Namespace,
 ) -> str:
+    login, offline = arguments.login, arguments.dry_run
     file.check()
     text = entry.wrap(file.syntax, file.text, server, launch, login=login, offline=offline)
     after = changes.entry_in(file, text, server)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tomlkit
-from tomlkit.exceptions import ParseError
+from tomlkit.exceptions import ParseError, TOMLKitError
 
 from mcp_abridge.cli.terminal import json_text
 from mcp_abridge.errors import AbridgeError
@@ -91,6 +91,8 @@ class Toml:
             if reason.startswith("control characters"):  # mostly the end of the line
                 reason = "its quote is not closed, or it has a control character"
             raise SyntaxProblem(error.line, error.col, reason) from None
+        except TOMLKitError as error:  # a key that is there twice has no line
+            raise ValueError(str(error).lower().removesuffix(".")) from None
 
     def locate(self, text: str, path: Path) -> tuple[int, int]:
         document, parent = self._parent(text, path)
