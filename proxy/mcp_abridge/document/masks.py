@@ -49,12 +49,14 @@ def masked_url(text: str) -> str:
     match = _URL.fullmatch(text)
     scheme, server, path, query, fragment = match.groups("") if match else ("", "", text, "", "")
     user, at, host = server.rpartition("@")
+    # What has neither scheme nor port may be no URL.
+    has_host = _HOST.fullmatch(host) and (scheme or ":" in host or not host)
     segments = (each if _SEGMENT.fullmatch(each) else MASK for each in path.split("/"))
     return "".join(
         (
             scheme,
             MASK + at if user or at else "",
-            host if _HOST.fullmatch(host) else MASK,
+            host if has_host else MASK,
             "/".join(segments),
             f"?{MASK}" if query else "",
             f"#{MASK}" if fragment else "",

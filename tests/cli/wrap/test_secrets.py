@@ -58,6 +58,7 @@ SERVERS = {
     **{f"c{at}": {"command": each[0], "args": each[1:]} for at, each in enumerate(COMMANDS)},
     "line": {"command": f"npx -y p --token {SECRET}"},
     "env": {"command": "x", "env": {"KEY": SECRET, "PIN": 70407}},
+    "bare": {"url": SECRET},
     "half": {"url": f"https://user:{SECRET}"},
     "other": {"url": "wss://a.invalid/", "note": SECRET, **HEADERS},
 }
