@@ -80,7 +80,7 @@ def _masked(words: Sequence[str]) -> Iterator[str]:
     for word in words:
         flag, equals, value = word.partition("=")
         name = re.split(r"[/\\]", word)[-1].removesuffix(".exe")
-        launcher = launches and bool({word, name} & _LAUNCHERS)
+        launcher = launches and "://" not in word and bool({word, name} & _LAUNCHERS)
         if _FLAG.fullmatch(flag) and not launcher:
             yield f"{flag}={_value(value, flag)}" if equals else word
             option = "" if equals or word in _SWITCHES else word

@@ -46,6 +46,7 @@ COMMANDS = [
     ["docker", "run", f"-p{SECRET}", "mcp/db"],
     ["node", "-e", f"fetch('https://a.invalid/{SECRET}?b=1')", SECRET],
     ["npx", f"https://a.invalid/{SECRET}/p.tgz?b=1"],
+    ["npx", f"https://a.invalid/{SECRET}/run"],
     ["deno", "run", "https://a.invalid/p.ts", SECRET],
     ["uvx", "--from", f"p @ git+https://{SECRET}@a.invalid/p", "p"],
     ["uvx", f"--from=p @ git+https://{SECRET}@a.invalid/p", "p"],
