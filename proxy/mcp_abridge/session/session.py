@@ -92,6 +92,8 @@ class Session(SessionState):
         if size == len(raw):
             return (Noise(raw),)
         if size:
+            if end is not None:  # what precedes the message is whole, and was no response
+                return (Noise(raw[:size]), *self.from_server(raw[size:], exchange))
             outputs, rest = responses.take_half(self, raw, size, exchange)
             return (*outputs, *(self.from_server(rest, exchange) if rest else ()))
         return responses.unprocessed(self, raw, exchange, error)
