@@ -66,6 +66,10 @@ class Elide(Transform, frozen=True):
         return f"last {last} of {total}" if last else f"{first} of {total}"
 
 
+class _Note(dict[str, str]):
+    """The counts by name: a type of its own, since steps open and change objects of a server."""
+
+
 def _notify(root: Slot, call: Call, name: str, counts: str) -> None:
     value = root.get()
     if isinstance(value, dict):
@@ -78,11 +82,6 @@ def _notify(root: Slot, call: Call, name: str, counts: str) -> None:
 
 def _add_note(holder: dict[str, Value], name: str, counts: str) -> None:
     """Add to the note in `holder`; an upstream member of that name is marked as such."""
-    if not _is_note(holder.get("_elided")):
+    if not isinstance(holder.get("_elided"), _Note):
         claim(holder, "_elided")
-    holder.setdefault("_elided", {})[name] = counts
-
-
-def _is_note(value: Value) -> bool:
-    """Return True if `value` is a note of the proxy: members from upstream are Raw."""
-    return isinstance(value, dict) and all(isinstance(counts, str) for counts in value.values())
+    holder.setdefault("_elided", _Note())[name] = counts
