@@ -56,6 +56,14 @@ def test_a_member_that_is_called_pagination_already_is_marked_as_the_servers() -
     assert (document["pagination_of_server"], document["pagination"]["total"]) == ("theirs", 1)
 
 
+def test_an_array_that_is_called_pagination_is_paged_as_any_other() -> None:
+    raw = b'{"files": ["a", "b"], "pagination": ["c", "d"]}'
+    paths = (FILES, Path.parse("pagination"))
+    document = answered(raw, Paginate(at=paths, limit=1))
+    assert (document["files"], document["pagination_of_server"]) == (["a"], ["c"])
+    assert {each["returned"] for each in document["pagination"].values()} == {1}
+
+
 def test_lines_that_are_all_on_one_page_are_left_alone() -> None:
     step_call = call()
     steps = Parse(as_="lines"), Paginate(limit=2)

@@ -25,19 +25,25 @@ def _spellings(name: str) -> str:
 _NAME = re.compile(rf'(?<!\\)"({_spellings(ABRIDGED)}(?:{_spellings(_MARK)})*)"(?=\s*:)'.encode())
 
 
-def claim(members: Any, name: str) -> None:
+def claim(members: Any, name: str, key: Any = None) -> Any:
     """Mark the member `name` of a server in an object, so that a notice can have its name.
 
+    Return the name that the member `key` has from then on.
+
     >>> members = {"pagination": 1, "pagination_of_server": 2, "b": 3}
-    >>> claim(members, "pagination")
+    >>> claim(members, "pagination", "pagination")
+    'pagination_of_server'
     >>> members
     {'pagination_of_server': 1, 'pagination_of_server_of_server': 2, 'b': 3}
     """
-    if isinstance(members, dict) and name in members:
-        own = re.compile(f"{name}(?:{_MARK})*")
-        marked = {f"{each}{_MARK * bool(own.fullmatch(each))}": members[each] for each in members}
-        members.clear()
-        members.update(marked)
+    if not (isinstance(members, dict) and name in members):
+        return key
+    own = re.compile(f"{name}(?:{_MARK})*")
+    marked = {each: f"{each}{_MARK * bool(own.fullmatch(each))}" for each in members}
+    renamed = {marked[each]: members[each] for each in members}
+    members.clear()
+    members.update(renamed)
+    return marked.get(key, key)
 
 
 def marked(raw: Raw) -> Raw:

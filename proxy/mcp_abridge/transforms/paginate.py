@@ -154,6 +154,11 @@ class Paginate(WindowTransform, frozen=True):
         windows, changed = list(self._windows(root, call)), root.document.changed
         if not windows:
             return
+        if self.page_info is None:
+            beside = (window.slot for window in windows if window.path.steps)
+            # An array may have the name of the metadata itself.
+            for slot in sorted(beside, key=lambda slot: slot.key != "pagination"):
+                slot.key = claim(slot.parent, "pagination", slot.key)
         room = self._room(root, call, windows, limit, offset)
         count = limit if room is None else _count(root, windows, room, limit, offset)
         for window in windows:
@@ -217,8 +222,6 @@ class Paginate(WindowTransform, frozen=True):
             if slot is not None and not isinstance(value, list):
                 value = slot.open()
             if slot is not None and isinstance(value, list):
-                if path.steps and self.page_info is None:
-                    claim(slot.parent, "pagination")
                 yield Window(slot, value, path)
             else:
                 call.missing.append(str(path) or "[]")

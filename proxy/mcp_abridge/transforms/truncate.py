@@ -93,23 +93,21 @@ class Truncate(WindowTransform, frozen=True):
         if start == 0 and len(text) <= length and not exceeds:
             return
         if self.at.steps:
-            claim(slot.parent, "truncation")
-        window = self._window(slot, call, text, start, length)
+            slot.key = claim(slot.parent, "truncation", slot.key)
+        around = _around(text, call) if start else {}
+        window = self._window(slot, call, text, start, length, around)
         end = start + len(window)
         more = end < len(text)
-        notice = _notice(len(text), start, end, more)
-        if start:
-            from mcp_abridge.document.fences import words_around  # for later windows alone
-
-            words = words_around(Document(text))
-            notice |= {"around": words} if words else {}
+        notice = _notice(len(text), start, end, more) | around
         slot.set(self._hinted(window, end, call) if more else window)
         if self.at.steps:
             slot.parent["truncation"] = notice
         else:
             call.notices.append(Notice("truncation", notice, bare=True))
 
-    def _window(self, slot: Slot, call: Call, text: str, start: int, length: int) -> str:
+    def _window(
+        self, slot: Slot, call: Call, text: str, start: int, length: int, around: dict[str, Any]
+    ) -> str:
         """Return the characters to show: at least one while there are any."""
         backwards = self.from_ == "end"
         # Seen from its end, a text is its mirror image.
@@ -118,7 +116,7 @@ class Truncate(WindowTransform, frozen=True):
         if call.bound is not None:
             # The room that everything else leaves for the characters.
             slot.set(self._hinted("", len(text), call))
-            widest = len(encode(_notice(len(text), len(text), len(text), True))) + 1
+            widest = len(encode(_notice(len(text), len(text), len(text), True) | around)) + 1
             widest += len(',"truncation":') if self.at.steps else 0
             room = call.bound - size(slot.document) - widest
             window = window[: max(chars_that_fit(window, room), 1)]
@@ -132,6 +130,17 @@ class Truncate(WindowTransform, frozen=True):
         name = call.advertised_name(self.names[1])
         hint = f"<error>Content truncated. Call with {name} of {start} to get more.</error>"
         return f"{hint}\n\n{window}" if self.from_ == "end" else f"{window}\n\n{hint}"
+
+
+def _around(text: str, call: Call) -> dict[str, Any]:
+    """Return the part of the notice of a later window with the server's words around the text."""
+    from mcp_abridge.document.fences import words_around  # for later windows alone
+
+    document = Document(text)
+    words = (
+        words_around(document) if call.bound is None else words_around(document, call.bound // 5)
+    )
+    return {"around": words} if words else {}
 
 
 def _notice(total: int, start: int, end: int, more: bool) -> dict[str, Any]:
