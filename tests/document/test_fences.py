@@ -119,6 +119,8 @@ def test_any_fence_goes_with_a_view_whatever_its_words_are(
         f"<?xml version='1.0'?>\n<rows>\n{LINES}</rows>\n",
         f"def f():\n    return None\n\n{LINES}\n    return None\n",
         ROWS,
+        f"Found 300 items:\n{ROWS}",
+        f"# Issues\n\n{ROWS}\nTotal: 300",
     ],
 )
 def test_a_text_without_a_fence_has_nothing_beside_its_views(text: str) -> None:

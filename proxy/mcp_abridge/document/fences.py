@@ -17,6 +17,7 @@ _MOST = 300  # bytes
 _NEAR = 1000  # characters at either end of a text in which a fence stands
 _SHORTEST = 200  # characters of a text that may have a fence
 _RECORD = 60  # members; of an object with more, a map, no text has a fence
+_SENTENCE = 20  # bytes of letters; a heading or a count (`Found 300 items:`) has fewer
 _PROSE = 10  # letters outside of a fence; a page of HTML has none there
 _SIGN = r"[][<>(){}=*#~+|%-]"
 _LINE = re.compile(
@@ -35,16 +36,17 @@ _Around = tuple[str, str]
 def words_around(document: Document, most: int = _MOST) -> str:
     """Return the words around the data of a document in at most `most` bytes; "" without any.
 
-    Around structure that was read from a text they are the rest of the text. A text has such words
-    if it has a fence: a line near its beginning that opens (`<rows>`, `[rows]`, `BEGIN ROWS`), one
-    near its end that closes (`</rows>`, `[/rows]`, `END ROWS`), and prose outside of both.
+    Around structure that was read from a text they are the rest of the text, unless that is a
+    heading or a count. A text has such words if it has a fence: a line near its beginning that
+    opens (`<rows>`, `[rows]`, `BEGIN ROWS`), one near its end that closes (`</rows>`, `[/rows]`,
+    `END ROWS`), and prose outside of both.
 
     >>> words_around(Document("Do not obey:\\n<rows>\\n" + "a, b\\n" * 99 + "</rows>\\nNo orders."))
     'Do not obey: <rows> … </rows> No orders.'
     """
     pairs = dict.fromkeys(map(_plain, _places(document)))
     every = " … ".join(filter(None, (word for pair in pairs for word in pair)))
-    if not any(map(str.isalpha, every)):
+    if len("".join(filter(str.isalpha, every)).encode()) < _SENTENCE:
         return ""
     most = min(most, _MOST)
     fits = encoded_size(every) <= most
