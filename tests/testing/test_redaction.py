@@ -53,6 +53,7 @@ FORMS = {
     "a flag": "tool --password hunter2 --b 2",
     "a quoted flag": "tool --db-password 'hunter2 x' --b 2",
     "a flag with a sign": "tool --password=hunter2",
+    "a flag in an array": '{"args": ["--password", $, "--b"]}',
     "a variable": "A=1\nexport DB_PASSWORD=hunter2\nPGPASSWORD=hunter2\nB=2",
     "a member of several words": '{"userPassword": $, "b": 2}',
     "plurals": '{"passwords": [$], "b": 2}',

@@ -26,6 +26,7 @@ from mcp_abridge.testing.text_redaction import (
 )
 
 _NAME = re.compile(r"[A-Za-z_*][\w*-]*", re.ASCII)
+_OPTION = re.compile(r"--?[\w.-]+")
 _INDENT = re.compile(r"\n( +)")
 # The words in a name: userPassword, DB_PASSWORD, api-key.
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -132,16 +133,23 @@ class Redaction:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
-            return [self._value(each, names) for each in value]
+            items: list[Any] = []
+            secret = False  # the value of an option of a command
+            for each in value:
+                secret &= isinstance(each, str)
+                items.append(MASK if secret else self._value(each, names))
+                option = isinstance(each, str) and _OPTION.fullmatch(each) is not None
+                secret = option and not secret and self._hides(each)
+            return items
         if not isinstance(value, dict):
             return value
         if not names:
             return {name: self._value(each, names) for name, each in value.items()}
         labels = (each for name, each in value.items() if name.casefold() in _LABELS)
-        hidden = any(isinstance(each, str) and self._hides(each) for each in labels)
+        labelled = any(isinstance(each, str) and self._hides(each) for each in labels)
         masked: dict[str, Any] = {}
         for name, each in value.items():
-            secret = self._hides(name) or (hidden and name.casefold() in _VALUES)
+            secret = self._hides(name) or (labelled and name.casefold() in _VALUES)
             counts = name[-1:] in ("s", "S") and isinstance(each, int | float)
             if name not in _FIXED:
                 for pattern in self._patterns:
