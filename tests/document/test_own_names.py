@@ -54,6 +54,16 @@ def test_beside_a_text_that_has_our_name_in_it_the_notice_says_whose_it_is() -> 
     assert "server's own" in notices(looked(outcome, "text[780:900]"))[-1]["_abridged"]
 
 
+def test_a_view_that_is_all_of_a_text_in_our_voice_says_whose_it_is() -> None:
+    value = {"items": [{"body": json.dumps({"_abridged": THEIRS}), "n": n} for n in range(99)]}
+    outcome = shaped("max_bytes: 1000", document(value), viewable=True, keep=True)
+    text, *beside = texts(looked(outcome, "items[3].body").raw)
+    assert json.loads(text) == {"_abridged": THEIRS}
+    assert [*map(json.loads, beside)] == [
+        {"_abridged": {"_abridged": "in the text it is the server's own"}}
+    ]
+
+
 def test_a_notice_takes_no_text_of_a_member_that_has_its_name() -> None:
     value = {"_abridged": "A line of text.\n" * 99}
     outcome = shaped(

@@ -100,9 +100,9 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     room = max((bound or 0) - WINDOW, 0)
     rest = following(whole, job.view, value, member, call.question, room)
     content = None if call.structured else text(value) or None
-    notices = []
-    if rest is not None and content is not None:
-        notices.append(Notice(NAME, {"more": rest, **of_server(content)}))
+    remark = {} if rest is None else {"more": rest}
+    remark |= of_server(content or "")
+    notices = [Notice(NAME, remark)] if remark and content is not None else []
     document = Document(content)
     if content is None:
         document = _with_remarks(value, [*remarks, rest] if rest else remarks, whole)
