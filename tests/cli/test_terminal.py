@@ -134,6 +134,15 @@ ANSWERS: tuple[Sequence[str], ...] = (
 ENVIRONMENT = {**os.environ, "TERM": "dumb", "COLUMNS": "2000", "PYTHONIOENCODING": "utf-8"}
 
 
+def test_json_is_json_whatever_stdout_can_encode(tmp_path: Path) -> None:
+    value = {"\u00e9": "\u20ac \U0001f600"}
+    (tmp_path / "answer.json").write_text(json.dumps([value], ensure_ascii=False), "utf-8")
+    command = [sys.executable, "-c", START, "view", "answer.json", "[0]"]
+    environment = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii"}
+    printed = subprocess.check_output(command, cwd=tmp_path, env=environment, timeout=60)
+    assert json.loads(printed) == {"view": value}
+
+
 def label(words: Sequence[str]) -> str:
     return " ".join(word.replace(HOSTILE, "HOSTILE") for word in words if "python" not in word)
 

@@ -1,5 +1,6 @@
 """The command `mcp-abridge`: one module per verb, imported only if the verb is used."""
 
+import codecs
 import os
 import sys
 
@@ -81,9 +82,10 @@ def _verb(verb: str, words: list[str]) -> int:
     from mcp_abridge.cli import options
     from mcp_abridge.errors import AbridgeError
 
-    # A name that stdout cannot encode is no reason to fail.
+    # A name that stdout cannot encode is no reason to fail, nor to print what is no JSON any more.
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
+        codecs.register_error("json", _escaped)
+        sys.stdout.reconfigure(errors="json")
     module = import_module(f"mcp_abridge.cli.{verb}")
     example, help = VERBS[verb]
     parser = argparse.ArgumentParser(
@@ -162,6 +164,13 @@ def takes_rules(parser: "argparse.ArgumentParser", count: str = "+") -> None:
         help="a rule file, a directory of them, or the name of a bundled one, such as github",
     )
     options.add(parser, options.by_name("allow_python"))
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    from json import dumps
+
+    assert isinstance(error, UnicodeEncodeError)
+    return dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def _parser() -> "argparse.ArgumentParser":
