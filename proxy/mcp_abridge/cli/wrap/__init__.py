@@ -12,12 +12,11 @@ import orjson
 
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.options import URL
-from mcp_abridge.cli.terminal import console, json_text, refuse, show, table
+from mcp_abridge.cli.terminal import console, json_text, print_lines, refuse, show, table
 from mcp_abridge.cli.wrap import changes, entry, hooks
 from mcp_abridge.cli.wrap.files import ConfigFile, Records, tidy
 from mcp_abridge.cli.wrap.places import DIALECTS
 from mcp_abridge.document.masks import MASK, masked_words
-from mcp_abridge.document.printable import printable
 from mcp_abridge.errors import AbridgeError
 
 
@@ -113,12 +112,12 @@ def _list(arguments: argparse.Namespace) -> int:
     show(arguments, rows, _print_table)
     bare = [row["server"] for row in rows if not row["wrapped"]]
     if not rows:
-        print("no client has a server here; `claude mcp add`, for one, adds it", file=sys.stderr)
+        print_lines("no client has a server here; `claude mcp add`, for one, adds it", stderr=True)
     elif bare:
-        print(
-            f"next: {PROGRAM} wrap {shlex.quote(printable(bare[0]))}, or wrap --all; with --dry-run"
-            " it only shows the changes",
-            file=sys.stderr,
+        print_lines(
+            f"next: {PROGRAM} wrap {shlex.quote(bare[0])}, or wrap --all; with --dry-run it only"
+            " shows the changes",
+            stderr=True,
         )
     return int(bool(configs.problems))
 
@@ -127,7 +126,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     if rows:
         printed = table("client", "scope", "server", "command or URL", "")
         for row in rows:
-            cells = (printable(row[key]) for key in ("client", "scope", "server", "starts"))
+            cells = (row[key] for key in ("client", "scope", "server", "starts"))
             state = ", ".join(key for key in ("wrapped", "disabled") if row[key])
             printed.add_row(*cells, state)
         console().print(printed)
@@ -154,8 +153,8 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
         if server.has_secrets:
             print("its environment or headers are not in these lines: add them", file=sys.stderr)
         if masked != words:
-            where = printable(server.file)
-            print(f"*** may be secret: write there what {where} has", file=sys.stderr)
+            advice = f"*** may be secret: write there what {server.file} has"
+            print_lines(advice, stderr=True)
     elif masked != command:
         print(
             "if one of these words is secret, others see it in the list of processes; a server"
@@ -174,8 +173,8 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
         for client, spelling in DIALECTS.items():
             if spelling.add and arguments.client in (None, client):
                 line = f"{spelling.add.format(shlex.quote(name))} {shlex.join(whole)}"
-                print(printable(line))
-    print(printable(f"JSON     {json_text({name: member})}"))
+                print_lines(line)
+    print_lines(f"JSON     {json_text({name: member})}")
     config = quote(base64.b64encode(orjson.dumps(member)).decode())
     link = "cursor://anysphere.cursor-deeplink/mcp/install"
     print(f"Cursor   {link}?name={quote(name)}&config={config}")

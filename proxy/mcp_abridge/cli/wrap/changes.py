@@ -3,17 +3,15 @@
 import argparse
 import os
 import shlex
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from mcp_abridge.cli import PROGRAM
-from mcp_abridge.cli.terminal import refuse, show
+from mcp_abridge.cli.terminal import print_lines, refuse, show
 from mcp_abridge.cli.wrap.entry import NotPossible, Server, servers
 from mcp_abridge.cli.wrap.files import ConfigFile, Records, exclusive
 from mcp_abridge.cli.wrap.places import CLIENTS, files
 from mcp_abridge.cli.wrap.text import SyntaxProblem, entry_at
-from mcp_abridge.document.printable import printable
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
 
 Edit = Callable[[ConfigFile, Server, Records], str]
@@ -54,13 +52,13 @@ class Configs:
         all_names = sorted({server.name for server in self.servers})
         for name in names:
             if name not in all_names:
-                advice = printable(did_you_mean_or_known(name, all_names))
+                advice = did_you_mean_or_known(name, all_names)
                 return f"no client has a server {name!r}{advice}"
         return None
 
     def report_problems(self, verb: str) -> None:
         for problem in self.problems:
-            refuse(verb, printable(problem))
+            refuse(verb, problem)
 
 
 def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
@@ -91,7 +89,7 @@ def _change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
         records.finish()
     for path, backup in backups.items():
         note = f"; its backup is {backup}" if os.path.exists(backup) else ""
-        print(printable(f"{path} is written{note}"), file=sys.stderr)
+        print_lines(f"{path} is written{note}", stderr=True)
     show(arguments, rows, _print)
     words = "--all" if arguments.all else shlex.join(arguments.names)
     print_next_step(verb, words, changed=bool(backups), dry_run=dry_run)
@@ -114,10 +112,10 @@ def _write(configs: Configs, rows: list[dict[str, Any]]) -> dict[str, str]:
 def print_next_step(verb: str, words: str, *, changed: bool, dry_run: bool) -> None:
     """Print what the user does after the verb with these words."""
     if dry_run:
-        print("nothing is written (--dry-run)", file=sys.stderr)
+        print_lines("nothing is written (--dry-run)", stderr=True)
     elif changed:
         back = f"; `{PROGRAM} unwrap {words}` restores" if verb == "wrap" else ""
-        print(f"restart the clients{back}", file=sys.stderr)
+        print_lines(f"restart the clients{back}", stderr=True)
 
 
 def _edit(
@@ -147,7 +145,7 @@ def describe(server: Server) -> dict[str, Any]:
 def _print(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         line = f"{row['server']} ({row['client']}, {row['scope']}): {row['result']}"
-        print(printable(line), file=sys.stderr)
+        print_lines(line, stderr=True)
 
 
 def entry_in(file: ConfigFile, text: str, server: Server) -> Server:

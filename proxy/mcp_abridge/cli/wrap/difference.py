@@ -15,7 +15,6 @@ from mcp_abridge.cli.terminal import json_text
 from mcp_abridge.cli.wrap.entry import HEADERS, words_of
 from mcp_abridge.cli.wrap.text import Json, Syntax
 from mcp_abridge.document.masks import MASK, WORDS, masked_url, masked_words
-from mcp_abridge.document.printable import printable
 
 # A string before a colon, a dot or an equals sign is a key.
 _JSON = re.compile(
@@ -58,7 +57,7 @@ def difference(
 
     pattern = _JSON if isinstance(syntax, Json) else _TOML
     old, new = (pattern.sub(masked, text).splitlines() for text in (before, after))
-    yield from map(printable, difflib.unified_diff(old, new, path, path, lineterm=""))
+    yield from difflib.unified_diff(old, new, path, path, lineterm="")
 
 
 def _read(document: Any, values: dict[str, str], secrets: set[str]) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from glob import escape, glob
 from typing import Any
 
+from mcp_abridge.cli.terminal import print_lines
 from mcp_abridge.cli.wrap.difference import difference
 from mcp_abridge.cli.wrap.entry import NotPossible, Server, own_words
 from mcp_abridge.cli.wrap.text import Json, Path, Syntax, Toml, entry_at
@@ -62,9 +63,7 @@ class ConfigFile:
     def show(self, harmless: Collection[str] = ()) -> None:
         """Print the lines of what was changed, with masked values, but for those `harmless`."""
         if self.text != self.before:
-            for line in difference(self.syntax, self.path, self.before, self.text, harmless):
-                print(line)
-            sys.stdout.flush()
+            print_lines(*difference(self.syntax, self.path, self.before, self.text, harmless))
 
     def write(self) -> str | None:
         """Replace the file at once, with all its attributes, if its text was changed.

@@ -4,13 +4,12 @@ import argparse
 import os
 import re
 import shlex
-import sys
 from collections.abc import Collection
 from contextlib import nullcontext
 from typing import Any
 
 from mcp_abridge.cli import PROGRAM
-from mcp_abridge.cli.terminal import json_text, refuse
+from mcp_abridge.cli.terminal import json_text, print_lines, refuse
 from mcp_abridge.cli.wrap.changes import print_next_step
 from mcp_abridge.cli.wrap.entry import NotPossible
 from mcp_abridge.cli.wrap.files import ConfigFile, Records, exclusive, remove_backups
@@ -63,7 +62,7 @@ def _edit(verb: str, arguments: argparse.Namespace, edit: Any, harmless: Collect
                 if changed:
                     backup = _write(file, records)
                     note = f"; its backup is {backup}" if verb == "wrap" else ""
-                    print(f"{path} is written{note}", file=sys.stderr)
+                    print_lines(f"{path} is written{note}", stderr=True)
                 if verb == "unwrap":
                     remove_backups(path)
     except (AbridgeError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
@@ -72,7 +71,7 @@ def _edit(verb: str, arguments: argparse.Namespace, edit: Any, harmless: Collect
         refuse(verb, f"{path}{place}: {reason}; edit it by hand")
         return 1
     if not changed:
-        print(f"the hook {'is there already' if verb == 'wrap' else 'is not there'}")
+        print_lines(f"the hook {'is there already' if verb == 'wrap' else 'is not there'}")
     print_next_step(verb, "--hook", changed=changed, dry_run=arguments.dry_run)
     return 0
 
@@ -87,7 +86,7 @@ def _write(file: ConfigFile, records: Records) -> str | None:
     records.finish()
     if file.text.encode() == _EMPTY:
         os.unlink(file.path)
-        print(f"{file.path} has nothing else, and is removed", file=sys.stderr)
+        print_lines(f"{file.path} has nothing else, and is removed", stderr=True)
     return backup
 
 
