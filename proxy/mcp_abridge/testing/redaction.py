@@ -10,6 +10,7 @@ import msgspec
 
 from mcp_abridge.document import message
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.masks import MASK
 from mcp_abridge.document.message import members
 from mcp_abridge.document.paths import matches
 from mcp_abridge.document.patterns import Pattern
@@ -18,7 +19,6 @@ from mcp_abridge.document.tree import encode, loads
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.testing.text_redaction import (
     LABEL,
-    MASK,
     SEPARATOR,
     VALUE,
     mask_columns,

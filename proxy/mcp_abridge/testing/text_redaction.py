@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-MASK = "***"
+from mcp_abridge.document.masks import MASK
 
 Hides = Callable[[str], bool]
 
