@@ -35,6 +35,10 @@ def quoted(text: str, most: int = 40) -> str:
 
     >>> quoted('x"\\n' + "y" * 60)
     '"x\\\\"\\\\nyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy…"'
+    >>> print(quoted('x\\\\" y'))
+    "x\\\\\\" y"
     """
     cut = text if len(text) <= most else text[: most - 1] + "…"
-    return '"' + printable(cut).replace("\t", "\\t").replace('"', '\\"') + '"'
+    for each, escape in (("\\", "\\\\"), ("\t", "\\t"), ('"', '\\"')):
+        cut = cut.replace(each, escape)
+    return f'"{printable(cut)}"'
