@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import tomlkit
 
 from tests.cli.conftest import Run
 from tests.cli.wrap.conftest import state_folder, write
@@ -239,3 +240,21 @@ def test_the_hook_leaves_no_copy_of_the_settings(home: Path, run: Run) -> None:
     run("unwrap", "--hook")
     assert settings.read_text() == text
     assert backups() == []
+
+
+def test_an_entry_comes_back_from_a_toml_file_that_its_client_has_written_anew(
+    home: Path, run: Run
+) -> None:
+    (file := home / ".codex/config.toml").parent.mkdir(parents=True, exist_ok=True)
+    original = 'model = "x"\n\n[mcp_servers.remote]\nurl = "http://127.0.0.1:9/mcp"\n'
+    file.write_text(original)
+    run("wrap", "--all")
+    entry = tomlkit.parse(file.read_text()).unwrap()["mcp_servers"]["remote"]
+    assert "env" in entry
+    assert entry.pop("args") == []  # Codex leaves an empty list out
+    other = {"model": "x", "mcp_servers": {"remote": entry, "other": {"command": "a"}}}
+    file.write_text(tomlkit.dumps(other))
+    run("unwrap", "--all")
+    after = tomlkit.parse(file.read_text()).unwrap()
+    assert after["mcp_servers"]["remote"] == {"url": "http://127.0.0.1:9/mcp"}
+    assert (after["model"], after["mcp_servers"]["other"]) == ("x", {"command": "a"})

@@ -250,7 +250,10 @@ class Records:
         record = self._entries[server.file, *server.path] = [*pair]
         if isinstance(file.syntax, Json):
             first, last = file.syntax.locate(before, server.path)
-            record += [before[first:last], entry_at(file.syntax.read(after), server.path)]
+            record.append(before[first:last])
+        else:
+            record.append(file.syntax.table(before, server.path))
+        record.append(entry_at(file.syntax.read(after), server.path))
 
     def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str:
         """Return the text with the server's original. Raises NotPossible."""
@@ -264,10 +267,15 @@ class Records:
             with suppress(AbridgeError, AttributeError, TypeError):
                 if is_original(text):
                     return text
-        if whole and whole[1] == server.entry:
+        if whole and _filled(whole[1]) == _filled(server.entry):
             # The client has written the whole file in a layout of its own.
-            start, end = file.syntax.locate(file.text, server.path)
-            return f"{file.text[:start]}{whole[0]}{file.text[end:]}"
+            if isinstance(file.syntax, Json):
+                start, end = file.syntax.locate(file.text, server.path)
+                return f"{file.text[:start]}{whole[0]}{file.text[end:]}"
+            rest = file.syntax.remove(file.text, server.path).rstrip("\n")
+            text = f"{rest}\n\n{whole[0]}".lstrip("\n")
+            if is_original(text):
+                return text
         raise NotPossible(
             f"its entry was changed since; write it by hand: {self._path} has the original, and"
             f" {_state()}/backups the file as it was"
@@ -311,6 +319,11 @@ class Records:
         else:
             with suppress(FileNotFoundError):
                 os.unlink(self._path)
+
+
+def _filled(entry: Any) -> Any:
+    """Return an entry without its empty lists: some clients leave them out when they write it."""
+    return {name: each for name, each in entry.items() if each != []}
 
 
 def _same(one: str, other: str) -> int:

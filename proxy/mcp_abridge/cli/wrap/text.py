@@ -116,6 +116,13 @@ class Toml:
         del parent[path[-1]]
         return tomlkit.dumps(document)
 
+    def table(self, text: str, path: Path) -> str:
+        """Return a value as the end of a document of its own: a client may write all anew."""
+        value = entry_at(self.read(text), path)
+        for name in reversed(path):
+            value = {name: value}
+        return tomlkit.dumps(value)
+
     def _parent(self, text: str, path: Path) -> tuple[tomlkit.TOMLDocument, Any]:
         parent: Any = (document := tomlkit.parse(text))
         for name in path[:-1]:
