@@ -53,7 +53,15 @@ class Access(Struct, frozen=True):
         return [("hosts", self.hosts), ("origins", self.origins), ("tokens", len(self.tokens()))]
 
     def refusal(self, headers: Headers, path_token: str | None = None) -> AccessRefused | None:
-        """Return why a request is refused, or None; the path's token counts as a bearer token."""
+        """Return why a request is refused, or None."""
+        admission = self.admission(headers, path_token)
+        return admission if isinstance(admission, AccessRefused) else None
+
+    def admission(self, headers: Headers, path_token: str | None = None) -> AccessRefused | str:
+        """Return the name of the token that a request brings, or why it is refused.
+
+        The path's token counts as a bearer token. Without tokens the name is empty.
+        """
         hosts = headers.getall("Host", [])
         if len(hosts) > 1:
             return AccessRefused(400, "the request names several hosts")
@@ -62,16 +70,15 @@ class Access(Struct, frozen=True):
             return AccessRefused(403, "the Host of the request is not allowed (hosts in --config)")
         if not all(self._trusts(origin, host) for origin in headers.getall("Origin", [])):
             return AccessRefused(403, "the Origin of the request is not allowed")
-        if self.tokens() and self.token_name(headers, path_token) is None:
+        tokens = self.tokens()
+        candidates = _candidates(headers, path_token)
+        name = _match(candidates, tokens) if tokens else ""
+        if name is None:
             challenge = ("WWW-Authenticate", 'Bearer realm="mcp-abridge"')
-            wrong = any(_candidates(headers, path_token))
+            wrong = any(candidates)
             reason = "the bearer token is not known" if wrong else "a bearer token is needed"
             return AccessRefused(401, reason, (challenge,))
-        return None
-
-    def token_name(self, headers: Headers, path_token: str | None = None) -> str | None:
-        """Return the name of the token that a request brings; None if it is none of the route."""
-        return self._match(_candidates(headers, path_token))
+        return name
 
     def _trusts(self, origin: str, host: str) -> bool:
         if origin.lower() in (allowed.lower() for allowed in self.origins):
@@ -86,17 +93,7 @@ class Access(Struct, frozen=True):
 
     def opened_by(self, headers: Headers) -> bool:
         """Return True if Authorization has a token of this route, which no upstream may see."""
-        return self._match(_bearers(headers)) is not None
-
-    def _match(self, candidates: Iterable[str]) -> str | None:
-        # A list, not a generator: the time must not reveal which token matched.
-        pairs = [(one, token) for one in candidates if one for token in self.tokens()]
-        names = [
-            token.name
-            for one, token in pairs
-            if hmac.compare_digest(_bytes(one), _bytes(token.secret))
-        ]
-        return names[0] if names else None
+        return _match(_bearers(headers), self.tokens()) is not None
 
 
 class WatchedTokens:
@@ -119,6 +116,16 @@ class WatchedTokens:
             except TextError as error:
                 self._warn(f"{error}; the tokens that were read before stay valid")
         return self._file.tokens
+
+
+def _match(candidates: Iterable[str], tokens: Iterable[Token]) -> str | None:
+    """Return the name of the token that one of the candidates is, None if none is one."""
+    # A list, not a generator: the time must not reveal which token matched.
+    pairs = [(one, token) for one in candidates if one for token in tokens]
+    names = [
+        token.name for one, token in pairs if hmac.compare_digest(_bytes(one), _bytes(token.secret))
+    ]
+    return names[0] if names else None
 
 
 def _candidates(headers: Headers, path_token: str | None) -> list[str]:

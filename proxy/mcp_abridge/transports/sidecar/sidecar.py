@@ -27,6 +27,7 @@ from mcp_abridge.transports.client.endpoint import os_error_text
 from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.http.negotiation import STREAM
 from mcp_abridge.transports.log import Field, Level, Log
+from mcp_abridge.transports.sidecar.access import AccessRefused
 from mcp_abridge.transports.sidecar.connection import (
     BodyStalled,
     BodyTimeout,
@@ -245,10 +246,12 @@ class Sidecar:
             reason = f"nothing is served at this path{_paths(mounts, request)}"
             raise RequestRefused(404, INVALID, reason)
         mount, token = match
-        denied = mount.route.access.refusal(request.headers, token)
-        if denied is not None:
-            raise RequestRefused(denied.status, INVALID, denied.message, dict(denied.headers))
-        record.token = mount.route.access.token_name(request.headers, token) or ""
+        admission = mount.route.access.admission(request.headers, token)
+        if isinstance(admission, AccessRefused):
+            raise RequestRefused(
+                admission.status, INVALID, admission.message, dict(admission.headers)
+            )
+        record.token = admission
         if len(request.headers.getall(SESSION, ())) > 1 and not mount.route.passes:
             # The server might take another one than the one whose owner is checked.
             raise RequestRefused(400, INVALID, f"the request has several {SESSION} headers")
