@@ -236,6 +236,8 @@ def offset_after_noise(raw: bytes) -> int | None:
 
     >>> offset_after_noise(b'debug {1} {"method":"ping"}')
     10
+    >>> offset_after_noise(b'{"id":1,"result":{"a": "b{"jsonrpc":"2.0","id":2,"result":{}}')
+    25
     """
     tries = min(_TRIES, max(4, _TRIED // len(raw)))
     offsets = [begins.start() for begins in islice(_BEGINS.finditer(raw, 1), tries)]
@@ -251,33 +253,19 @@ def offset_after_noise(raw: bytes) -> int | None:
     return None
 
 
-def offset_after_half(raw: bytes) -> int | None:
-    """Return the offset of a message behind one that broke off; None if `raw` is JSON.
-
-    >>> offset_after_half(b'{"id":1,"result":{"a": "b{"jsonrpc":"2.0","id":2,"result":{}}')
-    25
-    """
-    try:
-        _read(raw)
-    except (msgspec.DecodeError, RecursionError):
-        return offset_after_noise(raw)
-    return None
-
-
 def end_of_first(raw: bytes) -> int | None:
-    """Find the end of the JSON text at the start of a line with more content after it.
-
-    None if the line is one JSON text, or does not begin with one.
+    """Find the end of the JSON text at the start of a line, None if it does not begin with one.
 
     >>> end_of_first(b'{"id":1,"result":{}} {"id":2}'), end_of_first(b'{"id":1}')
-    (21, None)
+    (21, 8)
+    >>> end_of_first(b'{"id":1,"result":{"a": "b{"jsonrpc":"2.0","id":2,"result":{}}')
     """
     try:
         _read(raw)
     except (msgspec.DecodeError, RecursionError) as error:
         match = _TRAILING.search(str(error))
         return None if match is None else int(match[1]) - 1  # it counts the next byte too
-    return None
+    return len(raw)
 
 
 def may_hold_another(raw: bytes) -> bool:

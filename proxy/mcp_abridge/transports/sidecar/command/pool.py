@@ -247,13 +247,15 @@ class PooledServer:
         that broke off before the other message.
         """
         is_checked = len(line) <= _LARGE or message.may_hold_another(line)
-        end = message.end_of_first(line) if is_checked else None
-        key = None if end is None else correlate(line[:end]).answers
-        if end is None and is_checked and message.answers(line[: message.ENDS]):
-            rest = message.offset_after_half(line)
+        end = message.end_of_first(line) if is_checked else len(line)
+        if end is None and message.answers(line[: message.ENDS]):
+            rest = message.offset_after_noise(line)
             if rest is not None:
                 return [*self._broken_off(line[:rest], line[rest:]), *self._messages(line[rest:])]
-        if end is None or key not in self._requests:
+        if end is None or end == len(line):
+            return elements(line) or [line]
+        key = correlate(line[:end]).answers
+        if key not in self._requests:
             return elements(line) or [line]
         text = message.trailing_bytes_reason(end, len(line))
         self._log.warning(text)
