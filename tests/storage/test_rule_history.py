@@ -30,18 +30,20 @@ def test_the_oldest_records_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(list(Path(history.folder).iterdir())) == 3
 
 
-def test_if_nothing_can_be_recorded_the_log_says_so_once_and_this_process_remembers(
+def test_if_nothing_can_be_read_or_recorded_the_log_says_so_once_and_this_process_remembers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     lines: list[str] = []
     history = RuleHistory("server", lines.append)
-    assert "rules.yaml" not in history
+    for _ in range(2):
+        assert "rules.yaml" not in history
     for _ in range(2):
         history.add("rules.yaml")
-    [line] = lines
-    assert "`required: true` of `server` in it stops calls then" in line
+    unread, unrecorded = lines
+    assert "whether it was in force in an earlier session cannot be read" in unread
+    assert "`required: true` of `server` in it stops calls then" in unrecorded
     assert "rules.yaml" in history
 
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
 
 from mcp_abridge.storage.ledger import default_path
 from mcp_abridge.storage.scope import secret
@@ -14,20 +13,28 @@ _MOST = 1000  # records; the one whose rule file held least recently is forgotte
 class RuleHistory:
     """The rule files that protected calls of the server in one `place`; a small file for each.
 
-    `warn` gets a line if they cannot be recorded.
+    `warn` gets a line if they cannot be recorded or read.
     """
 
     def __init__(self, place: str, warn: Callable[[str], None]) -> None:
         self._place, self._warn = place, warn
         self._names: set[str] = set()
+        self._unread: set[str] = set()  # of which the log says that nothing can be read
         self._ledger = default_path()
         self.folder = os.path.join(os.path.dirname(self._ledger), "rule-files")
         """The folder of the records, of all servers."""
 
     def __contains__(self, name: str) -> bool:
-        with suppress(OSError):
+        try:
             return name in self._names or os.path.exists(self._path(name))
-        return False
+        except OSError as error:
+            if name not in self._unread:
+                self._unread.add(name)
+                self._warn(
+                    f"{name}: whether it was in force in an earlier session cannot be read: "
+                    f"{error}; if it must hold, write `required: true` of `server` in it"
+                )
+            return False
 
     def record(self, name: str) -> str:
         """Return the file to delete if a rule file never was meant for the server."""
