@@ -71,7 +71,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ:
-            if name.startswith(("MCP_ABRIDGE_", "XDG_", "GIT_")):
+            own = name.startswith(("MCP_ABRIDGE_", "XDG_", "GIT_"))
+            if own or name.upper().removesuffix("_PROXY") in ("HTTP", "HTTPS", "ALL", "NO"):
                 patch.delenv(name)
         for name in ("FORCE_COLOR", "NO_COLOR", "GITHUB_PERSONAL_ACCESS_TOKEN", "MEMORY_FILE_PATH"):
             patch.delenv(name, raising=False)

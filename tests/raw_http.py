@@ -2,9 +2,11 @@
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Self
 
 import msgspec
@@ -50,15 +52,19 @@ class RawServer:
     """Serves on a free port of 127.0.0.1, or the one given; a thread for each connection.
 
     Each piece of `answer` is sent as it is. After `Connection: close` among the headers, or an
-    empty piece, the connection is closed; an exception resets it.
+    empty piece, the connection is closed; an exception resets it. With a certificate it speaks TLS.
     """
 
-    def __init__(self, answer: Answer, port: int = 0) -> None:
+    def __init__(self, answer: Answer, port: int = 0, certificate: Path | None = None) -> None:
         self.answer = answer
         self.requests: list[RawRequest] = []
         self.failures: list[BaseException] = []
         self.listening = socket.create_server(("127.0.0.1", port))
         self.port = self.listening.getsockname()[1]
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.listening = context.wrap_socket(self.listening, server_side=True)
         self.url = f"http://127.0.0.1:{self.port}/mcp"
         self.connections: list[socket.socket] = []
         self.arrived = threading.Condition()
@@ -185,7 +191,8 @@ def result(id: bytes, text: str = "ok") -> bytes:
 
 def initialized(id: bytes) -> bytes:
     """Return the answer to `initialize`."""
-    document = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "raw"}}
+    server = {"name": "raw", "version": "1"}
+    document = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": server}
     return b'{"jsonrpc":"2.0","id":' + id + b',"result":' + json.dumps(document).encode() + b"}"
 
 

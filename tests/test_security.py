@@ -43,7 +43,8 @@ def test_it_connects_to_nothing_but_the_server(tmp_path: Path) -> None:
 
 
 TESTS = {
-    "It talks to the server": "test_security: connects_to_nothing_but_the_server",
+    "It talks to the server": "test_security: connects_to_nothing_but_the_server; "
+    "transports/client/test_forward_proxy: through_the_proxy_of_the_environment, netrc_file",
     "A server's answers stay": "storage/test_snapshots: old_snapshots_go_without_any_request, "
     "a_folder_that_others_can_open_is_refused; cli/test_hook: answers_are_kept_for_an_hour; "
     "faults/test_records: names_and_sizes_are_on_disk_and_no_text",

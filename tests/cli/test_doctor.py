@@ -11,7 +11,9 @@ import pytest
 from mcp_abridge.cli import server as listing
 
 from tests.cli.conftest import Run
+from tests.forward_proxy import ForwardProxy, at, tools
 from tests.plain_server import IMPORT
+from tests.raw_http import RawServer
 
 SERVER = """
 def tool(name, argument):
@@ -176,3 +178,18 @@ def test_a_server_that_ignores_server_discover_is_met_within_that_time(
     monkeypatch.setattr(listing, "_DISCOVER", 0.5)
     lines = doctor("--ledger", "off", "--", sys.executable, "-c", EARLY, code=0)
     assert "server 'early' 1, revision 2025-06-18: 0 tools" in lines[1]
+
+
+def test_doctor_says_which_way_the_requests_go(run: Run) -> None:
+    words = ("doctor", "--deadline", "20")
+    with RawServer(tools) as server, ForwardProxy() as proxy:
+        through = f"ok: requests go through the proxy {proxy.url('***@')} (HTTP_PROXY)\n"
+        variables = {"HTTP_PROXY": proxy.url("u:hunter2@")}
+        assert through in run(*words, at(server), **variables).out
+        assert proxy.requests != []
+        variables["NO_PROXY"] = "127.0.0.1"
+        out = run(*words, server.url, **variables).out
+        assert "ok: requests go directly to the server\n" in out
+    failure = run(*words, at(server), code=1, NO_PROXY="").out
+    assert f"no connection to 127.0.0.1:{proxy.port}: connection refused" in failure
+    assert "requests go" not in run("doctor", sys.executable, "-c", "", code=1).out

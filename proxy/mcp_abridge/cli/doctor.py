@@ -39,6 +39,7 @@ def _findings(settings: argparse.Namespace) -> Iterator[_Lines]:
     server = options.server_words(settings, "header")
     yield _ledger(settings)
     yield from _leftovers()
+    yield from _way(settings)
     selection = None
     try:
         selection = options.selection(settings)
@@ -82,6 +83,22 @@ def _leftovers() -> Iterator[_Lines]:
         tidy()
     except AbridgeError as error:
         yield "warning", str(error)
+
+
+def _way(settings: argparse.Namespace) -> Iterator[Finding]:
+    """Yield which way the requests to a server at a URL go."""
+    from mcp_abridge.transports.client.forward_proxy import forward_proxy
+
+    url = settings.url or (None if settings.command else os.environ.get(options.URL))
+    if url is None:
+        return
+    try:
+        proxy = forward_proxy(url, os.environ)
+    except AbridgeError as error:
+        yield "error", str(error)
+    else:
+        way = "directly to the server" if proxy is None else f"through {proxy}"
+        yield "ok", f"requests go {way}"
 
 
 def _quoted(level: Level, stderr: list[str]) -> Iterator[_Lines]:

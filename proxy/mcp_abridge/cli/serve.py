@@ -44,6 +44,7 @@ from mcp_abridge.storage.scope import place
 from mcp_abridge.storage.snapshots import Memory, Store
 from mcp_abridge.testing.recorder import Recorder
 from mcp_abridge.transports.client.endpoint import os_error_text
+from mcp_abridge.transports.client.forward_proxy import ForwardProxy, forward_proxy
 from mcp_abridge.transports.log import Level, Log
 from mcp_abridge.transports.sidecar import sidecar as trimming
 from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, WatchedTokens
@@ -128,6 +129,8 @@ def run(arguments: argparse.Namespace) -> int:
         settings = _config(arguments.config, top)
         routes = [_route(route, log) for route in settings.routes]
         _require_tokens(routes, insecure=arguments.insecure)
+        for route in routes:
+            _proxy(route)
         routes, rules = _with_rules(routes, log, allow_python=arguments.allow_python)
         store, calls = _store(arguments.store or settings.store, settings.limits)
     except RuleErrors as errors:
@@ -357,11 +360,18 @@ def _trouble(context: dict[str, Any]) -> str:
     return f"{context['message']}: {type(error).__name__}: {error}"
 
 
+def _proxy(route: Route) -> ForwardProxy | None:
+    """Return the forward proxy before a route's server; AbridgeError if it cannot be used."""
+    return forward_proxy(route.upstream, os.environ) if isinstance(route.upstream, str) else None
+
+
 def _described(sidecar: Sidecar, route: Route) -> Iterator[tuple[str, Any]]:
     """Yield the facts of a route to log; not a command's arguments, which may be secret."""
     yield "url", f"http://{sidecar.address(route.listen)}{route.path}"
     upstream = route.upstream
     yield "upstream", masked_url(upstream) if isinstance(upstream, str) else upstream[0]
+    if (proxy := _proxy(route)) is not None:
+        yield "proxy", masked_url(proxy.url)
     if not route.passes:
         yield "rules", "bundled" if route.rules is None else ", ".join(route.rules)
     if route.tools is not None:

@@ -20,7 +20,9 @@ from mcp_abridge.cli.wrap.places import CLIENTS
 from tests.cli.conftest import Run
 from tests.cli.wrap.conftest import program, state_folder, write
 from tests.cli.wrap.samples import SAMPLES
-from tests.raw_http import RawServer, always, whole
+from tests.forward_proxy import ForwardProxy, at, tools
+from tests.raw_http import INITIALIZE, RawServer, always, whole
+from tests.wire import Wire
 
 ONE = '{"mcpServers": {"a": {"command": "x"}}}'
 
@@ -353,3 +355,31 @@ def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> Non
     out, advice = run("wrap", "--print", "a")
     assert "v3ry" not in out
     assert advice == "its environment or headers are not in these lines: add them\n"
+
+
+def test_an_entry_that_wrap_writes_uses_the_proxy_that_the_client_passes(
+    home: Path, run: Run
+) -> None:
+    with RawServer(tools) as server, ForwardProxy() as proxy:
+        entry = {"url": at(server), "headers": {"X-Key": "k"}}
+        file = write(home, ".cursor/mcp.json", json.dumps({"mcpServers": {"far": entry}}))
+        run("wrap", "--all")
+        wrapper = json.loads(file.read_text())["mcpServers"]["far"]
+        env = {**os.environ, **wrapper["env"], "HTTP_PROXY": proxy.url()}
+        with Wire([wrapper["command"], *wrapper.get("args", [])], env=env) as wire:
+            wire.write(INITIALIZE + b"\n")
+            assert "result" in json.loads(wire.line())
+        assert f"POST {at(server)}" in proxy.targets
+        assert server.requests[0].headers["x-key"] == "k"
+
+
+def test_wrap_asks_through_the_proxy_whether_a_server_wants_a_login(home: Path, run: Run) -> None:
+    with RawServer(lambda _: iter([whole(b"", "401 Unauthorized")])) as server:
+        config = json.dumps({"mcpServers": {"far": {"url": at(server)}}})
+        with ForwardProxy() as proxy:
+            write(home, ".cursor/mcp.json", config)
+            run("wrap", "--all", http_proxy=proxy.url())
+            assert proxy.targets == {f"POST {at(server)}"}
+        run("unwrap", "--all")
+        err = run("wrap", "--all", http_proxy=proxy.url("u:hunter2@")).err
+    assert f"cannot be reached now, through the proxy {proxy.url('***@')} (http_proxy)" in err

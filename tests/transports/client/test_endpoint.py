@@ -62,13 +62,6 @@ async def test_a_user_in_the_url_becomes_a_header_and_is_not_shown() -> None:
     assert server.requests[0].headers["authorization"] == "Basic dXNlcjp3b3Jk"
 
 
-async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9/")
-    async with asking() as (endpoint, _):
-        assert await answer(endpoint) == b"here"
-
-
 def test_why_a_request_failed_never_names_the_url() -> None:
     error = aiohttp.ClientOSError(None, "Can not write request body for http://u:p@h:1/mcp?key=a")
     assert reason(error) == "the connection failed: can not write request body for the server"

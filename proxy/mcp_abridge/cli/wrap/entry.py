@@ -254,21 +254,28 @@ def _headers(entry: dict[str, Any]) -> tuple[list[str], list[str]]:
 def _wants_login(url: str) -> bool:
     from http.client import HTTPException
     from urllib.error import HTTPError
-    from urllib.request import Request, urlopen
+    from urllib.request import ProxyHandler, Request, build_opener
+
+    from mcp_abridge.transports.client.forward_proxy import forward_proxy
 
     if _is_template(url):
         return False
+    through = ""
     body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
     accept = "application/json, text/event-stream"
     headers = {"Content-Type": "application/json", "Accept": accept}
     try:
-        urlopen(Request(url, body, headers), timeout=_SECONDS).close()
+        proxies = {}
+        if (proxy := forward_proxy(url, os.environ)) is not None:
+            proxies, through = {url.partition(":")[0]: proxy.url}, f", through {proxy}"
+        opener = build_opener(ProxyHandler(proxies))
+        opener.open(Request(url, body, headers), timeout=_SECONDS).close()
     except HTTPError as error:
         return error.code == 401
-    except (HTTPException, OSError, ValueError):
+    except (AbridgeError, HTTPException, OSError, ValueError):
         print(
-            f"{masked_url(url)} cannot be reached now; if it wants a login, unwrap it, and wrap "
-            "it again with --login",
+            f"{masked_url(url)} cannot be reached now{through}; if it wants a login, unwrap it, "
+            "and wrap it again with --login",
             file=sys.stderr,
         )
     return False

@@ -8,6 +8,7 @@ import ssl
 from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import cached_property
 
 import aiohttp
 from multidict import CIMultiDict
@@ -15,6 +16,12 @@ from yarl import URL
 
 from mcp_abridge.document.masks import masked_url
 from mcp_abridge.errors import AbridgeError
+from mcp_abridge.transports.client.forward_proxy import (
+    CREDENTIALS_WANTED,
+    ForwardProxy,
+    forward_proxy,
+    way_past,
+)
 from mcp_abridge.transports.http import body, sse
 
 _CONNECTION_ERRORS = (aiohttp.ClientError, OSError)  # TimeoutError is an OSError
@@ -58,6 +65,8 @@ class HttpResponse(aiohttp.ClientResponse):
     """A response of the server, with its body decompressed; `received` counts the bytes so far."""
 
     received = 0
+    proxy: ForwardProxy | None = None
+    """The forward proxy that may have answered in the server's place: it can without TLS."""
 
     async def whole(self, limit: int) -> bytes:
         """Return the body; raises ConnectionLost, body.TooLarge, body.Unreadable."""
@@ -94,21 +103,25 @@ class HttpResponse(aiohttp.ClientResponse):
 
     def describe(self, raw: bytes) -> str:
         """Describe the status, with the start of the body `raw`, and advice for the user."""
-        text = f"the server answered HTTP {self.status} {self.reason or ''}".rstrip()
+        who = "the server" if self.proxy is None else f"the server, or {self.proxy},"
+        text = f"{who} answered HTTP {self.status} {self.reason or ''}".rstrip()
         after = self.headers.get("Retry-After")
         if after is not None:
             text += f" (Retry-After: {after})"
         if start := excerpt(raw):
             text += f": {start}"
-        advice = _ADVICE.get(self.status)
-        return f"{text}; {advice}" if advice else text
+        advice = [_ADVICE[self.status]] if self.status in _ADVICE else []
+        if self.proxy is not None:
+            advice.append(way_past(str(self.url)))
+        return "; ".join((text, *advice))
 
 
 class HttpClient:
     """An HTTP client of one URL; its `headers` are sent to no other origin. Close it after use.
 
     No request has a total timeout, none is sent twice. A `transparent` client adds no headers and
-    keeps no cookies, since it serves many clients.
+    keeps no cookies, since it serves many clients. All requests go through the forward proxy of the
+    environment, if it has one for this URL.
     """
 
     def __init__(
@@ -144,15 +157,8 @@ class HttpClient:
             all_headers["Content-Length"] = str(len(raw))
         url = url or self.url
         for _ in range(_REDIRECTS):
-            with _translated():
-                response = await self._client().request(
-                    method,
-                    url,
-                    data=raw if raw is None or upload is None else _body(raw, upload),
-                    headers=all_headers,
-                    allow_redirects=False,
-                )
-            assert isinstance(response, HttpResponse)
+            data = raw if raw is None or upload is None else _body(raw, upload)
+            response = await self._answer(method, url, data, all_headers)
             async with response:
                 location = response.headers.get("Location")
                 if location is None or response.status not in _REDIRECT_STATUS:
@@ -166,6 +172,47 @@ class HttpClient:
                     raise RedirectRefused(f"{brief}; if {target} is right, give that URL", brief)
         brief = f"the server redirects more than {_REDIRECTS} times"
         raise RedirectRefused(f"{brief}, at last to {masked_url(str(url))}", brief)
+
+    @cached_property
+    def _proxy(self) -> ForwardProxy | None:
+        try:
+            return forward_proxy(str(self.url), os.environ)
+        except AbridgeError as error:
+            raise ConnectionLost(str(error)) from None
+
+    async def _answer(
+        self,
+        method: str,
+        url: URL,
+        data: bytes | AsyncIterator[bytes] | None,
+        headers: CIMultiDict[str],
+    ) -> HttpResponse:
+        proxy = self._proxy
+        try:
+            with _translated():
+                response = await self._client().request(
+                    method,
+                    url,
+                    data=data,
+                    headers=headers,
+                    allow_redirects=False,
+                    proxy=None if proxy is None else proxy.url,
+                )
+        except aiohttp.ClientHttpProxyError as error:
+            assert proxy is not None
+            raise ConnectionLost(proxy.refusal(error.status, error.message, str(url))) from None
+        except ConnectionLost as lost:
+            if proxy is None:
+                raise
+            raise ConnectionLost(f"{lost}, through {proxy}; {way_past(str(url))}") from None
+        assert isinstance(response, HttpResponse)
+        if proxy is not None and url.scheme == "http":
+            response.proxy = proxy
+            if response.status == CREDENTIALS_WANTED:
+                response.close()
+                reason = proxy.refusal(response.status, response.reason or "", str(url))
+                raise ConnectionLost(reason)
+        return response
 
     def within(self, location: str, base: URL | None = None) -> URL:
         """Return the URL that the server names; raises RedirectRefused if its origin differs."""
@@ -188,7 +235,8 @@ class HttpClient:
     def _client(self) -> aiohttp.ClientSession:
         if self._http is None:
             self._http = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT),
+                # A forward proxy may take the connection, and then not make the further one.
+                timeout=aiohttp.ClientTimeout(total=None, connect=_CONNECT),
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE),
                 headers=None if self._transparent else _OWN,
                 cookie_jar=aiohttp.DummyCookieJar() if self._transparent else None,
@@ -206,6 +254,8 @@ class HttpClient:
 def _translated() -> Iterator[None]:
     try:
         yield
+    except aiohttp.ClientHttpProxyError:
+        raise  # an answer, of the forward proxy
     except _CONNECTION_ERRORS as error:
         raise ConnectionLost(reason(error)) from None
     except MemoryError:
