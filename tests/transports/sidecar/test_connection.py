@@ -4,10 +4,13 @@ import asyncio
 
 import pytest
 from aiohttp import web
+from aiohttp.http import SERVER_SOFTWARE
 from mcp_abridge.transports.sidecar import connection
 from mcp_abridge.transports.sidecar.connection import BodyStalled, BodyTimeout
 from pytest_aiohttp import AiohttpRawServer
 
+from tests.faults.sidecar import get, serving
+from tests.raw_http import RawServer, always, whole
 from tests.transports.http.sidecar_server import RawClient, serve_sidecar
 
 START = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
@@ -50,6 +53,36 @@ async def test_a_tunnel_or_another_protocol_is_not_offered() -> None:
         client = await server.client()
         await client.send(START + upgrade)
         assert (await client.response()).body == b"you said ab"
+
+
+# The status of each kind of answer, by the first line of its request.
+ANSWERS = {
+    "GET /healthz": 200,
+    "GET /readyz": 200,
+    "GET /metrics": 200,
+    "PUT /metrics": 405,
+    "GET /nowhere": 404,
+    "TRACE /mcp": 405,
+    "POST /mcp": 400,
+    "GET /mcp": 204,
+    "BROKEN": 400,
+    "GET /mcp HTTP/1.1\r\nno header\r\nX: HTTP/1.1": 400,
+}
+
+
+@pytest.mark.parametrize("line", ANSWERS)
+def test_no_answer_of_its_own_says_which_software_runs(line: str) -> None:
+    with RawServer(always(whole(b"", "204 No Content"))) as server, serving(server.url) as sidecar:
+        version = " HTTP/1.1" if " " in line else ""
+        response = sidecar.ask(f"{line}{version}\r\nHost: localhost\r\n\r\n".encode())
+    assert (response.status, response.all("server")) == (ANSWERS[line], [])
+
+
+@pytest.mark.parametrize("software", ["Kestrel", SERVER_SOFTWARE])
+def test_the_software_that_a_server_names_is_passed_on(software: str) -> None:
+    answer = whole(b"", "405 Method Not Allowed", f"Server: {software}")
+    with RawServer(always(answer)) as server, serving(server.url) as sidecar:
+        assert sidecar.ask(get()).one("server") == software
 
 
 async def test_a_body_that_arrives_too_slowly_is_abandoned(

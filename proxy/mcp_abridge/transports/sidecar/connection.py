@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any
 
 from aiohttp import hdrs, web
-from aiohttp.http import HttpVersion11
+from aiohttp.http import SERVER_SOFTWARE, HttpVersion11
 
 from mcp_abridge.document import message
 from mcp_abridge.transports.log import Log
@@ -42,12 +42,28 @@ class SidecarServer(web.Server):
     """The connections of one listener; `handle` answers their requests."""
 
     def __init__(self, handle: Handle, log: Log, connections: "Connections") -> None:
-        super().__init__(handle, handler_cancellation=True)
+        loop = asyncio.get_running_loop()
+        super().__init__(
+            handle,
+            request_factory=lambda message, payload, protocol, writer, task: _Request(
+                message, payload, protocol, writer, task, loop
+            ),
+            handler_cancellation=True,
+        )
         self._log = log
         self._places = connections
 
     def __call__(self) -> web.RequestHandler:
         return Connection(self, self._log, self._places)
+
+
+class _Request(web.BaseRequest):
+    """A request whose answer does not say which software runs here."""
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        # The same object: an equal text may be a server's own.
+        if response.headers.get(hdrs.SERVER) is SERVER_SOFTWARE:
+            del response.headers[hdrs.SERVER]
 
 
 class Connection(web.RequestHandler):
