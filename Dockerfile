@@ -3,9 +3,11 @@
 #   docker run -p 127.0.0.1:8808:8808 -e MCP_ABRIDGE_TOKEN -v ./rules:/etc/mcp-abridge/rules.d:ro mcp-abridge serve URL
 #   docker run -i mcp-abridge -- COMMAND
 #
-# The first serves a remote server over HTTP, the second wraps a command on stdin and stdout. Options can be given as
+# The first serves a remote server over HTTP, the second wraps a command on stdin and stdout: one of Python, or of an
+# image that is made from this one, since there is no Node here (examples/sidecar/README.md). Options can be given as
 # MCP_ABRIDGE_... in the environment; with MCP_ABRIDGE_CONFIG it serves without arguments. With neither, it wraps an
-# example server on stdin and stdout, so that whoever tries the image sees tools.
+# example server on stdin and stdout, so that whoever tries the image sees tools. There is no HEALTHCHECK: only who
+# starts a container knows whether it listens, and where; docker-compose.yaml and kubernetes.yaml there have checks.
 FROM python:3.13-slim AS build
 WORKDIR /src
 COPY . .
@@ -29,12 +31,6 @@ WORKDIR /var/lib/mcp-abridge
 # In a container loopback is reached by nobody else; off loopback, serve wants a token.
 ENV MCP_ABRIDGE_LISTEN=0.0.0.0:8808
 EXPOSE 8808
-HEALTHCHECK --interval=10s --timeout=5s --start-period=5s CMD ["python", "-c", "\
-import http.client, os, sys; \
-port = int(os.environ['MCP_ABRIDGE_LISTEN'].rpartition(':')[2]); \
-asked = http.client.HTTPConnection('127.0.0.1', port, timeout=4); \
-asked.request('GET', '/healthz'); \
-sys.exit(asked.getresponse().status != 200)"]
 # Rule files that were mounted are used; without any, the bundled one that fits the server.
 ENTRYPOINT ["sh", "-c", "\
 rules=/etc/mcp-abridge/rules.d; \

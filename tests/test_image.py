@@ -11,13 +11,17 @@ import sysconfig
 import time
 import venv
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from tests.conformance.suite import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
+COMPOSE: dict[str, Any] = yaml.safe_load(
+    (ROOT / "examples" / "sidecar" / "docker-compose.yaml").read_text()
+)
 RULES = "/etc/mcp-abridge/rules.d"
 SECONDS = 60
 
@@ -194,16 +198,25 @@ def test_rules_of_the_mounted_folder_are_used(image: Image) -> None:
 
 
 def healthy(image: Image, port: int) -> bool:
-    """Run the health check of the image as Docker does, its server being at this port."""
+    """Run the health check of docker-compose.yaml as Docker does, the server being at this port."""
+    kind, *words = COMPOSE["services"]["replica-1"]["healthcheck"]["test"]
+    assert kind == "CMD"
+    [*program, code] = words
+    assert code.count(only("EXPOSE").rest) == 1
     completed = subprocess.run(
-        only("HEALTHCHECK").listed,
-        env=image.variables | {"MCP_ABRIDGE_LISTEN": f"0.0.0.0:{port}"},
+        [*program, code.replace(only("EXPOSE").rest, str(port))],
+        env=image.variables | {"HTTP_PROXY": "http://127.0.0.1:9"},
         capture_output=True,
         timeout=SECONDS,
         check=False,
     )
     assert completed.returncode in (0, 1)
     return completed.returncode == 0
+
+
+def test_no_container_on_stdio_or_at_another_port_is_called_unhealthy() -> None:
+    """Only who starts it knows whether it listens, and where: the manifests have the checks."""
+    assert not [step for step in FINAL if step.word == "HEALTHCHECK"]
 
 
 def test_it_serves_over_http_without_arguments_and_is_healthy(image: Image) -> None:

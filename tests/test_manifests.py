@@ -8,12 +8,11 @@ import yaml
 from mcp_abridge.cli import serve
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
 
-from tests.test_image import ROOT, environment, only
+from tests.test_image import COMPOSE, ROOT, environment, only
 
 FOLDER = ROOT / "examples" / "sidecar"
 PORT = int(only("EXPOSE").rest)
 USER = int(only("USER").rest.partition(":")[0])
-COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "docker-compose.yaml").read_text())
 REPLICAS = {name: COMPOSE["services"][name] for name in ("replica-1", "replica-2")}
 OBJECTS: dict[tuple[str, str], dict[str, Any]] = {
     (each["kind"], each["metadata"]["name"]): each
@@ -58,6 +57,8 @@ def test_the_image_is_the_same_everywhere_and_of_this_version() -> None:
     assert CONTAINER["image"] == image
     [replaced] = VALUES["images"]
     assert f"{replaced['name']}:{replaced['newTag']}" == image
+    page = (FOLDER / "README.md").read_text()
+    assert re.findall(r"^FROM (\S+)", page, re.MULTILINE) == [image]
     assert (FOLDER / REPLICAS["replica-1"]["build"]).resolve() == ROOT
 
 
