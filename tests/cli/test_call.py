@@ -107,12 +107,19 @@ def test_call_prints_the_view_of_a_client_s_model_and_saves_the_whole(
     assert json.loads(run("view", saved, "count_by(books, &calls)").out) == {"view": {"1": 300}}
 
 
-def test_a_call_says_why_the_answer_for_a_widget_is_whole(server: list[str], run: Run) -> None:
+def test_tools_and_calls_say_who_gets_the_answers_for_a_widget_whole(
+    server: list[str], run: Run
+) -> None:
     words = ["call", "list_books", "count=300", *server]
     out, error = run(*words, "--widget")
-    assert len(out) > 60_000
-    assert "list_books: a widget shows its answers (MCP Apps), so that it has no budget" in error
+    assert len(out) < 8200
+    whole = "a client that shows its widget (MCP Apps) gets its answers whole"
+    assert f"list_books: {whole}" in error
     assert "widget" not in run(*words).err
+
+    last = run("tools", *server, "--widget").out.splitlines()[-1]
+    assert last == "A client that shows widgets (MCP Apps) has no budget for list_books."
+    assert "widget" not in run("tools", *server).out
 
 
 def test_call_applies_the_rules_or_none_and_shows_an_error(

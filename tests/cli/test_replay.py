@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from mcp_abridge.testing.redaction import Redaction
 
-from tests.builders import answer, call, tool_result
+from tests.builders import answer, call, line, texts, tool_result
 from tests.cli.conftest import Run
+from tests.plain_server import IMPORT
 from tests.python_client import connected
-from tests.wrapped import START
+from tests.wire import Wire
+from tests.wrapped import START, wrapped
 
 SERVER = """
 from mcp.server.mcpserver import MCPServer
@@ -77,6 +79,37 @@ def test_the_budget_alone_loses_nothing(recordings: str, run: Run) -> None:
     assert books["largest"] == books["after"] < 10_000
     assert books["tokens_after"] < books["tokens_before"] / 4
     assert (book["before"], book["after"]) == (book["after"], book["before"])
+
+
+WIDGETS = """
+chart = {"name": "chart", "inputSchema": {"type": "object"},
+         "_meta": {"ui": {"resourceUri": "ui://chart"}}}
+text = json.dumps([{"id": n, "y": n * 0.5} for n in range(2000)])
+serve("charts", "1", [chart], lambda name, arguments: {"content": [{"type": "text", "text": text}]})
+"""
+
+
+@pytest.mark.parametrize("extensions", [{}, {"io.modelcontextprotocol/ui": {}}])
+def test_a_widget_gets_in_a_replay_what_it_got_in_the_session(
+    tmp_path: Path, extensions: dict[str, Any], run: Run
+) -> None:
+    folder = str(tmp_path / "recorded")
+    command = wrapped([sys.executable, "-c", IMPORT + WIDGETS], "--record", folder)
+    capabilities = {"extensions": extensions}
+    params = {"clientInfo": {"name": "claude-ai"}, "capabilities": capabilities}
+    hello = line(id=1, method="initialize", params=params)
+    with Wire(command) as wire:
+        for each in (hello, line(id=2, method="tools/list")):
+            wire.write(each + b"\n")
+            wire.line()
+        wire.write(call("chart", id=3) + b"\n")
+        [text] = texts(wire.line())
+        wire.close()
+
+    [chart] = account(run, folder)["tools"]
+
+    assert (chart["after"], chart["rule"]) == (len(text), None if extensions else "budget")
+    assert (len(text) > 40_000) is bool(extensions)
 
 
 def test_a_structured_content_of_null_takes_no_bytes(tmp_path: Path, run: Run) -> None:

@@ -226,11 +226,12 @@ ROWS = answer(document({"items": [{"id": n, "score": n * 0.5} for n in range(102
 SCRIPT = {"callId": "exec-7d1f", "progressToken": 1}
 
 
-def client_named(name: str, *files: RuleFile) -> Talk:
+def client_named(name: str, *files: RuleFile, capabilities: Any = ()) -> Talk:
     """Return a talk with the budget of this client, behind these rules."""
     ruleset = Selection(files, "auto", lambda _: None)(None, name)
     talk = Talk(ruleset)
-    hello = line(id=0, method="initialize", params={"clientInfo": {"name": name}})
+    params = {"clientInfo": {"name": name}, "capabilities": dict(capabilities)}
+    hello = line(id=0, method="initialize", params=params)
     talk.exchange(hello, answer({}, 0))
     talk.counted()
     return talk
@@ -263,14 +264,47 @@ def test_a_script_gets_the_whole_of_a_view_and_the_server_sees_no_view() -> None
 APP = {"name": "chart", "outputSchema": {"type": "object", "required": ["items"]}}
 
 
-@pytest.mark.parametrize("meta", [{"ui": {"resourceUri": "ui://a"}}, {"ui/resourceUri": "ui://a"}])
-def test_a_tool_whose_widget_parses_the_result_is_never_cut_and_gains_no_view(meta: Any) -> None:
-    talk = client_named("claude-code")
+WIDGET = {"ui": {"resourceUri": "ui://a"}}
+SHOWS_WIDGETS = {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}
+
+
+@pytest.mark.parametrize("place", ["extensions", "experimental"])
+@pytest.mark.parametrize("meta", [WIDGET, {"ui/resourceUri": "ui://a"}])
+def test_a_tool_whose_widget_the_client_shows_is_never_cut_and_gains_no_view(
+    meta: Any, place: str
+) -> None:
+    talk = client_named("claude-ai", capabilities={place: SHOWS_WIDGETS})
     tool = {**APP, "inputSchema": {"type": "object"}, "_meta": meta}
 
     assert list_tools(talk, tool) == [tool]
     assert talk.exchange(call("chart"), ROWS) == ROWS
     assert [(row.outcome, row.calls) for row in talk.counted()] == [("untouched", 1)]
+
+
+def test_a_tool_with_a_widget_is_cut_for_a_client_that_does_not_show_it() -> None:
+    other: Any = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    talk = client_named("claude-code", capabilities=other)
+    [tool] = list_tools(talk, {**APP, "inputSchema": {"type": "object"}, "_meta": WIDGET})
+
+    assert "view" in tool["inputSchema"]["properties"]
+    assert len(talk.exchange(call("chart"), ROWS)) < 12_000
+    assert len(result(talk.replied(call("chart", {"view": "items[7]"}, id=2)))["content"]) == 1
+
+
+def test_each_stateless_request_says_whether_its_client_shows_widgets() -> None:
+    talk = client_named("claude-code")
+    key = "io.modelcontextprotocol/clientCapabilities"
+    shows, shows_not = ({key: each} for each in ({"extensions": SHOWS_WIDGETS}, {}))
+    tool = {**APP, "inputSchema": {"type": "object"}, "_meta": WIDGET}
+
+    for meta, whole in ((shows, True), (shows_not, False), (shows, True)):
+        listing = line(id=8, method="tools/list", params={"_meta": meta})
+        # Another request may come before the list.
+        talk.client(listing)
+        talk.client(call("other", id=9, _meta=shows_not if whole else shows))
+        [listed] = result(talk.receive(answer({"tools": [tool]}, 8)))["tools"]
+        assert (listed == tool) is whole
+        assert (talk.exchange(call("chart", _meta=meta), ROWS) == ROWS) is whole
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
             file.write(msgspec.json.format(exchange.saved, indent=1) + b"\n")
     code = _print(replay, arguments)
     if app and replay.applied is replay.rules.otherwise is not None:
-        reason = "a widget shows its answers (MCP Apps), so that it has no budget"
-        say("call", f"{name}: {reason} unless a rule names it")
+        say("call", f"{name}: a client that shows its widget (MCP Apps) gets its answers whole")
     return code
 
 

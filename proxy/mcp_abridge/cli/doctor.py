@@ -134,15 +134,26 @@ def _rules(selection: Selection, bare: Listed) -> Iterator[Finding]:
     bounded = [tool for tool, rules in covering.items() if rules[:1] == (ruleset.otherwise,)]
     ruled = len(covering) - len(alone) - len(bounded)
     yield "ok", f"tools with a rule: {ruled}; with the budget alone: {len(bounded)}"
+    if widgets := [tool for tool in bounded if edit.facts[tool].app]:
+        clients = "a client that shows widgets (MCP Apps)"
+        yield "ok", f"of these with a widget: {_some(widgets)}; {clients} gets their answers whole"
     if alone:
-        examples = ", ".join(alone[:_SHOWN]) + ", ..." * (len(alone) > _SHOWN)
-        many = f"tools whose answers pass whatever their length: {len(alone)} ({examples})"
+        many = f"tools whose answers pass whatever their length: {_some(alone)}"
         yield "ok", f"{many}; --budget auto bounds them"
     for name, tool in bare.tools.items():
         size = json_size(tool.get("inputSchema"))
         if size > MOST_INPUT_SCHEMA and client_tools.get(name) == tool:  # of others, the edit warns
             reason = f"is {size} bytes; claude.ai drops tools above {MOST_INPUT_SCHEMA}"
             yield "warning", f"{name}: the server's own inputSchema {reason}"
+
+
+def _some(names: list[str]) -> str:
+    """Return the number of names, and the first of them.
+
+    >>> _some(["a", "b"])
+    '2 (a, b)'
+    """
+    return f"{len(names)} ({', '.join(names[:_SHOWN])}{', ...' * (len(names) > _SHOWN)})"
 
 
 # The names that clients say, if these are not those of their configurations.

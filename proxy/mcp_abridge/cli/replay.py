@@ -19,11 +19,14 @@ from mcp_abridge.cli.terminal import (
     show,
     table,
 )
+from mcp_abridge.document.message import members
 from mcp_abridge.document.sizes import size
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.ruleset.selection import NO_RULES, Selection
+from mcp_abridge.session.tools.definitions import facts_of
+from mcp_abridge.testing.differences import to_json
 from mcp_abridge.testing.fit import RuleFit
 from mcp_abridge.testing.play import Replay
 from mcp_abridge.testing.proof import ShapedAnswer, UsedValue, used_values
@@ -64,10 +67,12 @@ class Account:
         name = self._client or session.client
         rules = self._selection(session.server, name)
         rules = self._active(rules.fitting(session.tools) if session.tools else rules)
+        apps = _apps(session) if session.shows_widgets and self._client is None else ()
         answered = []
         for file, exchange in session.exchanges:
             try:
-                replay = Replay(rules, exchange, client=name)
+                of_tool = RuleSet(rules.files) if exchange.tool in apps else rules
+                replay = Replay(of_tool, exchange, client=name)
             except AbridgeError as error:
                 report(AbridgeError(f"{file}: {error}"))
                 continue
@@ -116,6 +121,12 @@ class Account:
             "drift": [each for fit in self.fits.values() for each in fit.drift()],
             "over": self.over,
         }
+
+
+def _apps(session: RecordedSession) -> list[str]:
+    """Return the tools with a widget, which a client that shows it has no budget for."""
+    tools = ((name, members(to_json(tool))) for name, tool in session.tools.items())
+    return [name for name, tool in tools if facts_of(tool).app]
 
 
 def add(parser: argparse.ArgumentParser) -> None:

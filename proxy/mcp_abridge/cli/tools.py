@@ -31,10 +31,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _rows(bare: Listed, rules: RuleSet) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    client_tools, _ = edited(bare.tools, rules)
+    client_tools, edit = edited(bare.tools, rules)
     for name, tool in bare.tools.items():
         definition = to_json(tool)
-        hints, edit = tool.get("annotations") or {}, client_tools.get(name)
+        hints, as_sent = tool.get("annotations") or {}, client_tools.get(name)
         arguments = arguments_of(tool).items()
         rows.append(
             {
@@ -42,9 +42,10 @@ def _rows(bare: Listed, rules: RuleSet) -> list[dict[str, Any]]:
                 "arguments": [{"name": each, "required": need} for each, need in arguments],
                 "bytes": len(definition),
                 "tokens": tokens(definition.decode()),
-                "as_sent": None if edit is None else json_size(edit),
+                "as_sent": None if as_sent is None else json_size(as_sent),
                 "hints": [hint.removesuffix("Hint") for hint in _HINTS if hints.get(hint)],
                 "rules": [rule.name for rule in rules.covering(name)],
+                "widget": edit.facts[name].app,
             }
         )
     return sorted(rows, key=lambda row: -row["bytes"])
@@ -67,3 +68,6 @@ def _print(bare: Listed, rows: list[dict[str, Any]]) -> None:
         "As sent: the bytes that a client gets, with arguments that rules add, such as view; the"
         " rule budget cuts the answers of tools that no rule file covers.",
     )
+    if widgets := [row["tool"] for row in rows if row["widget"]]:
+        clients = "A client that shows widgets (MCP Apps) has no budget for"
+        print_lines(f"{clients} {', '.join(widgets)}.")

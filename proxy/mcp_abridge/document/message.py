@@ -19,6 +19,10 @@ from mcp_abridge.errors import DocumentError
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
+CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+APPS = "io.modelcontextprotocol/ui"
+"""The extension of clients that show the widgets of tools (MCP Apps, SEP-1865)."""
 
 PROGRESS_TOKEN = "progressToken"
 """The key of the token that pairs progress notifications with their request."""
@@ -143,12 +147,33 @@ def string_at(raw: Raw, *names: str) -> str | None:
     >>> string_at(Raw(b'{"clientInfo": {"name": "x"}}'), "clientInfo", "name")
     'x'
     """
+    value = value_at(raw, *names)
+    try:
+        return None if value is ABSENT else text(value)
+    except DocumentError:
+        return None
+
+
+def value_at(raw: Raw, *names: str) -> Raw:
+    """Return the value at the end of a chain of members, ABSENT if there is none."""
     try:
         for name in names:
             raw = members(raw)[name]
-        return text(raw)
     except (DocumentError, KeyError):
-        return None
+        return ABSENT
+    return raw
+
+
+def declares(capabilities: Raw, extension: str) -> bool:
+    """Return True if a client's capabilities name an extension.
+
+    Revisions before 2026-07-28 have no `extensions`: some clients declare in `experimental`.
+
+    >>> declares(Raw(b'{"extensions": {"io.modelcontextprotocol/ui": {}}}'), APPS)
+    True
+    """
+    places = ("extensions", "experimental")
+    return any(value_at(capabilities, each, extension) is not ABSENT for each in places)
 
 
 def id_key(raw: bytes) -> bytes:

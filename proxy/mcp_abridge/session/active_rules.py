@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
+from mcp_abridge.document import message
 from mcp_abridge.document.message import LONGEST_NAME
 from mcp_abridge.ruleset.rule import Hidden, Rule, RuleFile, RuleSet, ServerMatch
 from mcp_abridge.session.tools.definitions import Plans, ToolFacts, plans_for
@@ -24,6 +25,7 @@ class PeerInfo(Struct):
     client: str | None = None
     tools: frozenset[str] | None = None
     facts: dict[str, ToolFacts] = {}
+    shows_widgets: bool = False
 
 
 class ToolRules(Struct, frozen=True):
@@ -74,11 +76,14 @@ class ActiveRules:
         """True if the rules may differ from those in force at their last use."""
         self.server: str | None = None
         self.client: str | None = None
+        self.shows_widgets = False
+        """True if the client shows the widgets of tools (MCP Apps)."""
 
     @property
     def peer_info(self) -> PeerInfo:
         """The facts learned so far."""
-        return PeerInfo(self.server, self.client, self._tools, dict(self._facts))
+        facts = dict(self._facts)
+        return PeerInfo(self.server, self.client, self._tools, facts, self.shows_widgets)
 
     @property
     def listed(self) -> bool:
@@ -92,6 +97,7 @@ class ActiveRules:
             self.offer(info.tools)
         self._facts |= info.facts
         self._by_tool.clear()
+        self.shows_widgets |= info.shows_widgets
 
     def rename(self, *, client: str | None = None, server: str | None = None) -> None:
         """Record the names of client and server, as far as they are given."""
@@ -104,6 +110,13 @@ class ActiveRules:
         self.server, self.client, self._ruleset = server, client, None
         self._by_tool.clear()
         self._renamed(server, client)
+
+    def read_capabilities(self, capabilities: Raw) -> None:
+        """Record what a client's capabilities say, of a session or of its next request alone."""
+        shows_widgets = message.declares(capabilities, message.APPS)
+        if shows_widgets != self.shows_widgets:
+            self.shows_widgets = shows_widgets
+            self._by_tool.clear()
 
     def offer(self, tools: frozenset[str]) -> None:
         """Record the names of the server's tools."""
@@ -205,7 +218,8 @@ class ActiveRules:
                 return rules
             implied |= rules.implied
         ruleset = self._ruleset_in_use
-        plans = plans_for(ruleset, tool, self._facts.get(tool) or ToolFacts(implied))
+        facts = self._facts.get(tool) or ToolFacts(implied)
+        plans = plans_for(ruleset, tool, facts, shows_widgets=self.shows_widgets)
         hiding = next((rule for rule, _ in plans if rule.hides), None)
         error = ruleset.withheld(tool)
         guarded = error is not None or any(rule.failure_policy.protects for rule, _ in plans)

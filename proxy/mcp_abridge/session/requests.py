@@ -7,7 +7,15 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, id_key, string_at
+from mcp_abridge.document.message import (
+    CLIENT_CAPABILITIES,
+    CLIENT_INFO,
+    PROTOCOL_VERSION,
+    Message,
+    id_key,
+    string_at,
+    value_at,
+)
 from mcp_abridge.document.tree import ABSENT, encode, loads, text
 from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.ruleset.clients import client_for
@@ -49,8 +57,10 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         return (*announce_changes(state), *outputs) if state.rules.outdated else outputs
     if method == "initialize":
         state.rules.rename(client=string_at(envelope.params, "clientInfo", "name"))
+        state.rules.read_capabilities(value_at(envelope.params, "capabilities"))
     elif method in ("server/discover", "tools/list"):
-        state.rules.rename(client=string_at(envelope.params, "_meta", CLIENT_INFO, "name"))
+        _read_client(state, value_at(envelope.params, "_meta"))
+        pending.shows_widgets = state.rules.shows_widgets
         pending.next_page = string_at(envelope.params, "cursor") is not None
     elif method == "tasks/result":
         task = string_at(envelope.params, "taskId") or ""
@@ -180,8 +190,16 @@ def call(
         return state.send_call(raw, pending)
 
 
-def _read_meta(state: SessionState, meta: Raw, pending: PendingRequest) -> None:
+def _read_client(state: SessionState, meta: Raw) -> None:
+    """Record what the `_meta` of a stateless request says of the client (MCP 2026-07-28)."""
     state.rules.rename(client=string_at(meta, CLIENT_INFO, "name"))
+    capabilities = value_at(meta, CLIENT_CAPABILITIES)
+    if capabilities is not ABSENT:
+        state.rules.read_capabilities(capabilities)
+
+
+def _read_meta(state: SessionState, meta: Raw, pending: PendingRequest) -> None:
+    _read_client(state, meta)
     pending.modern = (string_at(meta, PROTOCOL_VERSION) or "") >= "2026"
     if state.inflight.deadline is not None:
         token = responses.progress_token(meta)

@@ -64,7 +64,8 @@ class OwnRequest(Struct, frozen=True):
 class PendingRequest(Struct):
     """A request in flight, with all facts needed to process its response.
 
-    `is_repeat`: a response was received before. `next_page`: it continues a tool list. `size` is
+    `is_repeat`: a response was received before. `next_page`: it continues a tool list, and
+    `shows_widgets`: that is for a client which does (MCP Apps). `size` is
     the length of its line in bytes; `line` is kept only while it is suspended. `call` is the tool
     and its arguments, the same for each repetition. A held call has the slot of the proxy's query
     in `query`, and the query has the call as its `held_call` and its `own_request`. `searched_key`:
@@ -86,6 +87,7 @@ class PendingRequest(Struct):
     cacheable: bool = True
     as_task: bool = False
     next_page: bool = False
+    shows_widgets: bool = False
     is_repeat: bool = False
     scope: str = ""
     size: int = 0

@@ -32,11 +32,16 @@ class RewrittenToolList(Struct, frozen=True):
     error: Exception | None = None
 
 
-def edit(original: Raw, rules: RuleSet) -> RewrittenToolList:
-    """Return the edited result of tools/list; never raises."""
+def edit(original: Raw, rules: RuleSet, *, shows_widgets: bool = False) -> RewrittenToolList:
+    """Return the edited result of tools/list; never raises.
+
+    `shows_widgets`: the client that gets it shows the widgets of tools (MCP Apps).
+    """
     log_lines: list[str] = []
     try:
-        result, facts = definitions.rewrite(original, rules, log_lines.append)
+        result, facts = definitions.rewrite(
+            original, rules, log_lines.append, shows_widgets=shows_widgets
+        )
     except Exception as error:  # a transform's own `reshape` may raise anything
         return RewrittenToolList(original, log_lines=tuple(log_lines), error=error)
     return RewrittenToolList(original, result, facts, tuple(log_lines))
@@ -52,7 +57,8 @@ def listed(
         state.rules.offer(tools)
     rules = state.rules.select()
     send = partial(_send, state, raw, pending, rules)
-    return (RunInBackground(partial(edit, envelope.result, rules), send, len(raw)),)
+    edit_it = partial(edit, envelope.result, rules, shows_widgets=pending.shows_widgets)
+    return (RunInBackground(edit_it, send, len(raw)),)
 
 
 def _send(
@@ -90,7 +96,8 @@ def announce_changes(state: SessionState) -> tuple[Output, ...]:
     if tool_list is None:
         return ()
     rules = state.rules.select()
-    differs = partial(tool_list.differs, lambda result: edit(result, rules).result)
+    now = partial(edit, rules=rules, shows_widgets=state.rules.shows_widgets)
+    differs = partial(tool_list.differs, lambda result: now(result).result)
     return (RunInBackground(differs, partial(_announce, state), tool_list.size),)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw
@@ -149,22 +149,34 @@ class SessionRecorder:
         self._folder: str | None = None
         self._tools: list[object] = []
 
-    def record(self, exchange: CallRecord, server: str | None, client: str | None) -> None:
-        """Write an exchange of this server and this client, as far as they are known."""
-        size = len(exchange.request) + len(exchange.response)
-        self._recorder.run(lambda: self._write(exchange, server, client), size)
+    def record(
+        self,
+        exchange: CallRecord,
+        server: str | None,
+        client: str | None,
+        *,
+        shows_widgets: bool = False,
+    ) -> None:
+        """Write an exchange of this server and this client, as far as they are known.
 
-    def _write(self, exchange: CallRecord, server: str | None, client: str | None) -> None:
+        `shows_widgets`: the client shows the widgets of tools (MCP Apps).
+        """
+        about: dict[str, Any] = {"server": server, "client": client}
+        about |= {"shows_widgets": True} if shows_widgets else {}
+        size = len(exchange.request) + len(exchange.response)
+        self._recorder.run(lambda: self._write(exchange, about), size)
+
+    def _write(self, exchange: CallRecord, about: dict[str, Any]) -> None:
         redaction, write = self._recorder.redaction, self._recorder.write
         request, response = redaction.request(exchange.request), exchange.response
         if exchange.number == 0:
             response = self._whole_list(response, next_page=exchange.next_page)
         response = redaction.response(response, names=exchange.number > 0)
         if self._folder is None:
-            self._folder = self._recorder.new_folder(server)
+            self._folder = self._recorder.new_folder(about["server"])
             started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            about = {"server": server, "client": client, "started": started}
-            write(os.path.join(self._folder, "session.json"), _indented(msgspec.json.encode(about)))
+            raw = _indented(msgspec.json.encode({**about, "started": started}))
+            write(os.path.join(self._folder, "session.json"), raw)
         name = f"{exchange.number:04}-{_file_name(exchange.tool)}.json"
         write(os.path.join(self._folder, name), _file_content(request, response))
 

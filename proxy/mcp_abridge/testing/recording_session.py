@@ -47,7 +47,10 @@ class RecordingSession(Session):
         outputs = super().from_server(raw, exchange)
         if recorded is not None:
             self._recorder.record(
-                recorded._replace(response=raw), self.rules.server, self.rules.client
+                recorded._replace(response=raw),
+                self.rules.server,
+                self.rules.client,
+                shows_widgets=self.rules.shows_widgets,
             )
         return outputs
 

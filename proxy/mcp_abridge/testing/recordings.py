@@ -23,13 +23,17 @@ _NUMBER = re.compile(r"\d*")
 
 
 class RecordedSession(Struct):
-    """The calls of one client to one server, in order, each with the path of its file."""
+    """The calls of one client to one server, in order, each with the path of its file.
+
+    `shows_widgets`: the client shows the widgets of tools (MCP Apps).
+    """
 
     path: str
     server: str | None
     client: str | None
     tools: dict[str, Any]
     exchanges: list[tuple[str, RecordedExchange]]
+    shows_widgets: bool = False
 
 
 def _raise(error: ExchangeError) -> None:
@@ -90,6 +94,7 @@ def _add(session: RecordedSession, file: str, raw: bytes) -> None:
             session.server, session.client = (
                 text(about[key]) if key in about else None for key in ("server", "client")
             )
+            session.shows_widgets = "shows_widgets" in about
         case name if name == TOOLS:
             result = members(members(members(raw)["response"])["result"])
             session.tools = {str(tool["name"]): tool for tool in plain(result["tools"])}

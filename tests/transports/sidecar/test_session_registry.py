@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.selection import Selection
 from mcp_abridge.transports.sidecar.url.route_handler import UrlRoute
 
 from tests.builders import answer, call, document, line, rules
@@ -15,6 +16,7 @@ from tests.transports.http.route_server import make_services, route, serve_handl
 
 DROP = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
+BUDGET = Selection((), "auto", lambda _: None)(None, None)
 SECRET = answer(document({"a": 1, "secret": 2}))
 SHAPED = answer(document({"a": 1}))
 
@@ -110,3 +112,27 @@ async def test_sessions_of_two_servers_may_have_the_same_id() -> None:
         await mine.post(call("list", {}), mcp_session_id="1")
         response = await theirs.post(call("list", {"offset": 2}), mcp_session_id="1")
         assert response.json["result"]["isError"] is True
+
+
+@pytest.mark.parametrize("extensions", [{}, {"io.modelcontextprotocol/ui": {}}])
+async def test_a_server_without_sessions_still_answers_a_widget_whole(
+    extensions: dict[str, Any],
+) -> None:
+    chart = {"name": "chart", "inputSchema": {}, "_meta": {"ui": {"resourceUri": "ui://chart"}}}
+    rows = answer(document([{"id": n, "y": n * 0.5} for n in range(2000)]), 3)
+    parts = {
+        b"initialize": answer({"serverInfo": {"name": "s"}}),
+        b"list": answer({"tools": [chart]}),
+    }
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        part = next((part for name, part in parts.items() if name in request.body), rows)
+        writer.write(raw_response(part))
+
+    async with upstream(script) as server, serve_url(server.url, BUDGET) as proxy:
+        params = {"clientInfo": {"name": "claude-ai"}, "capabilities": {"extensions": extensions}}
+        await proxy.post(line(id=1, method="initialize", params=params))
+        await proxy.post(line(id=1, method="tools/list"))
+        reply = await proxy.post(call("chart", id=3))
+    assert (reply.body == rows) is bool(extensions)
+    assert len(reply.body) < 12_000 or extensions

@@ -26,7 +26,7 @@ class ToolFacts(Struct, frozen=True):
     """The facts of one tool in a tool list: its own arguments, whether a second run is harmless.
 
     `structured`: it declares an outputSchema; `objects`: by that every document is an object.
-    `app`: a widget shows its results (MCP Apps), a program that reads them whole.
+    `app`: it has a widget for its results (MCP Apps), a program that reads them whole.
     """
 
     arguments: frozenset[str] = frozenset()
@@ -123,10 +123,11 @@ def facts_in(result: Raw) -> dict[str, ToolFacts]:
     return {name: facts_of(tool) for tool, name in each if name is not None}
 
 
-def plans_for(rules: RuleSet, tool: str, facts: ToolFacts) -> Plans:
-    """Return the rules for `tool`, each with its plan; the budget never applies to an app.
+def plans_for(rules: RuleSet, tool: str, facts: ToolFacts, *, shows_widgets: bool = False) -> Plans:
+    """Return the rules for `tool`, each with its plan.
 
-    A widget that parses part of a result would show wrong data.
+    The budget does not apply to an app if the client shows its widget, which would show wrong data
+    of a part of a result. Any other client gives the result to its model alone.
     """
     return tuple(
         (
@@ -138,11 +139,13 @@ def plans_for(rules: RuleSet, tool: str, facts: ToolFacts) -> Plans:
             else ArgumentPlan(),
         )
         for rule in rules.covering(tool)
-        if not (facts.app and rule is rules.otherwise)
+        if not (shows_widgets and facts.app and rule is rules.otherwise)
     )
 
 
-def rewrite(result: Raw, rules: RuleSet, log: Log) -> tuple[Raw | None, dict[str, ToolFacts]]:
+def rewrite(
+    result: Raw, rules: RuleSet, log: Log, *, shows_widgets: bool = False
+) -> tuple[Raw | None, dict[str, ToolFacts]]:
     """Return the edited tools/list, None if unchanged, and its facts; may raise DocumentError."""
     page = members(result)
     tools = _tools(page)
@@ -156,7 +159,7 @@ def rewrite(result: Raw, rules: RuleSet, log: Log) -> tuple[Raw | None, dict[str
             edited.append(raw)
             continue
         facts[name] = facts_of(tool)
-        covering = plans_for(rules, name, facts[name])
+        covering = plans_for(rules, name, facts[name], shows_widgets=shows_widgets)
         if rules.withheld(name) or any(rule.hides for rule, _ in covering):
             continue
         changes = _changes(name, tool, covering, log)

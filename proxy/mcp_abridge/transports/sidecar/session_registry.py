@@ -189,7 +189,10 @@ class SessionRegistry:
         if context.post.initializes and (context.memory.scope, None) not in self._sessions:
             # The upstream has begun no session, so later requests cannot be attributed to one.
             driver = await self._driver(context.memory.scope, None, context.caller.token, b":")
-            driver.session.rules.recall(PeerInfo(server=context.driver.session.rules.server))
+            facts = context.driver.session.rules
+            driver.session.rules.recall(
+                PeerInfo(server=facts.server, shows_widgets=facts.shows_widgets)
+            )
             await driver.share(context.memory)
         else:
             await context.driver.share(context.memory)
