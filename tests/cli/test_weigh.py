@@ -1,4 +1,8 @@
-"""`weigh` sums up what models read, from transcripts as Claude Code and Codex write them."""
+"""`weigh` sums up what models read, from transcripts as Claude Code and Codex write them.
+
+Those in `transcripts/` are of Codex 0.171.0 with a server `crm-eu`. Of lines that stay, only texts
+that Codex had cut are shorter, and say so; what tells of no call is left out.
+"""
 
 import json
 import os
@@ -10,6 +14,7 @@ import pytest
 from tests.cli.conftest import Run
 
 ROWS = json.dumps([{"id": n, "title": f"Row {n}", "body": "b" * 300} for n in range(400)])
+TRANSCRIPTS = Path(__file__).parent / "transcripts"
 SAVED = (
     "Error: result (%d characters across 1 line) exceeds maximum allowed tokens. Output has been"
     " saved to %s.\nFormat: Plain text\n"
@@ -91,6 +96,33 @@ def test_an_answer_that_the_client_saved_is_weighed_whole_and_no_other_file(
     assert tools["crm/0"]["in_budget"] < 12_000
     for tool in ("crm/1", "crm/2", "crm/3", "crm/4", "crm/list"):
         assert (tools[tool]["whole"], tools[tool]["cut"]) == (0, 1)
+
+
+def test_what_a_script_printed_stands_beside_what_its_calls_returned(run: Run) -> None:
+    tools = weights(run, TRANSCRIPTS / "codex-scripts.jsonl")
+    assert [*tools] == [f"crm-eu/{name}" for name in ("export", "list", "get", "broken", "slow")]
+    assert sum(each["to_scripts"] for each in tools.values()) == 6
+    printed = {name.partition("/")[2]: each["read"] for name, each in tools.items()}
+    # Two answers, of which the larger counts; a script that printed first and went on.
+    assert printed["export"] > 400 > 23 == printed["get"] == len('first\n{"state": "done"}')
+    assert printed["list"] == len('60\n["A-1003","A-1043"]')
+    export = tools["crm-eu/export"]
+    assert (export["whole"], export["cut"]) == (154_699, 1)
+    assert export["in_budget"] == export["read"]
+    assert "6 of them went to scripts" in run("weigh", TRANSCRIPTS / "codex-scripts.jsonl").out
+
+
+def test_a_script_that_had_not_ended_has_its_calls(tmp_path: Path, run: Run) -> None:
+    lines = (TRANSCRIPTS / "codex-scripts.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "r.jsonl").write_text("".join(lines[:11]))
+    assert weights(run, tmp_path)["crm-eu/get"]["calls"] == 2
+
+
+def test_an_answer_that_codex_cut_is_known_whole_from_its_event(run: Run) -> None:
+    tools = weights(run, TRANSCRIPTS / "codex-calls.jsonl")
+    assert [*tools] == ["crm-eu/list", "crm-eu/get", "crm-eu/broken"]
+    figures = {"calls": 1, "read": 11_993, "cut": 1, "whole": 14_206, "to_scripts": 0}
+    assert figures.items() <= tools["crm-eu/list"].items()
 
 
 def test_a_name_that_no_stream_takes_is_escaped(tmp_path: Path, run: Run) -> None:

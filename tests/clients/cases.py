@@ -167,7 +167,7 @@ Case = Callable[[Bench], Iterator[Check]]
 
 def cases(client: Client) -> list[Case]:
     if client.whole:
-        return [Bench.script]
+        return [Bench.script, Bench.transcript]
     every: list[Case] = [Bench.ending, Bench.small, Bench.bare, Bench.long, Bench.tokens]
     every += [Bench.transcript] * bool(client.transcripts)
     return [*every, Bench.once] if client.stateless else every
@@ -191,7 +191,8 @@ def shows(text: str, result: Json) -> bool:
 
 def text_of(result: VisibleResult) -> str:
     """Return the text of a result without the words of Claude Code and Codex around it."""
-    text = re.sub(r"^Wall time: [^\n]*\nOutput:\n?", "", result.text).removeprefix("\n")
+    head = r"^(Script [^\n]*\n)?Wall time:? [^\n]*\nOutput:\n?"
+    text = re.sub(head, "", result.text).removeprefix("\n")
     return re.sub(r"\n\n<system-reminder>.*", "", text, flags=re.DOTALL)
 
 

@@ -75,7 +75,8 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
     suggestion = suggest(((each, []) for each in recordings), used=False)
     suggestion.show()
     drafted = {tool for rule in suggestion.rules for tool in rule.tools}
-    if rest := [name for name in listed.answer if name not in drafted.union(suggestion.small)]:
+    others = drafted.union(suggestion.small, suggestion.unusable)
+    if rest := [name for name in listed.answer if name not in others]:
         _say(f"no rule for {', '.join(rest)}: nothing to take off")
     if not suggestion.rules:
         reason = "nothing to take off" if listed.answer else "no call had a result"

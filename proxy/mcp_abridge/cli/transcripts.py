@@ -1,7 +1,8 @@
 """The answers of MCP tools in the transcripts that clients keep on disk, and in recordings.
 
 Claude Code: a line for each message, in the form of the Messages API. Codex: items of the Responses
-API.
+API, and beside them an event for each call of a server, which is all that tells of a script's calls
+(code mode, Codex's default). The model reads what the script prints.
 """
 
 import json  # orjson refuses lone surrogates, and rounds long integers
@@ -11,12 +12,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from msgspec import Raw
+
 from mcp_abridge.cli.terminal import count_text, json_text
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.storage.regular import open_regular
 from mcp_abridge.testing import recordings
 from mcp_abridge.testing.answer import read
+from mcp_abridge.testing.differences import to_json
 from mcp_abridge.testing.exchange import RecordedExchange, make, text_result
 from mcp_abridge.testing.recordings import SESSION, RecordedSession
 
@@ -28,17 +32,20 @@ Report = Callable[[AbridgeError | OSError], object]
 _CLAUDE_FILE = re.compile(r"(?:Output has been|Full output) saved to:? ([^\n]+)")
 _CLAUDE_CUT = re.compile(r"Error: result \([^)]*\) exceeds|<persisted-output>")
 _CLAUDE_AGENT = re.compile(r"/subagents/(?:[^/]+/)?agent-[^/]+$")
-_CODEX_CUT = re.compile(r"…\d+ tokens truncated…|^Warning: truncated output")
-_CODEX_HEAD = re.compile(r"Wall time: [^\n]*\nOutput:\n?")
+_CODEX_CUT = re.compile(r"…(\d+) (?:chars|tokens) truncated…|^Warning: truncated output")
+_CODEX_HEAD = re.compile(r"(?:Script [^\n]*\n)?Wall time:? [^\n]*\nOutput:\n?")
+# A script goes on; `wait`, another call, returns what it prints later.
+_CODEX_UNFINISHED = "Script running"
 # Lines without these words hold no call and no answer of a tool; most lines are such.
-_WORDS = (b'"mcp__', b'"tool_result"', b'"function_call_output"')
+_WORDS = (b'"mcp__', b'"tool_result"', b'"function_call', b'"custom_tool_call', b'"McpToolCall"')
 
 
 class ToolAnswer(NamedTuple):
     """An answer as the model read it: the tool as `server/tool`, and whether the client cut it.
 
     `whole` is the answer of the server, if the client has saved it and it is still there;
-    `exchange` is the call if it was recorded.
+    `exchange` is the call if it was recorded. An answer to a script has the bytes of the result as
+    `to_script`, and its `text` is what the script printed; of several answers the largest has it.
     """
 
     client: str
@@ -48,6 +55,7 @@ class ToolAnswer(NamedTuple):
     whole: str | None
     arguments: dict[str, Any]
     exchange: RecordedExchange | None = None
+    to_script: int | None = None
 
 
 def folders(environment: "os._Environ[str]") -> list[str]:
@@ -102,12 +110,14 @@ def sessions(path: str, report: Report) -> Iterator[tuple[RecordedSession, list[
         for event in events:
             if isinstance(event, str):
                 words.append((len(session.exchanges), event))
-            elif event.whole is None or event.tool.partition("/")[0] != server:
+                continue
+            owner, _, tool = event.tool.partition("/")
+            if event.whole is None or owner != server:
                 words.append((len(session.exchanges), json_text(event.arguments)))
+                session.cut += [tool] if owner == server else []
             else:
-                tool = event.tool.partition("/")[2]
-                exchange = make(tool, event.arguments, text_result(event.whole))
-                session.exchanges.append((path, exchange))
+                plain = make(tool, event.arguments, text_result(event.whole))
+                session.exchanges.append((path, event.exchange or plain))
         yield session, words
 
 
@@ -132,7 +142,7 @@ def saved_answer(text: str, transcript: str) -> str | None:
 
 
 def _events(path: str, lines_with: tuple[bytes, ...], report: Report) -> Iterator[ToolAnswer | str]:
-    tools: dict[str, _Call] = {}  # by the call's id
+    pending = _Pending()
     strange: list[int] = []
     try:
         with open(path, "rb") as file:
@@ -142,13 +152,14 @@ def _events(path: str, lines_with: tuple[bytes, ...], report: Report) -> Iterato
                 try:
                     record = _object(line)
                     yield from [
-                        *_claude(record, tools, path),
-                        *_codex(record.get("payload"), tools),
+                        *_claude(record, pending.calls, path),
+                        *_codex(record.get("payload"), pending),
                     ]
                 except (AttributeError, LookupError, RecursionError, TypeError):
                     strange.append(number)
     except OSError as error:
         report(error)
+    yield from pending.printed_by_script()
     if strange:
         many = count_text(len(strange), "line")
         reason = f"{many} left out, of another form than a client's; the first is {strange[0]}"
@@ -184,7 +195,7 @@ def _claude(
                 yield ToolAnswer("claude-code", call[0], text, cut, whole, call[1])
 
 
-def _codex(payload: Any, tools: "dict[str, _Call]") -> Iterator[ToolAnswer | str]:
+def _codex(payload: Any, pending: "_Pending") -> Iterator[ToolAnswer | str]:
     match payload.get("type") if isinstance(payload, dict) else None:
         case "message" if payload.get("role") == "assistant":
             yield _text(payload.get("content"))
@@ -193,17 +204,76 @@ def _codex(payload: Any, tools: "dict[str, _Call]") -> Iterator[ToolAnswer | str
             if str(payload.get("namespace")).startswith("mcp__"):
                 name = f"{payload['namespace']}__{name}"
             if name.startswith("mcp__"):
-                tools[payload["call_id"]] = (_name(name), _object(payload.get("arguments")))
+                pending.calls[payload["call_id"]] = (_name(name), _object(payload.get("arguments")))
             else:
+                pending.scripts |= {payload["call_id"]} if name == "wait" else set()
                 yield str(payload.get("arguments"))
-        case "function_call_output" if (call := tools.pop(payload["call_id"], None)) is not None:
-            text = _CODEX_HEAD.sub("", _text(payload.get("output")), count=1).removeprefix("\n")
-            cut = _CODEX_CUT.search(text) is not None
-            whole = None if cut else text
-            yield ToolAnswer("codex-mcp-client", call[0], text, cut, whole, call[1])
+        case "custom_tool_call":
+            pending.scripts.add(payload["call_id"])
+            yield str(payload.get("input"))
+        case "item_completed" if payload["item"]["type"] == "McpToolCall":
+            item = payload["item"]
+            if item["id"] in pending.calls:
+                pending.events[item["id"]] = _event(item)
+            else:
+                pending.of_script.append(_event(item))
+        case "function_call_output" | "custom_tool_call_output":
+            id, output = payload["call_id"], _text(payload.get("output"))
+            text = _CODEX_HEAD.sub("", output, count=1).removeprefix("\n")
+            if (call := pending.calls.pop(id, None)) is not None:
+                event, cut = pending.events.pop(id, None), _CODEX_CUT.search(text) is not None
+                name = event.tool if event else call[0]  # in `call` without its hyphens
+                whole = text if not cut else event and event.whole
+                yield ToolAnswer("codex-mcp-client", name, text, cut, whole, call[1])
+            elif id in pending.scripts:
+                pending.printed.append(text)
+                if not output.startswith(_CODEX_UNFINISHED):
+                    yield from pending.printed_by_script()
+
+
+def _event(item: dict[str, Any]) -> ToolAnswer:
+    """Return the answer that an event tells of, as one to a script that printed nothing yet."""
+    client, tool, arguments = "codex-mcp-client", str(item["tool"]), item.get("arguments") or {}
+    error = {"content": [{"type": "text", "text": str(item.get("error"))}], "isError": True}
+    result = item.get("result") or error
+    text = _text(result.get("content"))
+    whole = exchange = None
+    if (left_out := _CODEX_CUT.search(text)) and left_out[1]:
+        # The middle is left out of the result's JSON, or of its text, in characters.
+        size = len(text.encode()) - len(left_out[0].encode()) + int(left_out[1])
+    else:
+        size = len(to_json(result))
+        exchange = make(tool, arguments, Raw(to_json(result)))
+        whole = "\n".join(read(exchange.response).texts_for(client_for(client).shows))
+    name = f"{item['server']}/{tool}"
+    return ToolAnswer(client, name, "", False, whole, arguments, exchange, size)
 
 
 _Call = tuple[str, dict[str, Any]]
+
+
+class _Pending:
+    """The calls of a transcript whose answers are further down.
+
+    `calls` are those of the model, by their ids; `events` tell of the same. `scripts` are the ids
+    of calls whose output is a script's; `of_script` are the answers to it, `printed` its words.
+    """
+
+    def __init__(self) -> None:
+        self.calls: dict[str, _Call] = {}
+        self.events: dict[str, ToolAnswer] = {}
+        self.scripts: set[str] = set()
+        self.of_script: list[ToolAnswer] = []
+        self.printed: list[str] = []
+
+    def printed_by_script(self) -> Iterator[ToolAnswer]:
+        """Yield the answers to a script that has ended, the largest with what it printed."""
+        text = "\n".join(filter(None, self.printed))
+        largest = max(self.of_script, key=lambda answer: answer.to_script or 0, default=None)
+        for answer in self.of_script:
+            cut = _CODEX_CUT.search(text) is not None
+            yield answer._replace(text=text, cut=cut) if answer is largest else answer
+        self.of_script, self.printed = [], []
 
 
 def _object(text: Any) -> dict[str, Any]:

@@ -26,7 +26,8 @@ _SHOWN = 10  # tools
 class Weight(Struct):
     """The answers of a tool: bytes and tokens that models read, and what the budget would leave.
 
-    `cut` answers were cut by the client; `whole` are the bytes of the server, as far as known.
+    `cut` answers were cut by the client; `whole` are the bytes of the server, as far as known. The
+    answers `to_scripts` go there whole, with or without a budget; what the scripts print is read.
     """
 
     tool: str
@@ -37,6 +38,7 @@ class Weight(Struct):
     cut: int = 0
     whole: int = 0
     in_budget: int = 0
+    to_scripts: int = 0
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +89,12 @@ def weigh(answers: Iterable[ToolAnswer]) -> list[Weight]:
         weight.read += len(answer.text.encode())
         weight.tokens += tokens(answer.text)
         weight.cut += answer.cut
-        if answer.whole is not None:
+        if answer.to_script is not None:
+            weight.to_scripts += 1
+            weight.whole += answer.to_script
+            weight.largest = max(weight.largest, answer.to_script)
+            weight.in_budget += len(answer.text.encode())
+        elif answer.whole is not None:
             size = len(answer.whole.encode())
             weight.whole += size
             weight.largest = max(weight.largest, size)
@@ -112,10 +119,15 @@ def _print(weights: list[Weight], sessions: int, period: Span) -> None:
         f" {read:,} bytes, about {total:,} tokens; {cut:,} answers were cut or saved to a file by"
         " the client."
     )
+    if to_scripts := sum(each.to_scripts for each in weights):
+        print_lines(
+            f"{to_scripts:,} of them went to scripts (code mode), which get them whole; what a"
+            " script printed is read, and counted at the largest of its answers."
+        )
     columns = ("tool", ">calls", ">bytes read", ">about tokens", ">largest", ">cut by client")
     rows = table(*columns, ">server sent", ">budget leaves")
     for each in weights[:_SHOWN]:
-        tool, *sizes = astuple(each)
+        tool, *sizes, _ = astuple(each)
         rows.add_row(tool, *(f"{size:,}" for size in sizes))
     console().print(rows)
     print_lines("Next: `mcp-abridge wrap` lists the servers of your clients, and wraps them.")

@@ -25,7 +25,8 @@ _NUMBER = re.compile(r"\d*")
 class RecordedSession(Struct):
     """The calls of one client to one server, in order, each with the path of its file.
 
-    `shows_widgets`: the client shows the widgets of tools (MCP Apps).
+    `shows_widgets`: the client shows the widgets of tools (MCP Apps). `cut` are the tools of calls
+    whose answers the client did not keep whole.
     """
 
     path: str
@@ -34,6 +35,7 @@ class RecordedSession(Struct):
     tools: dict[str, Any]
     exchanges: list[tuple[str, RecordedExchange]]
     shows_widgets: bool = False
+    cut: list[str] = []
 
 
 def _raise(error: ExchangeError) -> None:

@@ -304,7 +304,42 @@ def test_codex_writes_arguments_as_a_text(tmp_path: Path) -> None:
     assert "rows.ticket stays: the model's own text has it" in rule["used"]
 
 
+@pytest.mark.parametrize("form", ["calls", "scripts"])
+def test_the_answers_in_a_session_of_codex_get_a_rule(
+    form: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    transcript = Path(__file__).parents[1] / "transcripts" / f"codex-{form}.jsonl"
+    _, [rule] = draft(str(transcript), tmp_path)
+    assert (rule["tools"], rule["before"]) == (["list"], 14_206)
+    if form == "scripts":
+        assert "id stays: the model's own text has it" in rule["used"]
+        cut = "no rule for export: the client kept no whole answer; `mcp-abridge record` does"
+        assert cut in capfd.readouterr().err
+
+
 # Refusals
+
+
+def test_each_tool_without_a_rule_has_its_reason(tmp_path: Path, run: Run) -> None:
+    blocks = {
+        "several": [{"type": "text", "text": "A line.\n" * 900}] * 2,
+        "picture": [{"type": "image", "data": "aaaa", "mimeType": "image/png"}],
+        "broken": [{"type": "text", "text": "A line.\n" * 900}],
+    }
+    for number, (tool, content) in enumerate(blocks.items()):
+        params = {"name": tool, "arguments": {}}
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        result = {"content": content, "isError": tool == "broken"}
+        exchange = {"request": request, "response": {"jsonrpc": "2.0", "id": 1, "result": result}}
+        (tmp_path / f"{number}.json").write_text(json.dumps(exchange))
+    out, error = run("suggest", tmp_path)
+    assert out == ""
+    assert [line.removeprefix("mcp-abridge suggest: ") for line in error.splitlines()] == [
+        "no rule for several: its answers are several text blocks; the budget cuts them, and"
+        " `document: blocks` in a rule of your own takes them for a list",
+        "no rule for picture: its answers have no text",
+        "no rule for broken: its answers are errors",
+    ]
 
 
 def test_small_answers_need_no_rule_and_a_file_is_replaced_by_force_alone(

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     recordings = list(_sessions(arguments.paths, unusable.append))
     for error in unusable:
         refuse_error("suggest", error)
-    empty = not any(session.exchanges for session, _ in recordings)
+    empty = not any(session.exchanges or session.cut for session, _ in recordings)
     if empty and unusable:
         return 2
     if empty:
@@ -68,10 +68,19 @@ def _write(suggestion: "Suggestion", arguments: argparse.Namespace) -> None:
 
 
 class Suggestion:
-    """The rules that recordings suggest: `small` are the tools that need none."""
+    """The rules that recordings suggest: `small` are the tools that need none.
 
-    def __init__(self, server: str | None, rules: list[DraftedRule], small: list[str]) -> None:
-        self.server, self.rules, self.small = server, rules, small
+    `unusable` are those whose answers show no rule, with the reason.
+    """
+
+    def __init__(
+        self,
+        server: str | None,
+        rules: list[DraftedRule],
+        small: list[str],
+        unusable: dict[str, str],
+    ) -> None:
+        self.server, self.rules, self.small, self.unusable = server, rules, small, unusable
         self.text = page(server, rules, small)
 
     def write(self, path: str, *, force: bool) -> None:
@@ -98,6 +107,9 @@ class Suggestion:
         if self.small:
             names = ", ".join(self.small)
             say("suggest", f"no rule for {names}: no answer above {SMALL:,} bytes")
+        for reason in dict.fromkeys(self.unusable.values()):
+            names = ", ".join(tool for tool, each in self.unusable.items() if each == reason)
+            say("suggest", f"no rule for {names}: {reason}")
         for rule in self.rules:
             off = 1000 * (rule.before - rule.after) // max(rule.before, 1) / 10
             line = f"{rule.before:,} bytes become {rule.after:,}, {off:g} % less"
@@ -116,16 +128,21 @@ def suggest(
 ) -> Suggestion:
     """Draft rules from the recordings of one server; `used`: by a model, which chose the calls."""
     tools: dict[str, list[Answered]] = {}
+    unusable: dict[str, str] = {}
     server = None
     for session, words in recordings:
         if not session.path.endswith(transcripts.ENDING):  # it has the client's name of a server
             server = session.server
         calls = [(each.tool, each.arguments) for _, each in session.exchanges]
         usage = Usage(calls, words)
+        unusable |= dict.fromkeys(session.cut, _CUT)
         for number, (_, exchange) in enumerate(session.exchanges):
             view = answer.read(exchange.response)
             located = None if view.failed else answer.located(exchange.response, _ANY)
-            if located is not None:
+            if located is None:
+                several = _SEVERAL if len(view.texts) > 1 else _NO_TEXT
+                unusable[exchange.tool] = _ERRORS if view.failed else several
+            else:
                 value = plain(located.document.root.get())
                 size = view.visible_size.most
                 later = used and (number + 1 < len(calls) or any(n > number for n, _ in words))
@@ -134,9 +151,17 @@ def suggest(
     small = sorted(tool for tool, each in tools.items() if max(a.size for a in each) <= SMALL)
     noisy = [drafted(*each) for each in tools.items() if each[0] not in small]
     noisy.sort(key=lambda draft: -sum(each.size for each in draft.answers))
-    return Suggestion(server, list(rules_of(noisy)), small)
+    unusable = {tool: reason for tool, reason in unusable.items() if tool not in tools}
+    return Suggestion(server, list(rules_of(noisy)), small, unusable)
 
 
+_CUT = "the client kept no whole answer; `mcp-abridge record` does"
+_ERRORS = "its answers are errors"
+_NO_TEXT = "its answers have no text"
+_SEVERAL = (
+    "its answers are several text blocks; the budget cuts them, and `document: blocks` in a rule"
+    " of your own takes them for a list"
+)
 _ANY = Rule(name="any", tools=("*",))
 
 
