@@ -428,10 +428,10 @@ def test_one_line_of_the_rules_makes_answers_of_five_kilobytes_that_fit_together
     assert max(small.sizes) <= 5_000 < 1.1 * sum(small.sizes) / len(small.sizes)
     files = pages(small, "list_vault_files", "files", {"folder": "Work/2019/", "limit": 1000})
     assert files == small.before()["files"]
-    text = ""
-    while not text or following["hasMore"]:
+    text, has_more = "", True
+    while has_more:
         part, more = texts(small.call("get_active_file", maxLength=100_000, startIndex=len(text)))
-        following = orjson.loads(more)
+        has_more = orjson.loads(more)["hasMore"]
         text += part
     assert text == texts(small.original_result())[0]
     assert max(small.sizes) <= 5_000
