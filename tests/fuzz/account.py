@@ -120,6 +120,8 @@ class Account:
             self.responses[exchange + read.key] += 1
         if raw in self.of_server.get(exchange, ()) or raw == _CHANGED:
             return
+        if read is not None and read.verb == "notifications/tasks":
+            return  # the result inside of it is shaped
         if read is None or not read.responds or read.key is None:
             raise Wrong("what the client gets is the server's, or an answer", repr(raw))
         if valid(raw.decode("utf-8", "surrogatepass")) is False:

@@ -55,7 +55,7 @@ def answer(world: World, dice: Dice) -> None:
 
 def oddity(world: World, dice: Dice) -> None:
     """Have the server send a line that is no first answer."""
-    exchange, kind = dice.pick(world.exchanges), dice.below(8)
+    exchange, kind = dice.pick(world.exchanges), dice.below(9)
     world.mark += 1
     mark = world.mark
     id = dice.pick([each.id for each in world.inbox if not each.ours] or ["7"])
@@ -72,6 +72,8 @@ def oddity(world: World, dice: Dice) -> None:
         other = id.strip('"') if id[:1] == '"' else f'"{id}"'
         raw = speech.line(f'"id":{other},"result":{{"mark":{mark}}}')
     elif kind == 5:
+        raw = speech.news(dice, mark)
+    elif kind == 6:
         notice = speech.line('"method":"notifications/message"')
         world.account.server_says(notice, exchange)
         raw = b"debug {1} " + notice

@@ -6,9 +6,10 @@ from typing import Any
 from tests.fuzz import results
 from tests.fuzz.covered import TOOLS
 from tests.fuzz.grammar import Dice, grow, jumbled
+from tests.fuzz.reading import members
 
 IDS = ('"a"', "0", "-1", "1.0", '"1"', '"\\u0061"', "1e3", '"é"', "null", "true", "[1]", '{"a":1}')
-METHODS = ("ping", "resources/read", "prompts/get", "logging/setLevel", "tasks/get", "no/such")
+METHODS = ("ping", "resources/read", "prompts/get", "logging/setLevel", "no/such")
 NOISE = (
     *(b"debug: 1", b"", b"  ", b"{", b"[]", b"5", b'{"level":"info"}', b"\xff\xfe", b'"text"'),
     *(b"nul", b'{"jsonrpc":"2.0"', b'{"jsonrpc":"2.0"}', b'{"jsonrpc":"2.0","id":1}'),
@@ -48,7 +49,7 @@ def request(dice: Dice, id: str, mark: int) -> bytes:
             ("tools/list", dice.pick(("{}", '{"cursor":"2"}'))),
             ("initialize", f'{{"clientInfo":{{"name":"{client}"}},"mark":{mark}}}'),
             ("server/discover", _meta(dice, mark)),
-            ("tasks/result", f'{{"taskId":"{dice.pick(("t1", "t2", "none"))}"}}'),
+            (dice.pick(("tasks/result", "tasks/get")), f"{{{_task_id(dice)}}}"),
             (dice.pick(METHODS), f'{{"mark":{mark},"uri":"call"}}'),
         )
     )
@@ -108,7 +109,9 @@ def answer(dice: Dice, id: str, method: str, mark: int) -> bytes:
     if method in ("tools/call", "tasks/result"):
         return _result(dice, id, mark)
     result = f'{{"mark":{mark}}}'
-    if method == "tools/list":
+    if method == "tasks/get":
+        result = _task(dice, mark)
+    elif method == "tools/list":
         result = _listing(dice, mark)
     elif method in ("initialize", "server/discover"):
         tools = f'{{"tools":{{"listChanged":{dice.pick(("true", "false"))}}}}}'
@@ -118,9 +121,26 @@ def answer(dice: Dice, id: str, method: str, mark: int) -> bytes:
 
 def _result(dice: Dice, id: str, mark: int) -> bytes:
     if dice.one_in(10):
-        task = f'{{"taskId":"{dice.pick(("t1", "t2"))}"}}'
-        return line(f'"id":{id},"result":{{"task":{task},"mark":{mark}}}')
+        task = dice.pick((f'"task":{{{_task_id(dice)}}}', f'"resultType":"task",{_task_id(dice)}'))
+        return line(f'"id":{id},"result":{{{task},"mark":{mark}}}')
     return results.response(dice, id)
+
+
+def _task_id(dice: Dice) -> str:
+    return f'"taskId":"{dice.pick(("t1", "t2", "none"))}"'
+
+
+def _task(dice: Dice, mark: int) -> str:
+    """Return the state of a task, with a response of its call unless that still runs."""
+    final = members(results.response(dice, "1").decode("utf-8", "surrogatepass"))
+    inner = [f'"{name}":{final[name]}' for name in ("result", "error") if name in final]
+    more = [] if dice.one_in(4) else inner
+    return "{" + ",".join([_task_id(dice), f'"mark":{mark}', *more]) + "}"
+
+
+def news(dice: Dice, mark: int) -> bytes:
+    """Return a notification about a task."""
+    return line(f'"method":"notifications/tasks","params":{_task(dice, mark)}')
 
 
 def _listing(dice: Dice, mark: int) -> str:

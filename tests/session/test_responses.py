@@ -50,7 +50,7 @@ def test_tasks_of_long_calls_are_not_remembered_without_bound() -> None:
 def test_the_answer_to_a_task_that_cannot_be_read_is_withheld_by_a_rule_that_withholds() -> None:
     talk = Talk(rules("- {name: r, tools: get, on_failure: refuse, response: [{drop: secret}]}"))
     response = talk.exchange(call("get", task={"ttl": 1}), line(id=1, result=["secret"]))
-    assert texts(response) == ["the response was withheld: rule 'r' cannot read it"]
+    assert texts(response) == ["the response was withheld: rule 'r' failed on it"]
 
 
 def starts(members: str) -> bytes:

@@ -20,7 +20,7 @@ from mcp_abridge.document.tree import ABSENT, encode, loads, text
 from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import Rule
-from mcp_abridge.session import guards, responses
+from mcp_abridge.session import guards, responses, tasks
 from mcp_abridge.session.outputs import DropSnapshots, LoadSnapshot, Output, Shape, ToServer
 from mcp_abridge.session.state import PendingRequest, SessionState
 from mcp_abridge.session.tool_lists import announce_changes
@@ -30,6 +30,9 @@ from mcp_abridge.storage.snapshots import Key, Snapshot
 
 _MOST_KEY = 500  # bytes of a call in a snapshot's key; a longer one is hashed
 _AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
+_NEEDS_NO_TASK = (
+    "the tool has run, and its answer is kept: a part of it needs no task, call again without one"
+)
 _IN_BATCH = "rules guard calls here: send each call in a message of its own"
 
 
@@ -62,9 +65,8 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         _read_client(state, value_at(envelope.params, "_meta"))
         pending.shows_widgets = state.rules.shows_widgets
         pending.next_page = string_at(envelope.params, "cursor") is not None
-    elif method == "tasks/result":
-        task = string_at(envelope.params, "taskId") or ""
-        pending = responses.call_of_task(state, task, pending)
+    elif method in tasks.GETS_RESULT:
+        pending = tasks.awaits(state, envelope.params, pending, state.scope)
     return state.send(raw, pending)
 
 
@@ -153,6 +155,7 @@ def call(
     except (msgspec.DecodeError, DocumentError):
         return state.send(raw, pending)
     pending.tool, pending.scope = tool or "", pending.scope or state.scope
+    pending.as_task = params.task is not ABSENT
     if params.meta is not ABSENT:
         _read_meta(state, params.meta, pending)
     rules = state.rules
@@ -237,7 +240,6 @@ def _send_completed(
     if completed.changed:
         raw = message.with_arguments(raw, envelope.params, completed.upstream)
     pending.call = _call_key(encode([pending.tool, completed.upstream], ordered=True))
-    pending.as_task = params.task is not ABSENT
     pending.cacheable = params.answers is ABSENT and params.state is ABSENT
     if rule is None:
         return state.send_call(raw, pending)
@@ -248,7 +250,10 @@ def _send_completed(
         # Without windows and views; a snapshot of an earlier rule of the same name may hold more.
         own = _call_key(encode(completed.own, ordered=True)) if completed.own else ""
         pending.key = Key(pending.scope, rule.name, pending.call + own + rule.snapshot_key)
-    if pending.key is not None and pending.cacheable and (view is not None or completed.resumes):
+    keeps = pending.key is not None and pending.cacheable
+    if keeps and pending.as_task and _is_repeatable(state, pending, rule):
+        keeps = False  # the client expects a task: its result is what a view is cut from
+    if pending.key is not None and keeps and (view is not None or completed.resumes):
         pending.line = client_line
         if pending.searched_key != pending.key:
             return (LoadSnapshot(state.suspend(pending), pending.key),)
@@ -301,6 +306,8 @@ def loaded(
     if rule.circuit_breaker.open:
         reason = f"nothing is shown in parts while rule {rule.name!r} is out of service; "
         return state.refuse(pending, reason + advice.removesuffix(" first"))
+    if snapshot is not None and pending.as_task:
+        return state.refuse(pending, _NEEDS_NO_TASK)
     if snapshot is not None and (pending.view is not None or not _is_error(snapshot)):
         return (Shape(responses.job(state, pending, rule, snapshot=snapshot)),)
     if failure is not None:

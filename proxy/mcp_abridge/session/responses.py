@@ -2,7 +2,6 @@
 
 import msgspec
 from msgspec import Raw
-from msgspec.structs import replace
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import SERVER_INFO, Message, string_at
@@ -10,9 +9,9 @@ from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import Rule
-from mcp_abridge.session import guards, tool_lists
+from mcp_abridge.session import guards, tasks, tool_lists
 from mcp_abridge.session.outputs import DropSnapshots, Noise, Output, Shape, StoreSnapshot, ToClient
-from mcp_abridge.session.state import PendingRequest, SessionState
+from mcp_abridge.session.state import GET_TASK, PendingRequest, SessionState
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.write import mended
 from mcp_abridge.storage.snapshots import Snapshot
@@ -26,6 +25,8 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
     """Process one message, parsed as `envelope`."""
     if not envelope.responds:
         _record_progress(state, envelope, exchange)
+        if envelope.verb == tasks.NEWS:
+            return _news_of_task(state, raw, envelope, exchange)
         return (ToClient(raw),)
     key = envelope.key
     pending = None if key is None else state.inflight.find(exchange + key)
@@ -35,6 +36,9 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
     is_error = envelope.result is ABSENT or envelope.error is not ABSENT
     if pending.held_call is not None:
         outputs = guards.query_answered(state, pending, raw)
+    elif b'"taskId"' in raw and _begins_task(state, envelope, pending):
+        # A call with a rule is counted with its result.
+        outputs = _untouched(state, raw, pending) if pending.rule is None else (ToClient(raw),)
     elif pending.only_counted or (is_error and not _shapes_error(pending, envelope, len(raw))):
         outputs = _untouched(state, raw, pending)
     else:
@@ -66,12 +70,14 @@ def unprocessed(
 
 def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
     state.count_untouched(pending, len(raw))
-    return (ToClient(raw if pending.rule is None else _usable(state, raw)),)
+    return (ToClient(raw if pending.rule is None else _usable(state, raw, pending)),)
 
 
-def _usable(state: SessionState, raw: bytes) -> bytes:
+def _usable(state: SessionState, raw: bytes, pending: PendingRequest | None) -> bytes:
+    """Return the response to a call in the form that the client can use and awaits."""
     needs = client_for(state.rules.client).needs
-    return mended(raw, needs) if needs else raw
+    raw = mended(raw, needs) if needs else raw
+    return raw if pending is None or not pending.around else tasks.inside(pending, raw)
 
 
 def _shapes_error(pending: PendingRequest, envelope: Message, size: int) -> bool:
@@ -95,13 +101,43 @@ def _response(
             state.rules.rename(server=string_at(envelope.result, "_meta", SERVER_INFO, "name"))
         elif pending.method == "tools/list":
             return tool_lists.listed(state, raw, envelope, pending)
-        elif pending.as_task and _starts_task(state, envelope, pending):
-            pass
+        elif pending.method == GET_TASK and envelope.error is ABSENT:
+            return _of_task(state, raw, envelope.result, pending)
         elif pending.rule is not None:
             return to_shape(state, raw, pending, pending.rule)
     except (DocumentError, msgspec.DecodeError) as error:
         return state.unprocessed(raw, pending, error)
     return _untouched(state, raw, pending)
+
+
+def _begins_task(state: SessionState, envelope: Message, pending: PendingRequest) -> bool:
+    return pending.method == "tools/call" and tasks.begins(state, envelope.result, pending)
+
+
+def _of_task(
+    state: SessionState, raw: bytes, task: Raw, pending: PendingRequest
+) -> tuple[Output, ...]:
+    """Have the response inside of a line about a task shaped as one to the call itself would be."""
+    line = tasks.final(state, raw, task, pending)
+    if line is None or pending.rule is None:
+        return (ToClient(raw),)
+    envelope = message.read(line)
+    assert isinstance(envelope, Message)
+    if envelope.result is ABSENT and not _shapes_error(pending, envelope, len(line)):
+        return (ToClient(raw),)
+    return to_shape(state, line, pending, pending.rule)
+
+
+def _news_of_task(
+    state: SessionState, raw: bytes, envelope: Message, exchange: bytes
+) -> tuple[Output, ...]:
+    pending = PendingRequest(exchange, b"null", tasks.NEWS)
+    try:
+        pending = tasks.awaits(state, envelope.params, pending)
+        return _of_task(state, raw, envelope.params, pending)
+    except Exception as error:  # nobody waits for it: the client may ask for the state of its task
+        outputs = state.unprocessed(raw, pending, error)
+        return () if pending.withholds else outputs
 
 
 def progress_token(meta: Raw) -> bytes:
@@ -168,7 +204,7 @@ def shaped(
     """Process the result of a job; `pending` is the suspended call, None if it was given up."""
     if pending is None or not pending.is_repeat:
         state.count_shaped(job, result)
-    forward = ToClient(_usable(state, result.raw))
+    forward = ToClient(_usable(state, result.raw, pending))
     key = None if pending is None else pending.key
     if key is None:
         return (forward,)
@@ -184,33 +220,6 @@ def shaped(
     return (forward,)
 
 
-# Tasks: tasks/result returns the result of a task's call (MCP 2025-11-25)
-
-
-def _starts_task(state: SessionState, envelope: Message, pending: PendingRequest) -> bool:
-    """Record the call of a task; False if the server answered at once. Raises DocumentError."""
-    task = message.members(envelope.result).get("task")
-    name = None if task is None else string_at(task, "taskId")
-    if name is not None:
-        state.tasks.add(_task_key(name), pending)
-    return task is not None
-
-
-def call_of_task(state: SessionState, task: str, pending: PendingRequest) -> PendingRequest:
-    """Return the call of a task under the id of `pending`; `pending` if the task is unknown."""
-    call = state.tasks.get(_task_key(task))
-    if call is None:
-        return pending
-    return replace(
-        call, exchange=pending.exchange, id=pending.id, method=pending.method, as_task=False
-    )
-
-
-def _task_key(name: str) -> bytes:
-    # A JSON string may hold a lone surrogate.
-    return name.encode("utf-8", "surrogatepass")
-
-
 def read_ends(state: SessionState, raw: bytes, exchange: bytes) -> Message | None:
     """Return a long response as far as its head and tail show it, None if that is not enough."""
     key = message.responds_to(raw)
@@ -218,7 +227,7 @@ def read_ends(state: SessionState, raw: bytes, exchange: bytes) -> Message | Non
         return None
     pending = state.inflight.find(exchange + key)
     if not (pending is None or pending.only_counted):
-        shapes = pending.rule is not None and not pending.as_task
+        shapes = pending.rule is not None and pending.gets_tool_result
         if not shapes or not message.succeeds(raw[: message.ENDS]):
             return None
     return Message(id=Raw(key), result=Raw(b"{}"))

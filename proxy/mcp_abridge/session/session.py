@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from mcp_abridge.document import message
 from mcp_abridge.document.message import Message
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.session import guards, requests, responses
+from mcp_abridge.session import guards, requests, responses, tasks
 from mcp_abridge.session.outputs import (
     ClaimCall,
     LoadSnapshot,
@@ -152,7 +152,10 @@ class Session(SessionState):
         """Return True if a line of the server that begins with `start` needs no inspection."""
         inflight = self.inflight
         if message.asks(start):
-            return inflight.deadline is None or responses.PROGRESS.encode() not in start
+            shapes = tasks.NEWS.encode() in start
+            return not shapes and (
+                inflight.deadline is None or responses.PROGRESS.encode() not in start
+            )
         if inflight.may_stream():
             # A request whose response has no readable id would stay pending forever.
             return message.answers(start)

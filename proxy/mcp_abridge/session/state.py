@@ -37,6 +37,9 @@ V = TypeVar("V")
 Meters = Callable[[str | None, str | None], Meter]
 ReplyKind = Literal["refused", "answered", "hidden", "late"]
 
+GET_TASK = "tasks/get"
+"""The method whose result is a task (MCP 2025-11-25, and the extension of 2026-07-28)."""
+
 ID_IN_USE = "a request with this id has no answer yet"
 
 _MOST_PENDING = 20_000  # the oldest request is forgotten first
@@ -65,12 +68,13 @@ class PendingRequest(Struct):
     """A request in flight, with all facts needed to process its response.
 
     `is_repeat`: a response was received before. `next_page`: it continues a tool list, and
-    `shows_widgets`: that is for a client which does (MCP Apps). `size` is
-    the length of its line in bytes; `line` is kept only while it is suspended. `call` is the tool
-    and its arguments, the same for each repetition. A held call has the slot of the proxy's query
-    in `query`, and the query has the call as its `held_call` and its `own_request`. `searched_key`:
-    there is no snapshot of that key. `listed`: the server was asked for its tools. `due` is the
-    time at which it is overdue, if calls have a deadline.
+    `shows_widgets`: that is for a client which does (MCP Apps). `as_task`: the client expects a
+    task in place of the result; `around` is the line about a task that held the response to shape,
+    without it. `size` is the length of its line in bytes; `line` is kept only while it is
+    suspended. `call` is the tool and its arguments, the same for each repetition. A held call has
+    the slot of the proxy's query in `query`, and the query has the call as its `held_call` and its
+    `own_request`. `searched_key`: there is no snapshot of that key. `listed`: the server was asked
+    for its tools. `due` is the time at which it is overdue, if calls have a deadline.
     """
 
     exchange: bytes
@@ -92,6 +96,7 @@ class PendingRequest(Struct):
     scope: str = ""
     size: int = 0
     line: bytes = b""
+    around: bytes = b""
     call: str = ""
     searched_key: Key | None = None
     listed: bool = False
@@ -153,9 +158,14 @@ class PendingRequest(Struct):
         ]
         return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
 
+    @property
+    def gets_tool_result(self) -> bool:
+        """True if a CallToolResult may answer it: not if the client expects a task."""
+        return self.method in ("tools/call", "tasks/result") and not self.as_task
+
     def error(self, reason: str) -> bytes:
         """Return the error response to a request that can have no other any more."""
-        if self.method in ("tools/call", "tasks/result"):
+        if self.gets_tool_result:
             return message.refusal(self.id, reason, self.modern)
         return message.error(self.id, message.PROXY_ERROR, reason)
 
@@ -479,6 +489,8 @@ class SessionState:
 
     def refusal(self, pending: PendingRequest, reason: str) -> bytes:
         """Return an error result with this reason, in the form of the rule's errors."""
+        if not pending.gets_tool_result:
+            return pending.error(reason)
         rule = pending.rule
         if rule is None or rule.mode != "active" or not rule.errors:
             return message.refusal(pending.id, reason, pending.modern)
@@ -491,7 +503,7 @@ class SessionState:
 
     def count_untouched(self, pending: PendingRequest, size: int) -> None:
         """Count a response of `size` bytes that is sent unchanged."""
-        if pending.tool and not pending.is_repeat:
+        if pending.tool and not pending.is_repeat and pending.method != GET_TASK:
             self._meter.count_untouched(pending.tool, size, self._client_cut(size))
 
     def count_tools(self, before: int, after: int, *, first: bool, last: bool) -> None:
