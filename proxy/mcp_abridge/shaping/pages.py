@@ -50,7 +50,8 @@ def from_snapshot(job: ShapeJob, snapshot: Snapshot, context: ShapeContext) -> S
         job = replace(job, arguments={**job.arguments, FACTS: facts})
     page = cut_page(job, snapshot, context)
     return ShapeResult(
-        raw=message.result(job.id, page.result),
+        # The result of a task, which the snapshot may be of, need not name its type.
+        raw=message.completed(job.id, page.result, job.modern),
         outcome="page" if job.view is None else "view",
         visible_after=page.size.to(job.shows),
         missing=page.missing,
