@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 from mcp_abridge.cli.transcripts import ENDING, answers, files
 from mcp_abridge.cli.weigh import weigh
+from mcp_abridge.document.message import APPS
 from mcp_abridge.ruleset.clients import client_for
 
 from tests.clients.model import Step, VisibleResult, unescaped
 from tests.clients.programs import Client, Talk, converse
 from tests.clients.server import RESULTS, Json
+from tests.wrapped import Tee
 
 SMALL = ("marked", "small", "array", "number", "fail", "fail_both", "picture", "blocks", "embedded")
 LONG = ("rows_text", "rows_both", "lines")
@@ -112,6 +114,15 @@ class Bench:
         problem = "" if talk.ran == ["add_row"] else f"{talk.ran} ran: {ends(second)}"
         yield Check("a tool with side effects ran once", problem)
 
+    def widget(self) -> Iterator[Check]:
+        """What is for a widget is whole, if the client says that it shows widgets (MCP Apps)."""
+        talk = self.talk("widget", [Step("chart")])
+        sent = Tee(self.folder / "widget" / "client.log").requests()
+        shows_widgets = any(APPS in json.dumps(each) for each in sent)
+        whole = talk.results == [RESULTS["chart"]]
+        problem = f"{talk.visible}; {talk.stderr}" if whole != shows_widgets else ""
+        yield Check("a chart has a budget, unless the client shows its widget", problem)
+
     def tokens(self) -> Iterator[Check]:
         """No result is cut by a client whose user has lowered its limit."""
         if variable := client_for(self.name).tokens_env:
@@ -168,7 +179,8 @@ Case = Callable[[Bench], Iterator[Check]]
 def cases(client: Client) -> list[Case]:
     if client.whole:
         return [Bench.script, Bench.transcript]
-    every: list[Case] = [Bench.ending, Bench.small, Bench.bare, Bench.long, Bench.tokens]
+    every: list[Case] = [Bench.ending, Bench.small, Bench.bare, Bench.long]
+    every += [Bench.widget, Bench.tokens]
     every += [Bench.transcript] * bool(client.transcripts)
     return [*every, Bench.once] if client.stateless else every
 

@@ -64,6 +64,7 @@ RESULTS: dict[str, Json] = {
     "rows_both": both({"items": rows()}),
     "lines": texts("\n".join(f"Line {n}: a bright cold day in April, {n}." for n in range(5_000))),
     "add_row": texts(json.dumps(rows())),
+    "chart": both({"items": rows()}),
 }  # fmt: skip
 SCHEMA = {"type": "object", "properties": {"items": {"type": "array"}}, "required": ["items"]}
 
@@ -77,6 +78,8 @@ def tool(name: str) -> Json:
     }
     if name != "add_row":
         definition["annotations"] = {"readOnlyHint": True}
+    if name == "chart":
+        definition["_meta"] = {"ui": {"resourceUri": "ui://probe/chart"}}
     if name == "rows_both":
         definition["outputSchema"] = SCHEMA
     return definition
