@@ -25,6 +25,8 @@ RESULTS = {
     "words": tool_result("42 rows"),
     "object": tool_result('{"id": 1}'),
     "structured": {"content": [], "structuredContent": {"id": 1.0}},
+    "digits": document([{"id": 2**53 + 1}] * 999, structured=True),
+    "beside": {**document(ROWS), "structuredContent": {"count": 1028}},
     # As mcp-remote spells it, which writes 2.0 as 2 in one of the copies.
     "respelled": {**document({"items": ROWS}), "structuredContent": {"items": [
         {**row, "score": n / 2 if n % 2 else n // 2} for n, row in enumerate(ROWS)
@@ -132,7 +134,7 @@ def test_gemini_cli_gets_an_object_beside_a_text_that_it_would_refuse(server: li
             assert gemini.call(tool) == RESULTS[tool]
 
 
-@pytest.mark.parametrize("client", ["gemini-cli-mcp-client", "qwen-cli-mcp-client-a", "mcp-use"])
+@pytest.mark.parametrize("client", ["gemini-cli-mcp-client", "fastmcp", "mcp-use", "mcp", "probe"])
 def test_a_client_that_shows_text_alone_gets_a_text_if_the_server_sent_none(
     server: list[str], client: str
 ) -> None:
@@ -141,6 +143,55 @@ def test_a_client_that_shows_text_alone_gets_a_text_if_the_server_sent_none(
             **tool_result('{"id":1.0}'),
             "structuredContent": {"id": 1.0},
         }
+
+
+@pytest.mark.parametrize("client", ["qwen-cli-mcp-client-a", "kimi-code"])
+def test_a_client_that_shows_equal_copies_once_finds_them_equal(
+    server: list[str], client: str
+) -> None:
+    with client_of(server, client) as shows_both:
+        for arguments in (None, {"view": "items[0:150]"}, {"view": "items[100]"}):
+            result = shows_both.call("rows", arguments)
+            [text] = result["content"]
+            # Each second score is a whole number, which JavaScript spells without a point.
+            assert '"score":50}' in text["text"]
+            assert ".0" not in text["text"]
+            assert json.loads(text["text"]) == result["structuredContent"]
+            assert size(result["structuredContent"]) <= 10_000
+        assert size(shows_both.call("rows")["structuredContent"]) > 8_000
+        assert shows_both.call("structured") == RESULTS["structured"]
+
+
+def test_no_digit_of_a_number_is_lost_to_a_client_in_javascript(server: list[str]) -> None:
+    with client_of(server, "kimi-code") as kimi:
+        result = kimi.call("digits")
+        [text] = result["content"]
+        assert '"id":9007199254740993}' in text["text"]
+        # The copies differ for it, and so both count.
+        assert 8_000 < size(result["structuredContent"]) + len(text["text"]) <= 10_000
+
+
+def test_one_name_of_two_clients_bounds_the_copy_of_each(server: list[str]) -> None:
+    with client_of(server, "fastmcp") as either:
+        result = either.call("beside")
+        assert result["structuredContent"] == {"count": 1028}
+        assert 3_000 < sum(len(each["text"]) for each in result["content"]) <= 10_000
+
+
+@pytest.mark.parametrize("client", ["@langchain/mcp-adapters", "google-adk"])
+def test_a_client_that_shows_json_of_both_copies_reads_no_more_than_the_budget(
+    server: list[str], client: str
+) -> None:
+    with client_of(server, client) as shows_json:
+        for arguments in (None, {"view": "items[0:150]"}):
+            assert 7_000 < size(shows_json.call("rows", arguments)) <= 10_000
+
+
+def test_langchain_for_javascript_is_shown_an_answer_without_content_once(
+    server: list[str],
+) -> None:
+    with client_of(server, "@langchain/mcp-adapters") as langchain:
+        assert langchain.call("structured") == {**RESULTS["structured"], **tool_result("")}
 
 
 def test_results_for_other_clients_or_without_a_budget_are_unchanged(

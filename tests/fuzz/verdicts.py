@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from mcp_abridge.document.javascript import spelled
 from mcp_abridge.document.surrogates import replace_lone
 from mcp_abridge.ruleset.clients import Shows
 from mcp_abridge.ruleset.rule import Rule
@@ -24,7 +25,7 @@ SPELLING = {
 _LEAST = 300
 _BLOCK = len('{"type":"text","text":},')
 _RESULT = len('{"content":[],"structuredContent":,"isError":false,"resultType":"complete"}')
-_BOTH = ("both", "once", "result")
+_BOTH = ("both", "once", "once_in_javascript", "result")
 _NUMBER = re.compile(r"-?\d[\d.eE+-]*")
 _DEEP = ("RecursionError", "nested too deeply")
 AS_CAME = ("untouched", "shadow", "error", "failed")
@@ -164,6 +165,8 @@ def visible(after: Response, shows: Shows) -> int:
         escaped = 2 + sum(len(block.encode("utf-8", "surrogatepass")) + _BLOCK for block in texts)
         return escaped if shows == "blocks" else structured + escaped + _RESULT
     together = shows == "both" or (shows == "once" and structured != text)
+    if shows == "once_in_javascript":
+        together = _in_javascript(after) not in after.texts
     return structured + text if together else max(structured, text)
 
 
@@ -177,13 +180,17 @@ def _agrees(after: Response) -> None:
         raise Wrong("both copies are sent", after.line)
     texts, content = _unquoted(after.texts), bare(after.structured)
     alike = set(map(bare, texts))
-    if content[:1] != "{" or content in alike:
+    if content[:1] != "{" or content in alike or _in_javascript(after) in texts:
         return
     # Beside what is no object, there may be notices.
     wrapped = members(content)
     text = wrapped.get("text", "")
     if wrapped.get("items") not in alike and not (text[:1] == '"' and json.loads(text) in texts):
         raise Wrong("the copies of a document agree", after.line)
+
+
+def _in_javascript(after: Response) -> str | None:
+    return spelled((after.structured or "").encode("utf-8", "surrogatepass"))
 
 
 def _unquoted(texts: list[str]) -> list[str]:
@@ -196,7 +203,7 @@ def _spelled(rule: Rule, before: Response, after: Response) -> None:
         return
     expected = Counter(_numbers(before))
     for place in filter(None, [after.structured, *after.texts]):
-        if place[:1] not in "{[" or not valid(place):
+        if place[:1] not in "{[" or not valid(place) or place == _in_javascript(after):
             continue
         odd = [each for each in numbers(place) if not each.isdigit() and each not in expected]
         if odd:

@@ -73,6 +73,7 @@ _COPIES: dict[Shows, str] = {
     "blocks": "JSON of the blocks",
     "both": "both copies",
     "once": "both, one if equal",
+    "once_in_javascript": "both, one if equal as JavaScript writes them",
     "result": "JSON of the result",
     "either": "one, not known which",
 }

@@ -10,20 +10,25 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-Shows = Literal["structured", "text", "blocks", "both", "once", "result", "either"]
+Shows = Literal[
+    "structured", "text", "blocks", "both", "once", "once_in_javascript", "result", "either"
+]
 """The copy that the model reads if a result has both.
 
 `structured`: structuredContent alone. `text`: the texts of the content blocks alone. `blocks`: the
 same as JSON of the blocks, so that escapes count. `both`: the two together. `once`: the two, or one
-if they are equal to the byte. `result`: the whole result as one JSON text, with both copies and
-escapes. `either`: one of the two, not known which; both must contain what the model has to know.
+if they are equal to the byte. `once_in_javascript`: the two, or one if a text is what JavaScript
+writes of structuredContent (2 for 2.0). `result`: the whole result as one JSON text, with both
+copies and escapes. `either`: one of the two, not known which; both must contain what the model has
+to know.
 """
 
-Need = Literal["text", "object"]
+Need = Literal["text", "block", "object"]
 """A result that the client cannot use without help.
 
-`text`: one without content, whose structuredContent alone the model never sees. `object`: one whose
-text is JSON but no object, and that has no structuredContent: the client refuses it.
+`text`: one without content, whose structuredContent alone the model never sees. `block`: the same,
+and any text block beside it makes it visible. `object`: one whose text is JSON but no object, and
+that has no structuredContent: the client refuses it.
 """
 
 
@@ -88,10 +93,14 @@ UNKNOWN = Client(
     "either",
     _SMALL,
     source="an assumption: either copy may be the one shown, and the smallest known limit applies",
+    needs=("text",),
 )
 """The row for a client that matches no other one.
 
-One is `mcp`, the Python SDK's own name: Mistral Vibe, OpenAI Agents, LangChain and others send it.
+One is `mcp`, the Python SDK's own name: Mistral Vibe, OpenAI Agents, LangChain, Strands, CrewAI and
+Microsoft's Agent Framework send it. OpenAI Agents for JavaScript sends the name of the server that
+its program configures. All but Vibe and Microsoft's show nothing of a result without content.
+LlamaIndex, `mcp` too, shows both copies, and so twice the budget.
 """
 
 _COPILOT_CLI: tuple[tuple[str, Shows], ...] = (
@@ -111,7 +120,7 @@ CLIENTS: tuple[Client, ...] = (
         limit_bytes=50_000,
         beyond_bytes=1_500,
         beyond="is saved to a file; the model reads at most its first 2 kB, or an error",
-        measured="Claude Code 2.1.197",
+        measured="Claude Code 2.1.332",
         source="https://github.com/anthropics/claude-code/issues/79944",
         tokens_env="MAX_MCP_OUTPUT_TOKENS",
     ),
@@ -141,7 +150,7 @@ CLIENTS: tuple[Client, ...] = (
         limit_bytes=48_000,
         beyond_bytes=48_000,
         beyond="loses its middle",
-        measured="Codex 0.169.0",
+        measured="Codex 0.171.0",
         source="https://github.com/openai/codex/issues/7906",
         code_mode=(("callId",), "exec-"),
     ),
@@ -198,16 +207,26 @@ CLIENTS: tuple[Client, ...] = (
         source="https://github.com/google-gemini/gemini-cli/pull/18446",
         needs=("text", "object"),
     ),
-    # 25,000 characters; of many lines the model still reads 21 to 25 kB.
+    # 28,000 characters; up to 0.15 25,000, and the text alone.
     Client(
         "qwen-cli-mcp-client*",
-        "text",
+        "once_in_javascript",
         _ROOMY,
-        limit_bytes=25_000,
-        beyond_bytes=5_500,
+        limit_bytes=28_000,
+        beyond_bytes=2_500,
+        beyond=f"{_FILE}beginning",
+        measured="Qwen Code 0.24.4",
+    ),
+    # 50,000 characters. The copies are equal for it if they have the same members, and the text no
+    # number that JavaScript would spell in another way.
+    Client(
+        "kimi-code*",
+        "once_in_javascript",
+        _ROOMY,
+        limit_bytes=50_000,
+        beyond_bytes=5_800,
         beyond=f"{_FILE}beginning and its end",
-        measured="Qwen Code 0.15.10",
-        needs=("text",),
+        measured="Kimi Code 2.1.0",
     ),
     # The whole result as JSON, 8,000 characters of it. The extension's own name has another row.
     Client(
@@ -239,13 +258,30 @@ CLIENTS: tuple[Client, ...] = (
         measured="opencode 1.18.33",
         source="https://github.com/anomalyco/opencode/pull/32074",
     ),
-    # No limit: Continue summarises its context once that is full. fastmcp is Pydantic AI, too.
+    # No limit: Continue summarises its context once that is full.
     Client(
         "continue-cli-client*", "blocks", _ROOMY, measured="Continue CLI 1.5.47", needs=("text",)
     ),
-    Client("ai-sdk-mcp-client*", "blocks", _ROOMY, measured="AI SDK 6.0.326", needs=("text",)),
+    Client("ai-sdk-mcp-client*", "blocks", _ROOMY, measured="AI SDK 7.0.173", needs=("text",)),
     Client("mcp-use*", "text", _ROOMY, measured="mcp-use 1.7.1", needs=("text",)),
-    Client("fastmcp*", "structured", _ROOMY, measured="Pydantic AI 2.68.0"),
+    # One name for Pydantic AI and FastMCP's client, which read structuredContent, and for Agno,
+    # which reads the text.
+    Client(
+        "fastmcp*",
+        "either",
+        _ROOMY,
+        measured="Agno 3.1.10, FastMCP 4.2.3, Pydantic AI 2.68.0",
+        needs=("text",),
+    ),
+    # JSON of the text block, with structuredContent as a member of it.
+    Client(
+        "@langchain/mcp-adapters*",
+        "result",
+        _ROOMY,
+        measured="LangChain JS 1.1.4",
+        needs=("block",),
+    ),
+    Client("google-adk*", "result", _ROOMY, measured="Google ADK 2.13.0"),
     Client("inspector-cli*", "both", _SMALL, measured="MCP Inspector CLI 0.15.0"),
     # Reported to take structuredContent (modelcontextprotocol/modelcontextprotocol#1411), and
     # later to take content alone; long results go to a file, from a size that is not documented.

@@ -10,7 +10,8 @@ from mcp_abridge.transforms.abridge import abridge
 from mcp_abridge.transforms.base import Call
 
 _MINIMUM = 300  # bytes; content beside the document never reduces its room below this
-_TOGETHER = frozenset({"both", "once", "result"})
+_ONCE = frozenset({"once", "once_in_javascript"})
+_TOGETHER = frozenset({"both", "result"}) | _ONCE
 
 ESCAPED = frozenset({"blocks", "result"})
 """The kinds of clients whose models read texts with JSON's escapes."""
@@ -44,7 +45,8 @@ def overrun(job: ShapeJob, size: VisibleSize, frame: Frame | None = None) -> int
     if job.shows in ESCAPED:
         # Each byte of the document is shown as more than one; small steps would take long.
         excess = max(excess * job.rule.max_bytes // visible, job.rule.max_bytes // 32)
-    return excess // _copies_shown(job, frame) + 1
+    twice = job.shows in _ONCE and not size.equal(job.shows)
+    return excess // (2 if twice else _copies_shown(job, frame)) + 1
 
 
 def leaves_no_room(job: ShapeJob, frame: Frame) -> bool:
@@ -95,7 +97,7 @@ def _copies_shown(job: ShapeJob, frame: Frame) -> int:
     """Count the copies of the document that a model sees, if its client shows both."""
     if job.shows not in _TOGETHER:
         return 1
-    if job.shows == "once" and not any(copy.member or copy.each for copy in frame.copies):
+    if job.shows in _ONCE and not any(copy.member or copy.each for copy in frame.copies):
         return 1  # the copies will be equal
     if job.rule.structures and "structuredContent" not in frame.members:
         return 2  # one is added once the document is written

@@ -76,7 +76,7 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
             document = _view(job, document, frame, call)
             if job.dates and snapshot.age:
                 call.notices.append(_age(snapshot.age, call))
-        result, size = write_for(rule, frame, document, call.notices)
+        result, size = write_for(rule, frame, document, call.notices, shows=job.shows)
         more = overrun(job, size, frame)
         if more <= 0 or excess > (rule.max_bytes or 0):
             return Page(result, size, tuple(call.missing))

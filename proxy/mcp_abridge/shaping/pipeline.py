@@ -184,7 +184,7 @@ def _from_document(
         if not (document.changed or notices or too_long or rule.copies != "both"):
             missing = tuple(call.missing)
             return replace(job.original("untouched", None, before), missing=missing)
-        result, size = write_for(rule, frame, document, notices, layout)
+        result, size = write_for(rule, frame, document, notices, layout, job.shows)
         page = Page(result, size, tuple(call.missing))
         if frozen is not None and (excess := budget.overrun(job, size, frame)) > 0:
             whole = Snapshot(frame.encode(), frozen())

@@ -35,7 +35,8 @@ class ClientView(Struct, frozen=True):
         texts = self.texts if self.error is None else (self.error,)
         if shows in ("text", "blocks"):
             return texts
-        if shows in ("both", "result") or (shows == "once" and structured != texts):
+        twice = shows.startswith("once") and not self.visible_size.equal(shows)
+        if twice or shows in ("both", "result"):
             return (*structured, *texts)
         return structured or texts
 

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from mcp_abridge.document.javascript import spelled
 from mcp_abridge.document.message import members
 from mcp_abridge.document.own_names import marked
 from mcp_abridge.document.tree import ABSENT, Value, compact, encode, text
@@ -76,18 +77,21 @@ def notice_block(notice: Notice) -> Raw:
 
 
 _BLOCK_MEMBERS = len(b'{"type":"text","text":},')
+_LONG = 64 << 10  # bytes of a copy that is not worth to be spelled anew: no client shows it whole
 _MEMBERS = len(b'{"content":[],"structuredContent":,"isError":false,"resultType":"complete"}')
 
 
 class VisibleSize(Struct, frozen=True):
     """Bytes of a result that a model sees, for clients that show one copy or the other.
 
-    `texts` are those of the content blocks, whose escapes some clients show.
+    `texts` are those of the content blocks, whose escapes some clients show; `value` is the
+    structuredContent.
     """
 
     structured: int | None
     text: int
     texts: tuple[str, ...] = ()
+    value: Raw | None = None
 
     def to(self, shows: Shows) -> int:
         """Return the bytes that a client of this kind shows."""
@@ -103,9 +107,15 @@ class VisibleSize(Struct, frozen=True):
                 return structured + self._escaped + _MEMBERS
             case "both":
                 return structured + text
-            case "once" if structured != text:
+            case "once" | "once_in_javascript" if not self.equal(shows):
                 return structured + text
         return max(structured, text)
+
+    def equal(self, shows: Shows) -> bool:
+        """Tell whether a client that shows two equal copies once finds them equal."""
+        if shows == "once" or self.value is None or len(memoryview(self.value)) > _LONG:
+            return self.structured == self.text
+        return spelled(bytes(self.value)) in self.texts
 
     @property
     def _escaped(self) -> int:
@@ -130,6 +140,7 @@ def size_of(structured: Raw | None, texts: tuple[str, ...]) -> VisibleSize:
         None if structured is None else len(memoryview(structured)),
         sum(len(content) if content.isascii() else len(content.encode()) for content in texts),
         texts,
+        structured,
     )
 
 

@@ -7,11 +7,12 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from mcp_abridge.document.javascript import spelled
 from mcp_abridge.document.message import members
 from mcp_abridge.document.own_names import claim
 from mcp_abridge.document.tree import Document, Value, compact, encode, text
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.ruleset.clients import Need
+from mcp_abridge.ruleset.clients import Need, Shows
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping.result.frame import (
     Copy,
@@ -38,13 +39,15 @@ def write(
     notices: list[Notice],
     copies: Literal["both", "text", "structured"] = "both",
     indent: int = -1,
+    shows: Shows = "either",
 ) -> Written:
     """Return the result with `document` in all its places.
 
     Notices stand in the document if it is an object; an array becomes the `items` of an object, and
     a text that is a JSON string its `text`, since some clients join the texts of a result or refuse
     an array. Notices of a plain text, and bare ones, stand beside it: in the structuredContent that
-    holds the text, and in a further text block. `copies` leaves one of the copies out.
+    holds the text, and in a further text block. `copies` leaves one of the copies out. A client of
+    the kind `shows` that compares the copies as JavaScript writes them gets a text so spelled.
     """
     places = frame.copies
     if notices:
@@ -53,7 +56,9 @@ def write(
     content = text(document.cell[0]) if document.textual else None
     if content is None:
         layout = value if indent < 0 else msgspec.json.format(value, indent=indent)
-        content = layout.decode("utf-8", "surrogatepass")
+        compared = shows == "once_in_javascript" and indent < 0 and frame.structured is not None
+        content = spelled(value) if compared else None
+        content = content or layout.decode("utf-8", "surrogatepass")
     result, blocks = dict(frame.members), list(frame.blocks)
     removed: set[int] = set()
     extra: dict[int, list[Raw]] = {}  # blocks that follow the one at a position
@@ -162,7 +167,12 @@ def own_result(document: Any, *, structured: bool = False, error: bool = False) 
 
 
 def write_for(
-    rule: Rule, frame: Frame, document: Document, notices: list[Notice], indent: int = -1
+    rule: Rule,
+    frame: Frame,
+    document: Document,
+    notices: list[Notice],
+    indent: int = -1,
+    shows: Shows = "either",
 ) -> Written:
     """Write the result of a rule, with structuredContent if the rule's schema promises it.
 
@@ -170,12 +180,12 @@ def write_for(
     includes the notices.
     """
     if not rule.structures or frame.structured is not None:
-        return write(frame, document, notices, rule.copies, indent)
+        return write(frame, document, notices, rule.copies, indent, shows)
     if document.kind == "object":
         both = {**frame.members, "structuredContent": Raw(b"{}")}
         copies = (*frame.copies, Copy("structured"))
         frame = replace(frame, members=both, copies=copies)
-        return write(frame, document, notices, indent=indent)
+        return write(frame, document, notices, indent=indent, shows=shows)
     _, texts = content_of(write(frame, document, [], indent=indent)[0])
     result, _ = write(frame, document, notices, indent=indent)
     value: dict[str, Value] = {"text": "\n".join(texts.values())}
@@ -215,6 +225,8 @@ def mended(line: bytes, needs: Collection[Need]) -> bytes:
 
     It is `line` itself if the client needs no other copy, or if it holds no result. Never raises.
     """
+    if "object" not in needs and b'"structuredContent"' not in line:
+        return line
     try:
         response = parse(line, intact=True)
         result = response.members
@@ -228,9 +240,10 @@ def _missing(result: dict[str, Raw], needs: Collection[Need]) -> dict[str, Raw]:
     blocks, texts = content_of(result)
     structured = structured_of(result)
     if structured is not None:
-        if "text" not in needs or blocks:
+        if blocks or not {"text", "block"} & {*needs}:
             return {}
-        return {"content": Raw(encode([{"type": "text", "text": bytes(structured).decode()}]))}
+        content = bytes(structured).decode() if "text" in needs else ""
+        return {"content": Raw(encode([{"type": "text", "text": content}]))}
     if "object" not in needs or 0 not in texts or text(members(blocks[0])["type"]) != "text":
         return {}
     content = texts[0].strip()
