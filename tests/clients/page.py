@@ -1,6 +1,6 @@
 """Writes the tables of examples/clients/README.md: the clients, and how to set each up.
 
-The page keeps the rows of clients that did not run; a client that could not run says so in its row.
+The page keeps the rows of clients that did not run or could not.
 """
 
 from pathlib import Path
@@ -9,24 +9,26 @@ from mcp_abridge.ruleset.clients import client_for
 
 from tests.clients import install
 from tests.clients.cases import SMALL, Bench, Check, plain
-from tests.clients.programs import CLIENTS, Client, Talk
+from tests.clients.programs import CLIENTS, Talk
 from tests.reference.markdown import rendered, table
 
 PAGE = Path(__file__).resolve().parents[2] / "examples" / "clients" / "README.md"
 COLUMNS = ("client", "version", "name it says", "copy", "limit", "direct", "wrapped", "rest")
 
 
-def row(bench: Bench, checks: list[Check]) -> list[str]:
+def rows(bench: Bench, checks: list[Check]) -> list[list[str]]:
+    """Return the row of a client; none if it did not start, so that the page keeps the last one."""
     name, version = bench.client.name, install.version(bench.client.program or bench.client.name)
     failures = "; ".join(f"not: {check.title}" for check in checks if check.problem)
     if bench.client.whole:
         outcome = failures or "a script gets the whole result"
-        return [name, version, "`codex-mcp-client`", "what a script prints", "-", "-", "-", outcome]
+        copies = ("`codex-mcp-client`", "what a script prints")
+        return [[name, version, *copies, "-", "-", "-", outcome]]
     wrapped = bench.wrapped
     if len(wrapped.visible) <= len(SMALL) + 1:
-        return skipped(bench.client, "did not start here")
+        return []
     limit = client_for(bench.name).limit_bytes
-    return [
+    return [[
         name,
         version,
         f"`{bench.name}`",
@@ -35,12 +37,7 @@ def row(bench: Bench, checks: list[Check]) -> list[str]:
         f"{size(bench.direct, len(SMALL))} / {size(bench.direct_both, 0)}",
         f"{size(wrapped, len(SMALL) + 1)} / {size(wrapped, len(SMALL) + 3)}",
         failures or "works",
-    ]
-
-
-def skipped(client: Client, reason: str) -> list[str]:
-    version = install.version(client.program or client.name)
-    return [client.name, version, *["-"] * 5, reason]
+    ]]  # fmt: skip
 
 
 def copy(talk: Talk) -> str:
