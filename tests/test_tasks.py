@@ -183,7 +183,7 @@ def test_a_task_with_a_view_runs_and_the_view_is_cut_from_its_result() -> None:
         # One that may do harm runs once: what it gave is kept, but no task can be of that.
         added = call(8, "add_row")["result"]["task"]["taskId"]
         ask(9, "tasks/result", taskId=added)
-        refused = call(10, "add_row", view="rows[7].run")["error"]
-        assert "call again without one" in refused["message"]
-        kept = ask(11, "tools/call", name="add_row", arguments={"view": "rows[7].run"})
-        assert json.loads(text(kept["result"])) == {"view": 3}
+        error = call(10, "add_row", view="rows[7].run")["error"]
+        assert "call again without one" in error["message"]
+        later = ask(11, "tools/call", name="add_row", arguments={"view": "rows[7].run"})
+        assert json.loads(text(later["result"])) == {"view": 3}

@@ -68,14 +68,14 @@ def final(state: SessionState, raw: bytes, task: Raw, call: PendingRequest) -> b
     line = encode({"jsonrpc": "2.0", "id": Raw(call.id), name: parts[name]})
     place = "result" if call.method == GET_TASK else "params"
     call.around = message.replaced(raw, **{place: {**parts, name: None}})
-    known = state.tasks.get(_key(string_at(task, "taskId") or ""))
-    if known is not None:
-        known.is_repeat = True  # it is counted once, however often the client asks
+    origin = state.tasks.get(_key(string_at(task, "taskId") or ""))
+    if origin is not None:
+        origin.is_repeat = True  # it is counted once, however often the client asks
     return line
 
 
 def inside(call: PendingRequest, line: bytes) -> bytes:
-    """Return the line about a task with this response to its call inside, where `final` found one."""
+    """Return the line about a task with this response in place of the one that `final` found."""
     place = "result" if call.method == GET_TASK else "params"
     task, response = members(members(call.around)[place]), members(line)
     for name in _FINAL:
