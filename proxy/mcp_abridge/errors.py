@@ -20,19 +20,57 @@ from itertools import islice
 from msgspec import Struct
 
 _MAX_WORDS = 500
+_MAX_LENGTH = 100
+_MAX_EDITS = 3
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
     """Return the known word most similar to `word`, or None if none is similar.
 
+    That is the one with the fewest letters to insert, delete, replace or swap, at most one in
+    three; or else the only one that has all parts of `word`, or begins like it.
+
     >>> nearest("paginat", ["paginate", "project"]), nearest("zebra", ["paginate"])
     ('paginate', None)
+    >>> nearest("ofset", ["max_offset", "limit"]), nearest("issue", ["get_issue", "get_user"])
+    (None, 'get_issue')
     """
-    # Imported only after a mistake, to keep the start fast.
-    from difflib import get_close_matches
+    plain, match = _plain(word), None
+    choices = [(each, _plain(each)) for each in islice(words, _MAX_WORDS)]
+    enough = min(len(plain) // 3, _MAX_EDITS) + 1
+    for each, other in choices:
+        if (edits := _edits(plain, other, enough)) < enough:
+            enough, match = edits, each
+    akin = [each for each, other in choices if _akin(plain, other)] if match is None else [match]
+    return akin[0] if len(akin) == 1 else None
 
-    # Each word is compared with `word`: of very many, the first ones are enough.
-    return next(iter(get_close_matches(word[:100], list(islice(words, _MAX_WORDS)), 1)), None)
+
+def _plain(word: str) -> str:
+    return word[:_MAX_LENGTH].lower().replace("-", "_")
+
+
+def _akin(word: str, other: str) -> bool:
+    begins = len(word) > 2 and other.startswith(word)
+    begins = begins or (word.startswith(other) and len(word) <= 2 * len(other))
+    return begins or {*word.split("_")} <= {*other.split("_")}
+
+
+def _edits(first: str, second: str, enough: int) -> int:
+    """Return the letters to insert, delete, replace or swap with the next; any from `enough` on."""
+    if abs(len(first) - len(second)) >= enough:
+        return enough
+    before: list[int] = []
+    last: list[int] = list(range(len(second) + 1))
+    for row, letter in enumerate(first, 1):
+        current = [row] + [enough] * len(second)
+        for column in range(max(1, row - enough), min(len(second), row + enough) + 1):
+            other = second[column - 1]
+            edits = min(last[column], current[column - 1], last[column - 1] - (letter == other)) + 1
+            if row > 1 and column > 1 and letter + other == second[column - 2] + first[row - 2]:
+                edits = min(edits, before[column - 2] + 1)
+            current[column] = edits
+        before, last = last, current
+    return last[-1]
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:

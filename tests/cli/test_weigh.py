@@ -138,6 +138,9 @@ def test_a_table_shows_the_largest_and_what_to_do_next(
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
     assert "no answer of an MCP tool in 0 sessions" in run("weigh", code=1).err
     assert "nowhere: No such file or directory" in run("weigh", "nowhere", code=2).err
+    (tmp_path / "notes.txt").write_text("no transcript")
+    expected = "notes.txt: expected a transcript (.jsonl), a folder of them, or session.json"
+    assert expected in run("weigh", tmp_path / "notes.txt", code=2).err
 
     (tmp_path / "projects" / "p").mkdir(parents=True)
     path = tmp_path / "projects" / "p" / "s.jsonl"

@@ -98,10 +98,13 @@ ERRORS = [
     ("a[x]", "'[x]' in path 'a[x]' is not '[]' or an index such as '[0]'; "
      "conditions and slices belong in a filter or a jmespath step"),
     ("a]b", f"'a]b' in path 'a]b' {QUOTES}"),
-    ("$.a", f"'$' in path '$.a' {QUOTES}"),
+    ("$.a", "path '$.a' begins with '$.'; write 'a'"),
+    ("$a", f"'$a' in path '$a' {QUOTES}"),
+    ("a, b", "path 'a, b' has a ','; write several as a list, [a, b], "
+     "and a name with a comma in double quotes"),
     ("a[0]b", "expected '.' before 'b' in path 'a[0]b'"),
     ("a.", "path 'a.' ends in '.'; a name should follow"),
-    (".a", "path '.a' has an empty name before '.a'"),
+    (".a", "path '.a' begins with '.'; write 'a'"),
     ('"a', "a quoted name in path '\"a' is not closed"),
     ("a**", "'a**' in path 'a**': '**' stands alone between dots"),
     ("**.a.**.b.**", "'**' stands 3 times in path '**.a.**.b.**', and at most 2 may, since each "

@@ -70,6 +70,8 @@ def check_output(path: str, *, force: bool) -> None:
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise AbridgeError(f"{path}: there is no folder {folder}")
+    if os.path.isdir(path):
+        raise AbridgeError(f"{path} is a folder; name a file in it")
     if os.path.exists(path) and not force:
         raise AbridgeError(f"{path} is there already; --force replaces it, -o names another")
 

@@ -14,6 +14,7 @@ from mcp_abridge.cli.report import Span, span
 from mcp_abridge.cli.terminal import console, print_lines, refuse_error, say, show, table
 from mcp_abridge.cli.transcripts import ToolAnswer
 from mcp_abridge.document.tokens import tokens
+from mcp_abridge.errors import AbridgeError
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.selection import Selection
 from mcp_abridge.testing.exchange import make, text_result
@@ -58,12 +59,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the tools whose answers were largest. Returns 1 if there are none; raises OSError."""
     paths = arguments.paths or transcripts.folders(os.environ)
+    endings = (transcripts.ENDING, SESSION)
     for path in paths:
         os.stat(path)  # if there is no such folder, it should not be taken for an empty one
+        if not os.path.isdir(path) and not path.endswith(endings):
+            wrong = f"{path}: expected a transcript ({transcripts.ENDING}), a folder of them"
+            raise AbridgeError(f"{wrong}, or {SESSION} of a recording")
     period: Span = arguments.since
     since = period.since(time.time()) or 0.0
     report = partial(refuse_error, "weigh")
-    endings = (transcripts.ENDING, SESSION)
     sessions = [path for each in endings for path in transcripts.files(paths, since, each, report)]
     every = (answer for path in sessions for answer in transcripts.answers(path, report))
     weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))

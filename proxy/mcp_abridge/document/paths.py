@@ -363,7 +363,12 @@ _TOKEN = re.compile(
 )
 
 
+_HEAD = re.compile(r"\$?\.(?=[^.])")  # of jq and of JSONPath
+
+
 def _steps(text: str) -> Iterator[Step]:
+    if head := _HEAD.match(text):
+        raise PathError(f"path {text!r} begins with {head[0]!r}; write {text[head.end() :]!r}")
     expects_name = True
     for token in _TOKEN.finditer(text):
         kind, part = token.lastgroup, token[token.lastgroup or 0]
@@ -403,6 +408,12 @@ def _name(name: str, text: str) -> Step:
         raise PathError(
             f"{name!r} in path {text!r} is not a plain name; "
             "put odd names in double quotes, write expressions in a jmespath step"
+        )
+    if "," in name:
+        several = ", ".join(part.strip() for part in text.split(","))
+        raise PathError(
+            f"path {text!r} has a ','; write several as a list, [{several}], "
+            "and a name with a comma in double quotes"
         )
     if name == "**":
         return DEEP

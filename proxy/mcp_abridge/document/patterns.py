@@ -158,6 +158,11 @@ class Expression:
             reason = str(error).partition("\n")[0].rpartition("jmespath expression: ")[2]
             reason = reason.removesuffix(":").removesuffix(", for expression")
             advice = "; did you mean '=='?" if reason == "Unknown token '='" else ""
+            if isinstance(error, jmespath.exceptions.IncompleteExpressionError):
+                unclosed = (
+                    f"; {a!r} is not closed" for a, b in _PAIRS if text.count(a) > text.count(b)
+                )
+                reason, advice = "it ends too early", next(unclosed, "")
             if getattr(error, "token_type", None) == "NUMBER":
                 advice = "; a number stands in backticks, such as `5`"
             message = f"{_clipped(text)!r} is not a JMESPath expression: {_clipped(reason)}{advice}"
@@ -222,6 +227,9 @@ class Expression:
 
     def __reduce__(self) -> tuple[type["Expression"], tuple[str]]:
         return Expression, (self.text,)
+
+
+_PAIRS = (("[", "]"), ("{", "}"), ("(", ")"))
 
 
 def _clipped(text: str) -> str:

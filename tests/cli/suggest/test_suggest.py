@@ -353,6 +353,8 @@ def test_small_answers_need_no_rule_and_a_file_is_replaced_by_force_alone(
     words = ("suggest", write(tmp_path, ("list", {}, ISSUES)), "-o", path)
     assert "mine.yaml is there already; --force replaces it" in run(*words, code=2).err
     assert path.read_text() == "mine\n"
+    folder = run(*words[:-1], tmp_path, "--force", code=2).err
+    assert "is a folder; name a file in it" in folder
     run(*words, "--force")
     assert "version: 1" in path.read_text()
 

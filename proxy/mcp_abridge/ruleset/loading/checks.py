@@ -20,6 +20,18 @@ from mcp_abridge.transforms.contract import normalised
 PlacedSteps = Sequence[tuple[Node, Transform]]
 
 
+def names(converter: NodeConverter, node: Node, tools: Iterable[str]) -> None:
+    """Report names of tools that are several in one text, or a pattern of another notation."""
+    for each in tools:
+        parts = [part.strip() for part in each.split(",")]
+        if len(parts) > 1 and not any(" " in part for part in parts):
+            message = f"tools: {each!r} is one name; write several as a list, [{', '.join(parts)}]"
+            converter.report(node.value["tools"], message)
+        elif "?" in each:
+            message = f"tools: '?' in {each!r} stands for itself; '*' stands for any letters"
+            converter.report(node.value["tools"], message)
+
+
 def order(converter: NodeConverter, rules: Iterable[tuple[Node, Mapping[str, Any]]]) -> None:
     """Report rules that can never match, since rules before them take every call."""
     # The tools of earlier rules by name, and separately globs: each with its line and condition.

@@ -129,9 +129,18 @@ class NodeConverter:
         options = fields(kind)
         values: dict[str, Any] = {}
         misspelt: set[str | None] = set()
+        previous: tuple[str, Node] | None = None
         for key, member in node.value.items():
             if key in options:
                 values[key] = self.convert(member, options[key].type, key)
+                previous = key, member
+            elif (
+                member.value is None and previous and isinstance(previous[1].value, str | int)
+            ) and nearest(key, options) is None:
+                # {a: b, c} in YAML is {a: b, c: null}.
+                several = f"{previous[0]}: [{previous[1].value}, {key}]"
+                message = f"{key!r} is no {noun} of {label}; a list has brackets: {several}"
+                values[key] = self.report(node.keys[key], message)
             else:
                 values[key] = self.report_unknown(node.keys[key], noun, options, f" of {label}")
                 misspelt.add(nearest(key, options))
@@ -361,6 +370,7 @@ def value_text(node: Node) -> str:
 
 
 _YES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+_YES |= {"true": "true without quotes", "false": "false without quotes"}
 
 
 def _advice(value: Any, kind: Any) -> str:
@@ -370,4 +380,6 @@ def _advice(value: Any, kind: Any) -> str:
         return f"; quote it: {quote(str(value).lower())}"
     if get_origin(kind) is Literal and isinstance(value, str):
         return did_you_mean(value, [each for each in get_args(kind) if isinstance(each, str)])
+    if kind is int and str(value).isdecimal():
+        return f"; write {value} without quotes"
     return f"; write {_YES[str(value)]}" if kind is bool and str(value) in _YES else ""

@@ -30,6 +30,10 @@ def _compared_name(node: dict[str, Any], quoted_names: set[str]) -> str | None:
         if name in quoted_names and text and other["type"] != "literal" and _PLAIN.fullmatch(name):
             reason = f'"{name}" in double quotes is a name, as {name} is'
             return f"{reason}; did you mean {name!r} in single quotes?"
+        bare = name != "null" and quoted_names.isdisjoint((name, other.get("value")))
+        if bare and field is node["children"][1] and other["type"] in _REFERENCES:
+            reason = f"{name} is a name, too; did you mean {name!r} in single quotes?"
+            return f"{reason} As a name, write @.{name}"
     return None
 
 
@@ -40,11 +44,6 @@ def condition_mistake(condition: Expression) -> str | None:
     for node in nodes(condition.tree):
         if node["type"] == "function_expression" and node["value"] == "argument":
             return "`when` sees the arguments themselves: write name, not argument('name')"
-        if node["type"] == "comparator":
-            first, second = node["children"]
-            name = second.get("value")
-            if first["type"] in _REFERENCES and second["type"] == "field" and name != "null":
-                return f"{name} is an argument, too; did you mean {name!r} in single quotes?"
     return None
 
 

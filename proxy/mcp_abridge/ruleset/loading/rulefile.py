@@ -76,6 +76,14 @@ def _file(converter: NodeConverter, root: Node) -> RuleFile | None:
 
 
 def _rules(converter: NodeConverter, node: Node, label: str) -> Any:
+    if (
+        isinstance(node.value, dict)
+        and node.value
+        and not {*node.value} & {*fields(model.RuleSpec)}
+    ):
+        first = next(iter(node.value))
+        message = f"rules: expected a list of rules, such as `- tools: {first}`, found a mapping"
+        return converter.report(node, message)
     return tuple(converter.mappings(node, "a rule, a mapping with tools"))
 
 
@@ -91,6 +99,7 @@ def _defaults(converter: NodeConverter, node: Node, label: str) -> Any:
 def _rule(converter: NodeConverter, node: Node, members: dict[str, Any]) -> Rule | None:
     valid = {key: value for key, value in members.items() if value is not INVALID}
     steps = valid.get("response", model.Steps()).pairs
+    checks.names(converter, node, valid.get("tools", ()))
     checks.whole_tool(converter, node, valid)
     checks.windows(converter, steps)
     checks.errors(converter, valid.get("errors", model.Steps()).pairs)

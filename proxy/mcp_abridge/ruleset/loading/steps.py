@@ -107,6 +107,8 @@ class Names:
             text = value_text(node)
             if node.value and isinstance(node.value, dict):
                 text = f"{' and '.join(map(repr, list(node.value)[:3]))} in one mapping"
+                first, second, *_ = [*node.value, ""]
+                text += f"; indent {second!r} below {first!r}, or begin its line with '- '"
             message = f"{label}: expected one {noun}, {{name: options}}, found {text}"
             return converter.report(node, message)
         own = self._own[key]
