@@ -93,6 +93,16 @@ def looked(outcome: ShapeResult, view: str, bound: int = 1000) -> ShapeResult:
     return shape(ShapeJob(rule=at, tool="t", id=b"2", snapshot=outcome.snapshot, view=view))
 
 
+@pytest.mark.parametrize("name", ["pagination", "truncation", "_elided", "_dropped"])
+def test_a_member_that_a_server_behind_another_proxy_named_so_is_found(name: str) -> None:
+    value = {f"{name}_of_server": {"total": 9}, "items": ["x" * 50] * 99}
+    outcome = shaped("max_bytes: 1000", document(value), viewable=True, keep=True)
+    assert texts(looked(outcome, f"{name}_of_server.total").raw) == ['{"view":9}']
+    value = {name: {"total": 7}, "items": ["x" * 50] * 99}
+    outcome = shaped("max_bytes: 1000", document(value), viewable=True, keep=True)
+    assert texts(looked(outcome, f"{name}_of_server.total").raw) == ['{"view":7}']
+
+
 SIGNS = "ab_-.,:|[]{}()?@&*$~ \t\n\r\x00\x1b\x7f\x85\u2028\u202e\u200b'\"`\\…é名😀/0"
 HOSTILE = st.text(st.sampled_from(SIGNS), max_size=12) | st.sampled_from(
     [

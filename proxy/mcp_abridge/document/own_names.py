@@ -5,6 +5,7 @@ different names stay different, and a view finds a member by either name.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Raw
@@ -58,10 +59,20 @@ def marked(raw: Raw) -> Raw:
     return Raw(_NAME.sub(rb'"\1%b"' % _MARK.encode(), content))
 
 
-def unmarked(view: str) -> str:
-    """Return a view with the names that a server gave its members.
+def unmarked(view: str, content: Callable[[], bytes]) -> str:
+    """Return a view with the names that a server gave its members; `content` is the JSON of all.
 
-    >>> unmarked("_abridged_of_server.more")
+    `_abridged` is marked wherever it is, any other name only beside a notice: a member that has
+    the marked name itself is meant.
+
+    >>> unmarked("_abridged_of_server.more", lambda: b"{}")
     '_abridged.more'
+    >>> unmarked("pagination_of_server.total", lambda: b'{"pagination_of_server": {"total": 9}}')
+    'pagination_of_server.total'
     """
-    return _MARKED.sub(r"\1\2", view)
+
+    def name(match: re.Match[str]) -> str:
+        own = match[1] != ABRIDGED and f'"{match[0]}"'.encode() in content()
+        return match[0] if own else match[1] + match[2]
+
+    return _MARKED.sub(name, view)

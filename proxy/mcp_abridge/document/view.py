@@ -46,7 +46,7 @@ def look(
         value = opened(document.cell[0])
         if not (isinstance(value, dict) and "help" in value):
             return usage(document)
-    expression = respelled(unmarked(expression))
+    expression = respelled(unmarked(expression, document.encode))
     fuel = fuel or Fuel()
     lookups = None
     try:
