@@ -199,6 +199,7 @@ class Sidecar(Process):
             env={**os.environ, **(env or {})},
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
+            start_new_session=True,  # without a terminal, wherever the tests run
         )
         super().__init__(process)
         self.errors = bytearray()

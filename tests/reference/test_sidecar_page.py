@@ -91,7 +91,10 @@ async def test_fields_of_a_line_are_those_that_are_logged(event: str, absent: se
     assert logged - {"time", "level", "event"} == fields - absent
 
 
-async def test_fields_of_the_line_on_a_route_are_those_that_are_logged() -> None:
+async def test_fields_of_the_line_on_a_route_are_those_that_are_logged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "proxy:3128")
     limited = sidecar_route(tools=("list_*",))
     async with serve_sidecar(limited) as server:
         facts = dict(serve._described(server.sidecar, limited))

@@ -8,7 +8,7 @@ import os
 import resource
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from math import ceil
 from shutil import which
 from threading import Event, Thread
@@ -49,13 +49,14 @@ from mcp_abridge.transports.log import Level, Log
 from mcp_abridge.transports.sidecar import sidecar as trimming
 from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, WatchedTokens
 from mcp_abridge.transports.sidecar.metrics import Metrics
-from mcp_abridge.transports.sidecar.reload import Reloading
-from mcp_abridge.transports.sidecar.route import Handler, Route, Rules, Services
+from mcp_abridge.transports.sidecar.reload import Configuration, Reloading, Replacement
+from mcp_abridge.transports.sidecar.route import Handler, Route, Services
 from mcp_abridge.transports.sidecar.router import Mount
 from mcp_abridge.transports.sidecar.sidecar import Sidecar
 from mcp_abridge.transports.workers.pool import Workers
 
 _UNUSABLE = 2
+_LISTEN = ListenAddress("127.0.0.1:8808")
 TOKEN_VARIABLE = "MCP_ABRIDGE_TOKEN"
 """The variable with the token that opens every route without one of its own."""
 
@@ -125,14 +126,11 @@ def run(arguments: argparse.Namespace) -> int:
         return refuse("serve", str(error))
     level: Level = "error" if arguments.quiet else "debug" if arguments.verbose else "info"
     log = Log(level, arguments.log_format, dated=True)
+    secrets = {TOKEN_VARIABLE, "MCP_ABRIDGE_STORE", *options.SECRETS}
+    read = partial(_configuration, arguments, top, secrets, log)
     try:
-        settings = _config(arguments.config, top)
-        routes = [_route(route, log) for route in settings.routes]
-        _require_tokens(routes, insecure=arguments.insecure)
-        for route in routes:
-            _proxy(route)
-        routes, rules = _with_rules(routes, log, allow_python=arguments.allow_python)
-        store, calls = _store(arguments.store or settings.store, settings.limits)
+        settings = read(())
+        store, calls = _store(settings.store, settings.limits)
     except RuleErrors as errors:
         for problem in errors.problems:
             log.error(str(problem))
@@ -150,13 +148,13 @@ def run(arguments: argparse.Namespace) -> int:
     workers = Workers()
     recorders, new_session = recording(arguments, log)
     records += recorders
-    services = Services(
-        meters, store, calls, workers, log, settings.limits, new_session, _secrets(settings.routes)
-    )
+    services = Services(meters, store, calls, workers, log, settings.limits, new_session, secrets)
+    handler = partial(_handler, services)
     try:
-        pairs = zip(routes, rules, strict=True)
-        mounts = [Mount(route, _handler(route, ruleset, services)) for route, ruleset in pairs]
-        return asyncio.run(_serve(Sidecar(mounts, settings.limits, log, metrics), log))
+        mounts = [Mount(route, handler(route)) for route in settings.routes]
+        sidecar = Sidecar(mounts, settings.limits, log, metrics)
+        replacement = Replacement(sidecar, settings, read, handler, log)
+        return asyncio.run(_serve(sidecar, replacement, log))
     finally:
         workers.close()
         for record in records:
@@ -210,14 +208,42 @@ def _config(file: str | None, top: Mapping[str, Any]) -> Config:
     return whole
 
 
-def _secrets(routes: Sequence[RouteSpec]) -> frozenset[str]:
-    """Return the variables whose values are the sidecar's own: no server is to find them."""
-    tokens = {route.token_env.name for route in routes if route.token_env is not None}
-    return frozenset((TOKEN_VARIABLE, "MCP_ABRIDGE_STORE", *options.SECRETS, *tokens))
+def _configuration(
+    arguments: argparse.Namespace,
+    top: Mapping[str, Any],
+    secrets: set[str],
+    log: Log,
+    served: Sequence[Route],
+) -> Configuration:
+    """Read what to serve, as it is now; `served` are the routes that are served already.
+
+    What would have to listen elsewhere stays at its address, or is left out if it is new.
+    The variables of tokens are added to `secrets`. Raises AbridgeError.
+    """
+    settings = _config(arguments.config, top)
+    specs: list[RouteSpec] = []
+    unopened: dict[str, None] = {}
+    for spec in settings.routes:
+        listen = spec.listen or _LISTEN
+        if served and listen not in {route.listen for route in served}:
+            unopened[listen] = None
+            there = [route.listen for route in served if route.path == spec.path]
+            if not there or (there[0], spec.path) in {(each.listen, each.path) for each in specs}:
+                continue
+            listen = ListenAddress(there[0])
+        specs.append(replace(spec, listen=listen))
+    secrets |= {spec.token_env.name for spec in specs if spec.token_env is not None}
+    routes = [_route(spec, log) for spec in specs]
+    _require_tokens(routes, insecure=arguments.insecure)
+    for route in routes:
+        _proxy(route)
+    _add_rules(routes, log, allow_python=arguments.allow_python)
+    store = arguments.store or settings.store
+    return Configuration(tuple(routes), store, settings.limits, tuple(unopened))
 
 
 def _route(spec: RouteSpec, log: Log) -> Route:
-    listen = spec.listen or ListenAddress("127.0.0.1:8808")
+    listen = spec.listen or _LISTEN
     upstream = spec.upstream
     assert upstream is not None
     hosts = spec.hosts or (LOOPBACK if listen.loopback else None)
@@ -237,6 +263,7 @@ def _route(spec: RouteSpec, log: Log) -> Route:
         listen=listen,
         malformed_status=spec.malformed_status or 400,
         passes=spec.passes,
+        spec=spec,
     )
 
 
@@ -250,12 +277,8 @@ def _require_tokens(routes: Sequence[Route], *, insecure: bool) -> None:
             )
 
 
-def _with_rules(
-    routes: Sequence[Route], log: Log, *, allow_python: bool
-) -> tuple[list[Route], list[Rules]]:
+def _add_rules(routes: Sequence[Route], log: Log, *, allow_python: bool) -> None:
     problems: dict[Problem, None] = {}
-    complete: list[Route] = []
-    rules: list[Rules] = []
 
     @cache
     def read(names: tuple[str, ...]) -> Reloading:
@@ -268,16 +291,15 @@ def _with_rules(
             limit = RuleFile(name=name, expose=route.tools, unexposed=_NOT_ALLOWED)
         try:
             if route.rules == (NO_RULES,):
-                rules.append(Selection((), "off", log.info, limit))
+                route.select = Selection((), "off", log.info, limit)
             elif route.rules is None:
-                rules.append(Selection(None, route.budget, log.info, limit))
+                route.select = Selection(None, route.budget, log.info, limit)
             else:
                 reloading = read(route.rules)
                 history = RuleHistory(place(route.upstream), log.warning)
-                files = reloading.files
-                rules.append(Selection(files, route.budget, log.info, limit, history=history))
-                route = replace(route, refresh=reloading.refresh)
-            complete.append(route)
+                files, budget = reloading.files, route.budget
+                route.select = Selection(files, budget, log.info, limit, history=history)
+                route.refresh = reloading.refresh
         except RuleErrors as errors:
             problems |= dict.fromkeys(errors.problems)
     if problems:
@@ -285,7 +307,6 @@ def _with_rules(
     if any(route.rules is None for route in routes):
         # No daemon: its compilation of regular expressions must not be cut off by process exit.
         Thread(target=read_library, name="library").start()
-    return complete, rules
 
 
 def _store(url: str | None, limits: LimitsSpec) -> tuple[Store, RecentCalls]:
@@ -302,14 +323,14 @@ def _store(url: str | None, limits: LimitsSpec) -> tuple[Store, RecentCalls]:
     return store, calls
 
 
-def _handler(route: Route, rules: Rules, shared: Services) -> Handler:
+def _handler(shared: Services, route: Route) -> Handler:
     if isinstance(route.upstream, str):
         from mcp_abridge.transports.sidecar.url.route_handler import UrlRoute
 
-        return UrlRoute(route, rules, shared)
+        return UrlRoute(route, route.rules_for, shared)
     from mcp_abridge.transports.sidecar.command.route_handler import CommandRoute
 
-    return CommandRoute(route, rules, shared)
+    return CommandRoute(route, route.rules_for, shared)
 
 
 def _prepare() -> None:
@@ -326,7 +347,7 @@ def _prepare() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
 
 
-async def _serve(sidecar: Sidecar, log: Log) -> int:
+async def _serve(sidecar: Sidecar, replacement: Replacement, log: Log) -> int:
     logged: dict[str, float] = {}
 
     def on_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -337,7 +358,8 @@ async def _serve(sidecar: Sidecar, log: Log) -> int:
             log.warning(trouble)
 
     asyncio.get_running_loop().set_exception_handler(on_exception)
-    sidecar.heed_signals()
+    hangup = asyncio.Event()
+    sidecar.heed_signals(hangup.set)
     try:
         await sidecar.start()
     except AbridgeError as error:
@@ -347,9 +369,19 @@ async def _serve(sidecar: Sidecar, log: Log) -> int:
     for mount in sidecar.mounts:
         log.event("serving", **dict(_described(sidecar, mount.route)))
     sidecar.unready()
+    replacing = asyncio.create_task(_replace(sidecar, replacement, hangup))
     await sidecar.until_signal()
+    replacing.cancel()
     await sidecar.close()
     return 0
+
+
+async def _replace(sidecar: Sidecar, replacement: Replacement, hangup: asyncio.Event) -> None:
+    while True:
+        await hangup.wait()
+        hangup.clear()
+        await replacement.apply()
+        sidecar.unready()
 
 
 def _trouble(context: dict[str, Any]) -> str:

@@ -41,6 +41,9 @@ class StubHandler:
     async def open(self) -> None:
         self.log.append("open")
 
+    def has_session(self, request: web.BaseRequest) -> bool:
+        return False
+
     def counts(self) -> tuple[int, int]:
         return 3, 2
 

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 from aiohttp import web
 from msgspec import Struct
 
-from mcp_abridge.ruleset.loading.config_model import LimitsSpec
+from mcp_abridge.ruleset.loading.config_model import LimitsSpec, RouteSpec
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.ruleset.selection import Budget
 from mcp_abridge.session.session import Session
@@ -21,13 +21,15 @@ from mcp_abridge.transports.workers.pool import Workers
 Rules = Callable[[str | None, str | None], RuleSet]
 
 
-class Route(Struct, frozen=True, kw_only=True):
+class Route(Struct, kw_only=True):
     """One path of a sidecar and its upstream: a URL, or a command with its arguments.
 
     `path` may hold one segment `{token}`. `tools` are globs: the only tools that are listed and may
     be called here. With `auth: forward` the client's own credentials go to the upstream. `refresh`
     is awaited before a message about tools. `deadline` is how many seconds a call may go without an
     answer or progress. With `passes`, every request under `path` goes to the upstream unchanged.
+    `spec` is what it was made from. All who serve it read it anew for each request, so that `adopt`
+    is enough where a configuration is read again.
     """
 
     path: str = "/mcp"
@@ -43,6 +45,18 @@ class Route(Struct, frozen=True, kw_only=True):
     listen: str = "127.0.0.1:8808"
     malformed_status: int = 400
     passes: bool = False
+    select: Rules | None = None
+    spec: RouteSpec | None = None
+
+    def adopt(self, other: "Route") -> None:
+        """Become another route of the same path and upstream."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(other, name))
+
+    def rules_for(self, server: str | None, client: str | None) -> RuleSet:
+        """Return the rules of the route as it is now."""
+        assert self.select is not None
+        return self.select(server, client)
 
 
 class Services(Struct, frozen=True):
@@ -55,7 +69,7 @@ class Services(Struct, frozen=True):
     log: Log
     limits: LimitsSpec
     new_session: Callable[..., Session] = Session
-    secrets: frozenset[str] = frozenset()
+    secrets: set[str] = set()
     """The variables of the environment that no server may see."""
 
     def begin(
@@ -102,10 +116,12 @@ class AccessRecord(Struct):
 class Handler(Protocol):
     """The interface that answers the requests of one route, whose access was granted before.
 
-    `counts` are the numbers of open sessions and of running child processes.
+    `counts` are the numbers of open sessions and of running child processes. `has_session` is True
+    for a request in a session that began here.
     """
 
     async def open(self) -> None: ...
+    def has_session(self, request: web.BaseRequest) -> bool: ...
     async def handle(
         self, request: web.BaseRequest, record: AccessRecord
     ) -> web.StreamResponse: ...

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import unquote
 
+from aiohttp import web
 from msgspec import Struct
 
 from mcp_abridge.ruleset.loading.config_model import TOKEN
@@ -16,10 +17,18 @@ _STREAM = "sse"
 
 
 class Mount(Struct, frozen=True):
-    """A route and the handler of its requests."""
+    """A route and the handler of its requests.
+
+    `earlier` are handlers whose upstream was replaced: their sessions go on.
+    """
 
     route: Route
     handler: Handler
+    earlier: tuple[Handler, ...] = ()
+
+    def handler_of(self, request: web.BaseRequest) -> Handler:
+        """Return the handler that began the session of a request, else that of all new ones."""
+        return next((each for each in self.earlier if each.has_session(request)), self.handler)
 
 
 class Router:
@@ -30,6 +39,10 @@ class Router:
     """
 
     def __init__(self, mounts: Iterable[Mount]) -> None:
+        self.replace(mounts)
+
+    def replace(self, mounts: Iterable[Mount]) -> None:
+        """Choose among these mounts from now on."""
         self.all = tuple(sorted(mounts, key=_rank))
 
     def find(self, path: str) -> tuple[Mount, str | None] | None:

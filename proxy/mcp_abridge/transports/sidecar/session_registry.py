@@ -98,6 +98,11 @@ class SessionRegistry:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def has_session(self, request: web.BaseRequest) -> bool:
+        """Return True if a request names a session that is remembered."""
+        session = request.headers.get(SESSION)
+        return session is not None and (self._name_of(session), None) in self._sessions
+
     async def context(
         self, request: web.BaseRequest, read: PostedBody, token: str
     ) -> RequestContext:

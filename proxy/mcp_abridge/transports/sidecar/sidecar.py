@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
@@ -39,7 +39,7 @@ from mcp_abridge.transports.sidecar.connection import (
 )
 from mcp_abridge.transports.sidecar.metrics import Metrics
 from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused
-from mcp_abridge.transports.sidecar.route import AccessRecord
+from mcp_abridge.transports.sidecar.route import AccessRecord, Handler
 from mcp_abridge.transports.sidecar.router import Mount, Router
 
 _EVERY = 5.0  # seconds
@@ -110,6 +110,8 @@ class Sidecar:
         self._use = asyncio.Event()
         self._tasks = Tasks()
         self._unready: dict[str, str] = {}
+        self._handlers: list[Handler] = []  # those that are open
+        self._leaving: list[Handler] = []  # those of them that no mount has any more
         self._own = {"/healthz": self._alive, "/readyz": self._ready, "/metrics": self._figures}
 
     @property
@@ -117,7 +119,7 @@ class Sidecar:
         return tuple(mount for mounts in self._listeners.values() for mount in mounts.all)
 
     def _population(self) -> tuple[int, int]:
-        counts = [mount.handler.counts() for mount in self.mounts]
+        counts = [handler.counts() for handler in self._handlers]
         return sum(sessions for sessions, _ in counts), sum(children for _, children in counts)
 
     def address(self, listen: str) -> str:
@@ -127,8 +129,7 @@ class Sidecar:
 
     async def start(self) -> None:
         """Open the routes and listen; raises AbridgeError if that is not possible."""
-        for mount in self.mounts:
-            await mount.handler.open()
+        await self._open_handlers()
         self._tasks.spawn(trim_after_use(self._use))
         loop = asyncio.get_running_loop()
         for listen, mounts in self._listeners.items():
@@ -145,10 +146,41 @@ class Sidecar:
                 with socket.socket(fileno=os.dup(each.fileno())) as same:
                     same.listen(_BACKLOG)
 
-    def heed_signals(self) -> None:
-        """Begin the shutdown on SIGTERM, SIGINT and SIGHUP; exit at once on a second signal.
+    async def _open_handlers(self) -> None:
+        for mount in self.mounts:
+            if mount.handler not in self._handlers:
+                await mount.handler.open()
+                self._handlers.append(mount.handler)
 
-        SIGHUP only if it was not ignored: a process that ignores it is to outlive its terminal.
+    async def replace(self, mounts: Iterable[Mount]) -> None:
+        """Serve these mounts from now on, at listeners that there are; requests go on.
+
+        A handler that has no mount any more is closed after the time to drain.
+        """
+        by_listener: dict[str, list[Mount]] = {listen: [] for listen in self._listeners}
+        for mount in mounts:
+            by_listener[mount.route.listen].append(mount)
+        for listen, router in self._listeners.items():
+            router.replace(by_listener[listen])
+        await self._open_handlers()
+        mounted = [each for mount in self.mounts for each in (mount.handler, *mount.earlier)]
+        for handler in self._handlers:
+            if handler not in (*mounted, *self._leaving):
+                self._leaving.append(handler)
+                self._tasks.spawn(self._retire(handler))
+
+    async def _retire(self, handler: Handler) -> None:
+        await asyncio.sleep(self._limits.drain_seconds)
+        await handler.close()
+        self._handlers.remove(handler)
+        self._leaving.remove(handler)
+
+    def heed_signals(self, on_hangup: Callable[[], None]) -> None:
+        """Begin the shutdown on SIGTERM and SIGINT; exit at once on a second signal.
+
+        SIGHUP calls `on_hangup`, as daemons have it, but where there is a terminal, it means that
+        this was closed, and ends it too. If it was ignored, it stays so: a process that ignores it
+        is to outlive its terminal.
         """
 
         def end(number: int) -> None:
@@ -156,9 +188,14 @@ class Sidecar:
                 os._exit(128 + number)
             self._asked_to_end.set()
 
-        outliving = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-        for number in (signal.SIGTERM, signal.SIGINT, *(() if outliving else (signal.SIGHUP,))):
-            asyncio.get_running_loop().add_signal_handler(number, end, number)
+        heed = asyncio.get_running_loop().add_signal_handler
+        for number in (signal.SIGTERM, signal.SIGINT):
+            heed(number, end, number)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            if _has_terminal():
+                heed(signal.SIGHUP, end, signal.SIGHUP)
+            else:
+                heed(signal.SIGHUP, on_hangup)
 
     async def until_signal(self) -> None:
         """Serve until such a signal comes."""
@@ -179,7 +216,7 @@ class Sidecar:
             server.pre_shutdown()
         seconds = max(_LAST, deadline - monotonic())
         await asyncio.gather(*(server.shutdown(seconds) for server in self._servers))
-        closing = [mount.handler.close() for mount in self.mounts]
+        closing = [handler.close() for handler in self._handlers]
         await asyncio.gather(*closing, return_exceptions=True)
 
     def _endless(self, task: asyncio.Task[object], record: AccessRecord) -> bool:
@@ -284,7 +321,7 @@ class Sidecar:
         try:
             if (request.content_length or 0) <= self._limits.body:
                 await send_100_continue(request)
-            return await mount.handler.handle(request, record)
+            return await mount.handler_of(request).handle(request, record)
         except asyncio.CancelledError:
             if task not in self._cut:
                 raise
@@ -383,6 +420,14 @@ class Sidecar:
         # Writing a thousand series takes a while.
         raw, media_type = await threaded(self._metrics.exposition)
         return web.Response(body=raw, headers={hdrs.CONTENT_TYPE: media_type})
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 def _paths(mounts: Router, request: web.BaseRequest) -> str:

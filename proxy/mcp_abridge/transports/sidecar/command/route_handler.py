@@ -84,6 +84,10 @@ class CommandRoute:
             self._guardian.dismiss()
             self._guardian = None
 
+    def has_session(self, request: web.BaseRequest) -> bool:
+        id = request.query.get(_SESSION_ID) or request.headers.get(SESSION)
+        return id in self._sessions
+
     async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         if request.method == "POST":
             return await self._post(request, record)

@@ -52,6 +52,9 @@ class SseSessions:
         self._registry = registry
         self._streams: dict[str, SseSession] = {}
 
+    def has_session(self, request: web.BaseRequest) -> bool:
+        return request.query.get(QUERY) in self._streams
+
     async def follow(
         self,
         request: web.BaseRequest,

@@ -85,6 +85,9 @@ class UrlRoute:
             await asyncio.sleep(self._limits.idle_seconds)
             self._registry.rest()
 
+    def has_session(self, request: web.BaseRequest) -> bool:
+        return self._registry.has_session(request) or self._legacy.has_session(request)
+
     async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         try:
             if not self._route.passes:
