@@ -99,7 +99,7 @@ fuzz         random rules over documents, and sessions
 bench, load  times, directly and through the proxy; a real server under load
 soak         100,000 calls in each of four ways, and what grows by them
 rules        the bundled rules on the running servers that they are for
-clients      17 real clients against a stand-in model; writes examples/clients/README.md.
+clients      27 real clients against a stand-in model; writes examples/clients/README.md.
              `python -m tests.clients.trial WHEEL` is a new user's first minute
 answers      calls and bytes until a question is answered: the table in README
 reference    writes the generated parts of the reference pages

@@ -80,7 +80,7 @@ class Bench:
 
     def bare(self) -> Iterator[Check]:
         """An answer without content is shown to clients that show content alone."""
-        if "text" in client_for(self.name).needs:
+        if {"text", "block"} & {*client_for(self.name).needs}:
             text = self.wrapped.visible[len(SMALL)].text
             problem = "" if shows(text, RESULTS["bare"]) else f"the model reads {text!r}"
             yield Check("an answer without content is shown", problem)
@@ -92,6 +92,9 @@ class Bench:
             text, result = self.wrapped.visible[number].text, self.wrapped.results[number]
             title = f"{'the rest of ' if step.further else ''}{step.tool} is shown whole"
             yield Check(title, "" if shows(text, result) else ends(text))
+            most = client_for(self.name).budget_bytes * (2 if self.client.doubles else 1)
+            problem = "" if len(text) < most * 1.1 else f"{len(text)} of {most}"
+            yield Check(f"{title}, and within the budget", problem)
             if step.further:
                 yield Check(f"{step.tool}'s notice names a call that works", self._further(number))
 
@@ -141,7 +144,7 @@ class Bench:
         plan = [Step(tool, {"script": script}) for tool in ("rows_text", "rows_both")]
         direct, wrapped = (self.talk(f"script {way}", plan, direct=way) for way in (True, False))
         count = len(json.loads(RESULTS["rows_text"]["content"][0]["text"]))
-        total = f"{count * count / 2:g}"
+        total = f"{count * (count - 1) / 4:g}"
         for tool, one, other in zip(LONG, direct.visible, wrapped.visible, strict=False):
             same = untimed(one) == untimed(other) and total in other.text
             yield Check(f"a script's sum of {tool}", "" if same else f"{one}, then {other}")
@@ -186,7 +189,8 @@ def cases(client: Client) -> list[Case]:
 
 
 def plain(text: str) -> str:
-    return "".join(unescaped(text).split())
+    """Return a text without white space, its numbers as JavaScript spells them."""
+    return re.sub(r"(\d)\.0(?=[,}\]])", r"\1", "".join(unescaped(text).split()))
 
 
 def shows(text: str, result: Json) -> bool:
@@ -209,7 +213,9 @@ def text_of(result: VisibleResult) -> str:
 
 
 def untimed(result: VisibleResult) -> VisibleResult:
-    return result._replace(text=re.sub(r"Wall time:? [\d.]+ seconds", "", result.text))
+    """Return a result without times, and the places of a session's files."""
+    noise = r"Wall time:? [\d.]+ seconds|\S*/home/\S*"
+    return result._replace(text=re.sub(noise, "", result.text))
 
 
 def ends(text: str) -> str:

@@ -1,6 +1,7 @@
 """Installs the clients, each at its pinned version in a folder of its own below `.cache/clients`.
 
-Another version is tried by changing its pin. What they depend on is the newest that fits.
+Another version is tried by changing its pin. What they depend on is the newest that fits. npm hides
+releases that ask for a newer Node than it runs on: look for the newest with the one from PyPI.
 """
 
 import json
@@ -16,26 +17,45 @@ CACHE = Path(__file__).resolve().parents[2] / ".cache" / "clients"
 
 # The first package of each is the client; a pin with `==` comes from PyPI, any other from npm.
 PINS: dict[str, tuple[str, ...]] = {
-    "claude-code": ("@anthropic-ai/claude-code@2.1.197",),
-    "codex": ("@openai/codex@0.169.0",),
+    "claude-code": ("@anthropic-ai/claude-code@2.1.332",),
+    "claude-agent-sdk": ("claude-agent-sdk==0.2.189",),
+    "codex": ("@openai/codex@0.171.0",),
     "gemini-cli": ("@google/gemini-cli@0.61.0",),
-    "qwen-code": ("@qwen-code/qwen-code@0.15.10",),
+    "qwen-code": ("@qwen-code/qwen-code@0.24.4",),
     "opencode": ("opencode-ai@1.18.33",),
     "copilot-cli": ("@github/copilot@1.0.102",),
     "cline": ("cline@3.0.65",),
     "continue": ("@continuedev/cli@1.5.47",),
+    "kimi-code": ("@moonshot-ai/kimi-code@2.1.0",),
     "mistral-vibe": ("mistral-vibe==3.0.2",),
     "openai-agents": ("openai-agents==0.24.0",),
+    "openai-agents-js": ("@openai/agents@0.20.0",),
     "langchain": (
         "langchain-mcp-adapters==0.3.2",
-        "langchain==1.4.7",
-        "langchain-openai==1.7.3",
+        "langchain==1.5.2",
+        "langchain-openai==1.7.4",
+    ),
+    "langchain-js": (
+        "@langchain/mcp-adapters@1.1.4",
+        "langchain@1.5.14",
+        "@langchain/openai@1.6.0",
     ),
     "pydantic-ai": ("pydantic-ai-slim[mcp,openai]==2.68.0",),
-    "fastmcp": ("fastmcp==4.1.2",),
-    "mcp-use": ("mcp-use==1.7.1", "langchain-openai==1.7.3"),
-    "ai-sdk": ("ai@6.0.326", "@ai-sdk/mcp@1", "@ai-sdk/openai-compatible@2"),
-    "inspector": ("@modelcontextprotocol/inspector@0.15.0",),
+    "agno": ("agno[mcp,openai]==3.1.10",),
+    "fastmcp": ("fastmcp==4.2.3",),
+    "strands": ("strands-agents[openai]==1.62.0",),
+    "google-adk": ("google-adk[mcp]==2.13.0",),
+    "agent-framework": (
+        "agent-framework-core==1.23.0",
+        "agent-framework-openai==1.17.0",
+        "mcp==2.3.0",
+        "tenacity==9.2.1",
+    ),
+    "llama-index": ("llama-index-tools-mcp==0.6.0", "llama-index-llms-openai-like==0.8.1"),
+    "crewai": ("crewai[mcp]==1.15.30",),
+    "mcp-use": ("mcp-use==1.7.1", "langchain-openai==1.7.4"),
+    "ai-sdk": ("ai@7.0.173", "@ai-sdk/mcp@2.0.99", "@ai-sdk/openai-compatible@3.0.92"),
+    "inspector": ("@modelcontextprotocol/inspector@2.12.0",),
     "mcp-remote": ("mcp-remote@0.15.1",),
 }
 NEWER_PYTHON = {"mistral-vibe"}

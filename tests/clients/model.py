@@ -62,8 +62,10 @@ COMMAND = re.compile(
 
 
 def unescaped(text: str) -> str:
-    while '\\"' in text or "\\n" in text:
+    """Return a text without the escapes of JSON, or of Python's repr, however often it has them."""
+    while '\\"' in text or "\\n" in text or "\\'" in text:
         text = text.replace("\\\\", "\\").replace('\\"', '"').replace("\\n", "\n")
+        text = text.replace("\\'", "'")
     return text
 
 
@@ -186,17 +188,25 @@ class Chat:
     path = r"/chat/completions$"
 
     def results(self, body: Json) -> list[VisibleResult]:
+        return self._answers(body, of_searches=False)
+
+    def _answers(self, body: Json, *, of_searches: bool) -> list[VisibleResult]:
         calls = [call for each in body["messages"] for call in each.get("tool_calls") or []]
         searches = {each["id"] for each in calls if each["function"]["name"].lower() in SEARCH}
         return [
             visible_in(each.get("content"))
             for each in body["messages"]
-            if each["role"] == "tool" and each["tool_call_id"] not in searches
+            if each["role"] == "tool" and (each["tool_call_id"] in searches) == of_searches
         ]
 
     def tools(self, body: Json) -> Iterator[tuple[str, Json]]:
         for each in body.get("tools") or []:
             yield each["function"]["name"], each["function"]
+        # Qwen Code lists what a search finds in its answer alone.
+        for answer in self._answers(body, of_searches=True):
+            for found in re.findall(r"<function>(\{.*\})</function>", answer.text):
+                definition = json.loads(found)
+                yield definition["name"], definition
 
     def whole(self, move: Move, number: int) -> Json:
         message: Json = {"role": "assistant", "content": move.value}
@@ -239,7 +249,8 @@ class GenerateContent:
         response = function.get("response") or {}
         text = response.get("output") if [*response] == ["output"] else None
         pictures = len(function.get("parts") or [])
-        return VisibleResult(text if isinstance(text, str) else json.dumps(response), pictures)
+        whole = json.dumps(response, ensure_ascii=False)
+        return VisibleResult(text if isinstance(text, str) else whole, pictures)
 
     def tools(self, body: Json) -> Iterator[tuple[str, Json]]:
         for group in body.get("tools") or []:

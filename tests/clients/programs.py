@@ -67,7 +67,8 @@ class Client:
     """A client from npm or PyPI.
 
     `stateless` clients open a session for each call; `refuses` are the tools whose results the
-    client turns into an error if nobody helps; `whole` clients run scripts over whole results.
+    client turns into an error if nobody helps; `whole` clients run scripts over whole results;
+    `doubles` show both copies: LlamaIndex, which no name tells apart, and whole results to people.
     `adds` are the words between `mcp add NAME` and a server's command, None without such a line;
     `lists` programs have `mcp list`.
     """
@@ -80,7 +81,7 @@ class Client:
     stateless = False
     refuses: frozenset[str] = frozenset()
     phrase: Phrase = staticmethod(directly)
-    whole = False
+    whole = doubles = False
 
     @property
     def folder(self) -> Path:
@@ -110,15 +111,7 @@ class ClaudeCode(Client):
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
         servers = place.servers(place.entry, {"type": "http", "url": place.remote})
         write(place.home / ".claude.json", {"mcpServers": servers})
-        return self.bin("-p", PROMPT, "--dangerously-skip-permissions"), {
-            "ANTHROPIC_BASE_URL": place.url,
-            "ANTHROPIC_API_KEY": "-",
-            "ANTHROPIC_MODEL": "claude-sonnet-4-5",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "IS_SANDBOX": "1",
-            # With -p it does not wait for a server that takes long to start, on a busy machine.
-            "MCP_CONNECTION_NONBLOCKING": "0",
-        }
+        return self.bin("-p", PROMPT, "--dangerously-skip-permissions"), anthropic(place)
 
 
 class Codex(Client):
@@ -273,6 +266,32 @@ def vibe_script(tool: str, arguments: Json) -> tuple[str, Json]:
     return "run_typescript", {"code": f"async function main() {{ return await {call}; }}"}
 
 
+class Kimi(Client):
+    name, binary = "kimi-code", "kimi"
+    setup = '`{"mcpServers": {"fs": {"command": "mcp-abridge", "args": ["npx", "-y", "SERVER"]}}}`'
+    setup += " in `~/.kimi-code/mcp.json`"
+
+    def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        folder = place.home / ".kimi-code"
+        write(folder / "mcp.json", {"mcpServers": {"probe": place.entry}})
+        write(
+            folder / "config.toml",
+            f"""
+default_model = "stand-in"
+telemetry = false
+[providers.local]
+type = "openai"
+base_url = "{place.url}/v1"
+api_key = "-"
+[models.stand-in]
+provider = "local"
+model = "stand-in"
+max_context_size = 1000000
+""",
+        )
+        return self.bin("-p", PROMPT), {"KIMI_CODE_NO_AUTO_UPDATE": "1"}
+
+
 class Vibe(Client):
     name, binary = "mistral-vibe", "vibe"
     adds = ("--transport", "stdio")
@@ -336,7 +355,7 @@ class Framework(Client):
         else:
             python = self.folder / "bin" / "python"
             command = [str(python) if python.exists() else sys.executable, str(script)]
-        return [*command, *self._arguments], openai(place) | {
+        return [*command, *self._arguments], openai(place) | anthropic(place) | {
             "MODEL_URL": place.url,
             "SERVER": json.dumps(place.server),
             "MCP_USE_ANONYMIZED_TELEMETRY": "false",
@@ -361,15 +380,36 @@ def settings(place: Place, folder: str, auth: str) -> None:
     })  # fmt: skip
 
 
+def anthropic(place: Place) -> dict[str, str]:
+    return {
+        "ANTHROPIC_BASE_URL": place.url,
+        "ANTHROPIC_API_KEY": "-",
+        "ANTHROPIC_MODEL": "claude-sonnet-4-5",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "IS_SANDBOX": "1",
+        # With -p it does not wait for a server that takes long to start, on a busy machine.
+        "MCP_CONNECTION_NONBLOCKING": "0",
+    }
+
+
 def openai(place: Place) -> dict[str, str]:
     return {"OPENAI_API_KEY": "-", "OPENAI_BASE_URL": f"{place.url}/v1"}
 
 
 INSPECTOR = "`mcp-inspector --cli mcp-abridge npx -y SERVER`"
 REMOTE = "`npx mcp-remote URL`, with the URL of `mcp-abridge serve`"
+MEMBERS = '`{"transport": "stdio", "command": "mcp-abridge", "args": ["npx", "-y", "SERVER"]}`'
 LANGCHAIN = (
-    '`{"transport": "stdio", "command": "mcp-abridge", "args": ["npx", "-y", "SERVER"]}`,'
-    " better in one session (`async with client.session(...)`) than with `get_tools()`"
+    f"{MEMBERS}, better in one session (`async with client.session(...)`) than with `get_tools()`"
+)
+AGENT_SDK = '`mcp_servers={"fs": {"command": "mcp-abridge", "args": ["npx", "-y", "SERVER"]}}`'
+AGNO = (
+    '`MCPTools("uvx mcp-abridge npx -y SERVER")`, since it starts no other command than uvx, npx,'
+    " python, node, docker and a few; or `server_params=StdioServerParameters(...)`"
+)
+LLAMA_INDEX = (
+    '`BasicMCPClient("mcp-abridge", args=["--budget", "4000", "--", "npx", "-y", "SERVER"])`:'
+    " it shows both copies of a result, and no name tells that"
 )
 
 CLIENTS: tuple[Client, ...] = (
@@ -382,8 +422,11 @@ CLIENTS: tuple[Client, ...] = (
     Copilot(),
     Cline(),
     Continue(),
+    Kimi(),
     Vibe(),
+    Framework("claude-agent-sdk", "claude_agent.py", setup=AGENT_SDK),
     Framework("openai-agents", "openai_agents.py"),
+    Framework("openai-agents-js", "openai_agents.mjs"),
     Framework("langchain", "langchain_tools.py", setup=LANGCHAIN),
     Framework(
         "langchain (get_tools)",
@@ -393,19 +436,28 @@ CLIENTS: tuple[Client, ...] = (
         program="langchain",
         stateless=True,
     ),
+    Framework("langchain-js", "langchain.mjs", setup=MEMBERS),
     Framework("pydantic-ai", "pydantic_agent.py"),
+    Framework("agno", "agno_agent.py", setup=AGNO),
     Framework("fastmcp", "fastmcp_client.py"),
+    Framework("strands", "strands_agent.py"),
+    Framework("google-adk", "adk_agent.py"),
+    Framework("agent-framework", "agent_framework_agent.py"),
+    Framework(
+        "llama-index", "llama_index_agent.py", setup=LLAMA_INDEX, doubles=True, stateless=True
+    ),
+    Framework("crewai", "crewai_agent.py", stateless=True),
     Framework("mcp-use", "mcp_use_agent.py"),
     Framework("ai-sdk", "ai_sdk.mjs"),
-    Framework("inspector", "inspector.py", setup=INSPECTOR, stateless=True),
-    Framework("mcp-remote", "python_sdk.py", setup=REMOTE),
+    Framework("inspector", "inspector.py", setup=INSPECTOR, stateless=True, doubles=True),
+    Framework("mcp-remote", "python_sdk.py", setup=REMOTE, doubles=True),
 )
 
 # Run by `make test`: their packages are those that the other tests need.
 SDKS: tuple[Client, ...] = (
-    Framework("python-sdk", "python_sdk.py"),
-    Framework("typescript-v1", "typescript.mjs", "v1"),
-    Framework("typescript-v2", "typescript.mjs", "v2"),
+    Framework("python-sdk", "python_sdk.py", doubles=True),
+    Framework("typescript-v1", "typescript.mjs", "v1", doubles=True),
+    Framework("typescript-v2", "typescript.mjs", "v2", doubles=True),
 )
 
 

@@ -25,14 +25,14 @@ PICTURE = (
 
 
 def rows() -> list[Json]:
-    """Return 200 KB of records. No score is a whole number, which JavaScript would respell."""
+    """Return 200 KB of records. Each second score is a whole number, which JavaScript respells."""
     row = {
         "state": "open",
         "owner": {"login": "user", "id": 9000},
         "body": "The quick brown fox jumps over the lazy dog, again and again and again. " * 2,
     }
     count = LONG // (len(json.dumps(row)) + 60)
-    return [{"id": n, "title": f"Record number {n}", "score": n + 0.5, **row} for n in range(count)]
+    return [{"id": n, "title": f"Record number {n}", "score": n / 2, **row} for n in range(count)]
 
 
 def texts(*blocks: str) -> Json:

@@ -5,7 +5,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from loop import ARGS, COMMAND, play
+from loop import play, script
 
 FOLDER = Path(__file__).resolve().parents[3] / ".cache" / "clients" / "inspector"
 INSPECTOR = FOLDER / "node_modules" / ".bin" / "mcp-inspector"
@@ -13,11 +13,7 @@ INSPECTOR = FOLDER / "node_modules" / ".bin" / "mcp-inspector"
 
 def inspect(*options):
     # A script, because the Inspector takes options of the server's command for its own.
-    script = Path("server.sh")
-    words = " ".join("'" + word.replace("'", "'\\''") + "'" for word in (COMMAND, *ARGS))
-    script.write_text(f"#!/bin/sh\nexec {words}\n")
-    script.chmod(0o755)
-    command = [INSPECTOR, "--cli", script.resolve(), *options]
+    command = [INSPECTOR, "--cli", script(), *options]
     completed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     return completed.stdout.decode() or completed.stderr.decode()
 

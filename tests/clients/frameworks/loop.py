@@ -2,13 +2,23 @@
 
 import json
 import os
+import shlex
 import urllib.request
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 URL = os.environ["MODEL_URL"] + "/v1"
 COMMAND, *ARGS = json.loads(os.environ["SERVER"])
 ENV = {name: os.environ[name] for name in ("PATH", "HOME")}
 PROMPT = "Call the tools as you are told and then say that you are done."
+
+
+def script() -> Path:
+    """Write a script that starts the server, for clients that a long command is too much for."""
+    path = Path("server.sh").resolve()
+    path.write_text(f"#!/bin/sh\nexec {shlex.join([COMMAND, *ARGS])}\n")
+    path.chmod(0o755)
+    return path
 
 
 def ask(messages: list, tools: list) -> dict:
