@@ -1,7 +1,6 @@
 """`unwrap`: without it, what `wrap` did to a client's configuration would be undone by hand."""
 
 import argparse
-from copy import deepcopy
 
 from mcp_abridge.cli.terminal import refuse
 from mcp_abridge.cli.wrap import changes, entry, hooks
@@ -28,10 +27,8 @@ def _unwrap(file: ConfigFile, server: entry.Server, records: Records) -> str:
     file.check()
 
     def is_original(text: str) -> bool:
-        if changes.entry_in(file, text, server).own_words is not None:
-            return False
-        deepcopy(file).change(text, server.path)
-        return True
+        file.check_part(server.path, text)
+        return entry.own_words(file.entry(server.path, text)) is None
 
-    file.change(records.restore(server, file, is_original), server.path)
+    file.change(server.path, records.restore(server, file, is_original))
     return "restored"

@@ -68,12 +68,15 @@ def _wrap(
 ) -> str:
     login, offline = arguments.login, arguments.dry_run
     file.check()
-    text = entry.wrap(file.syntax, file.text, server, launch, login=login, offline=offline)
-    after = changes.entry_in(file, text, server)
+    part, inner = file.part(server.path)
+    place = server._replace(path=inner)
+    text = entry.wrap(file.syntax, part, place, launch, login=login, offline=offline)
+    after = server._replace(entry=file.entry(server.path, text))
     if after.own_words is None:
         raise entry.NotPossible("its entry has an unusual form; edit it by hand")
+    file.check_part(server.path, text)
     records.add(server, file, text)
-    file.change(text, server.path)
+    file.change(server.path, text)
     result = f"wrapped, by {shlex.join(launch)}{' (disabled)' if server.disabled else ''}"
     if not server.words and "mcp-remote" in after.words:
         result += "; mcp-remote takes its URL as a word, which others see in the list of processes"

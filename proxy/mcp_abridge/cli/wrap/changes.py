@@ -3,16 +3,21 @@
 import argparse
 import os
 import shlex
+import time
 from collections.abc import Callable
 from typing import Any
 
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import print_lines, refuse, show
 from mcp_abridge.cli.wrap.entry import NotPossible, Server, servers
-from mcp_abridge.cli.wrap.files import ConfigFile, Records, exclusive
+from mcp_abridge.cli.wrap.files import Changed, ConfigFile, Key, Records, exclusive, load
 from mcp_abridge.cli.wrap.places import CLIENTS, files
 from mcp_abridge.cli.wrap.text import SyntaxProblem, entry_at
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
+
+_PATIENCE = 10.0  # seconds for a file that others write all the time
+_PAUSE = 0.02
+_SETTLING = 0.2  # seconds in which a client may put back what it had read before
 
 Edit = Callable[[ConfigFile, Server, Records], str]
 """Changes one server in a file, and returns a word on it. Raises NotPossible."""
@@ -39,8 +44,8 @@ class Configs:
         problems: dict[str, str] = {}
         for place, path in files(client):
             try:
-                file = self.files.setdefault(path, ConfigFile(path))
-                self.servers += servers(place, path, file.read())
+                file = self.files.get(path) or self.files.setdefault(path, load(path))
+                self.servers += servers(place, path, file.document)
             except SyntaxProblem as error:
                 problems[path] = f"{path}:{error.line}:{error.column}: {error}; left as it is"
             except (OSError, ValueError) as error:
@@ -79,34 +84,81 @@ def _change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
         refuse(verb, "no client has a server here")
     dry_run = bool(arguments.dry_run)
     records = Records(dry_run=dry_run)
-    rows = [_edit(configs.files[one.file], one, records, edit, dry_run) for one in selection]
-    for file in () if arguments.json else configs.files.values():
-        file.show()
-    backups: dict[str, str] = {}
+    rows: dict[Key, dict[str, Any]] = {}
+
+    def edit_all(file: ConfigFile, selection: list[Server]) -> None:
+        for one in selection:
+            rows[one.file, *one.path] = _edit(file, one, records, edit, dry_run)
+        if not dry_run:
+            records.begin((one.file, *one.path) for one in selection)
+
+    results: list[ConfigFile] = []
+    for path, file in configs.files.items():
+        own = [one for one in selection if one.file == path]
+        if not own:
+            continue
+        edit_all(file, own)
+        if not dry_run:
+            try:
+                file = _write(file, own, edit_all)
+            except (AbridgeError, OSError, ValueError) as error:
+                for one in own:
+                    rows[path, *one.path] |= {"result": str(error), "left": True}
+                continue
+        results.append(file)
     if not dry_run:
-        records.begin((server.file, *server.path) for server in selection)
-        backups = _write(configs, rows)
         records.finish()
+    for file in () if arguments.json else results:
+        file.show()
+    backups = {file.path: file.backup for file in results if file.backup}
     for path, backup in backups.items():
         note = f"; its backup is {backup}" if os.path.exists(backup) else ""
         print_lines(f"{path} is written{note}", stderr=True)
-    show(arguments, rows, _print)
+    show(arguments, list(rows.values()), _print)
     words = "--all" if arguments.all else shlex.join(arguments.names)
     print_next_step(verb, words, changed=bool(backups), dry_run=dry_run)
-    return int(bool(configs.problems) or any(row["left"] for row in rows))
+    return int(bool(configs.problems) or any(row["left"] for row in rows.values()))
 
 
-def _write(configs: Configs, rows: list[dict[str, Any]]) -> dict[str, str]:
-    """Write the files; return the backup of each that was written."""
-    backups: dict[str, str] = {}
-    for path, file in configs.files.items():
+def _write(
+    file: ConfigFile, selection: list[Server], edit_all: Callable[[ConfigFile, list[Server]], None]
+) -> ConfigFile:
+    """Write a file; return it as it was written: if others write it meanwhile, with theirs.
+
+    Raises Changed if they do so all the time; else as ConfigFile and its `write`.
+    """
+    deadline, busy = time.monotonic() + _PATIENCE, False
+    while True:
+        stands = False
         try:
-            if backup := file.write():
-                backups[path] = backup
-        except (OSError, NotPossible) as error:
-            for row in (each for each in rows if each["file"] == path):
-                row |= {"result": str(error), "left": True}
-    return backups
+            file.write()
+            if not busy:
+                return file
+            stands = True
+            time.sleep(_SETTLING)
+        except Changed:
+            busy = True
+            if time.monotonic() > deadline:
+                raise
+            if file.follow():
+                continue
+            time.sleep(_PAUSE)
+        try:
+            now = load(file.path)
+        except (AbridgeError, ValueError):
+            now = None
+        entries = [entry_at(now and now.document, one.path) for one in selection]
+        if now is None or None in entries:
+            if stands:
+                return file
+            continue
+        selection = [one._replace(entry=each) for one, each in zip(selection, entries, strict=True)]
+        rest = [one for one in selection if one.entry != file.entry(one.path)]
+        if not rest:
+            return file
+        now.backup = file.backup
+        edit_all(now, rest)
+        file = now
 
 
 def print_next_step(verb: str, words: str, *, changed: bool, dry_run: bool) -> None:
@@ -121,10 +173,11 @@ def print_next_step(verb: str, words: str, *, changed: bool, dry_run: bool) -> N
 def _edit(
     file: ConfigFile, server: Server, records: Records, edit: Edit, dry_run: bool
 ) -> dict[str, Any]:
-    text, unchanged = file.text, True
+    unchanged = True
     try:
+        text = file.part(server.path)
         result, unchanged = edit(file, server, records), False
-        result = f"would be {result}" if dry_run and file.text != text else result
+        result = f"would be {result}" if dry_run and file.part(server.path) != text else result
     except NotPossible as error:
         result = str(error)
     except (AbridgeError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
@@ -146,8 +199,3 @@ def _print(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         line = f"{row['server']} ({row['client']}, {row['scope']}): {row['result']}"
         print_lines(line, stderr=True)
-
-
-def entry_in(file: ConfigFile, text: str, server: Server) -> Server:
-    """Return the server as it is in another text of its file; raises SyntaxProblem."""
-    return server._replace(entry=entry_at(file.syntax.read(text), server.path))

@@ -7,7 +7,8 @@ that are known to be harmless; comments are masked, too.
 import difflib
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from itertools import islice
 from typing import Any
 
 from mcp_abridge.cli.options import URL
@@ -29,16 +30,27 @@ _TOML = re.compile(
     r"|(?P<comment>\#[^\n]*)|(?P<number>(?<![\w.-])[-+]?\d[\w.:+-]*)",
     re.DOTALL | re.MULTILINE,
 )
+_AROUND = 4  # lines: that of a change, and three of context
 _SECRET = ("env", "environment", *HEADERS)
 
 
 def difference(
-    syntax: Syntax, path: str, before: str, after: str, harmless: Collection[str] = ()
+    syntax: Syntax,
+    path: str,
+    pieces: list[tuple[str, str]],
+    document: Any,
+    harmless: Collection[str] = (),
 ) -> Iterator[str]:
-    """Yield the lines of a unified diff of a file, with masked values but for those `harmless`."""
+    """Yield the lines of a unified diff of a file, with masked values but for those `harmless`.
+
+    The `pieces` are its text before and after, and differ where it was changed. `document` is its
+    content before.
+    """
     values, secrets = {text: text for text in harmless}, set[str]()
-    for text in (before, after):
-        _read(syntax.read(text), values, secrets)
+    _read(document, values, secrets)
+    for before, after in pieces:
+        if before != after:
+            _read(syntax.read(after), values, secrets)
     values = {text: value for text, value in values.items() if text not in secrets}
 
     def masked(match: re.Match[str]) -> str:
@@ -56,8 +68,48 @@ def difference(
         return groups["string"] if value == text else json_text(value)
 
     pattern = _JSON if isinstance(syntax, Json) else _TOML
-    old, new = (pattern.sub(masked, text).splitlines() for text in (before, after))
-    yield from difflib.unified_diff(old, new, path, path, lineterm="")
+    is_strict = isinstance(syntax, Json) and syntax.is_strict("".join(text for text, _ in pieces))
+    skipped = 0  # the head of the second hunk and so on
+    for starts, *texts in _changes(pieces, lambda text: pattern.sub(masked, text), is_strict):
+        old, new = (re.split(r"\r?\n", text.removesuffix("\n")) for text in texts)
+        lines = difflib.unified_diff(old, new, path, path, lineterm="")
+        for line in islice(lines, skipped, None):
+            skipped = 2
+            yield _renumber(line, *starts) if line.startswith("@@") else line
+
+
+def _changes(
+    pieces: list[tuple[str, str]], mask: Callable[[str], str], is_strict: bool
+) -> Iterator[tuple[tuple[int, int], str, str]]:
+    """Yield the changes with the lines around them, old and new, and how many lines come before.
+
+    In strict JSON no token goes on in another line, so that only the lines shown are masked.
+    """
+    starts, old, new = (0, 0), "", ""
+    for before, after in pieces:
+        if before != after:
+            old, new = old + mask(before), new + mask(after)
+            continue
+        lines = (before if is_strict else mask(before)).split("\n")
+        around = [lines] if len(lines) <= 2 * _AROUND else [lines[:_AROUND], lines[-_AROUND:]]
+        texts = ["\n".join(each) for each in around]
+        head, *tail = map(mask, texts) if is_strict else texts
+        old, new = old + head, new + head
+        if tail:
+            yield starts, old, new
+            more = len(lines) - 2 * _AROUND + 1
+            starts = starts[0] + old.count("\n") + more, starts[1] + new.count("\n") + more
+            [old] = [new] = tail
+    yield starts, old, new
+
+
+def _renumber(head: str, old: int, new: int) -> str:
+    """Return the head of a hunk that begins so many lines later."""
+    return re.sub(
+        r"-(\d+)(.*) \+(\d+)",
+        lambda match: f"-{int(match[1]) + old}{match[2]} +{int(match[3]) + new}",
+        head,
+    )
 
 
 def _read(document: Any, values: dict[str, str], secrets: set[str]) -> None:
@@ -66,7 +118,7 @@ def _read(document: Any, values: dict[str, str], secrets: set[str]) -> None:
     while rest:
         value, secret = rest.pop()
         if isinstance(value, dict):
-            if not secret:
+            if not secret and "command" in value:
                 words = words_of(value)
                 for word, text in zip(words, masked_words(words), strict=True):
                     values.setdefault(word, text)

@@ -1,5 +1,6 @@
 """Files of clients, and what is recorded of them: without it, a wrapped entry could not go back."""
 
+import codecs
 import hashlib
 import json  # texts of clients may hold what orjson refuses: lone surrogates
 import os
@@ -11,13 +12,14 @@ import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from glob import escape, glob
 from typing import Any
 
 from mcp_abridge.cli.terminal import print_lines
 from mcp_abridge.cli.wrap.difference import difference
 from mcp_abridge.cli.wrap.entry import NotPossible, Server, own_words
-from mcp_abridge.cli.wrap.text import Json, Path, Syntax, Toml, entry_at
+from mcp_abridge.cli.wrap.text import Json, Layout, Path, Syntax, Toml, entry_at
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.ledger import default_path
 from mcp_abridge.storage.regular import open_regular
@@ -26,69 +28,162 @@ _BACKUPS = 10  # of each file
 _BESIDE = ".mcp-abridge-"  # in the name of a folder beside a file that is being written
 _NEW = ".new"  # of our own files that are being written
 _UNFINISHED = "unfinished"
+_PAUSE, _TRIES = 0.05, 20  # seconds that a client has to write a file whole, and how often
 
 Key = tuple[str, ...]
 """A file and the path of an entry in it; without a path, the whole file."""
 
 
+class Changed(NotPossible):
+    """Another program has written a file while it was edited."""
+
+
 class ConfigFile:
     """A configuration that is read, edited and written. Raises OSError and ValueError on reading.
 
-    `text` is without the byte order mark, and has the file's own newlines. `raw` stands for a
-    file that is not there yet.
+    Its text is without the byte order mark, and has the file's own newlines. It is looked through
+    once: an edit takes the part of an entry alone. `raw` stands for a file that is not there yet.
     """
 
     def __init__(self, path: str, raw: bytes | None = None) -> None:
-        if raw is None:
-            with open_regular(path) as file:
-                raw = file.read()
-        self.path, self.raw = path, raw
+        self.path, self.raw = path, _content(path) if raw is None else raw
         text = self.raw.decode()
+        self._content: bytes | None = None
         self._mark = "\ufeff" if text.startswith("\ufeff") else ""
-        self.text = self.before = text.removeprefix("\ufeff")
+        self.before = text.removeprefix("\ufeff")
         self.syntax: Syntax = Toml() if path.endswith(".toml") else Json()
+        self.backup: str | None = None
+        self._edits: dict[tuple[int, int], tuple[Path, str]] = {}
 
-    def read(self) -> Any:
+    @cached_property
+    def document(self) -> Any:
+        """The content before all edits."""
         try:
-            return self.syntax.read(self.text)
+            return self.syntax.read(self.before)
         except RecursionError:
             raise ValueError("its values are nested too deeply") from None
 
-    def change(self, text: str, path: Path) -> None:
-        """Take a text that differs in the entry at a path alone. Raises NotPossible."""
-        if _without(self.syntax.read(text), path) != _without(self.read(), path):
+    @cached_property
+    def _layout(self) -> Layout:
+        return Layout(self.before)
+
+    @property
+    def text(self) -> str:
+        return "".join(after for _, after in self._pieces())
+
+    @text.setter
+    def text(self, text: str) -> None:
+        self._edits = {(0, len(self.before)): ((), text)} if text != self.before else {}
+
+    def _pieces(self) -> Iterator[tuple[str, str]]:
+        """Yield the parts of the text as they were and as they are: edits, and what is between."""
+        at = 0
+        for (start, end), (_, after) in sorted(self._edits.items()):
+            yield self.before[at:start], self.before[at:start]
+            yield self.before[start:end], after
+            at = end
+        yield self.before[at:], self.before[at:]
+
+    def part(self, path: Path) -> tuple[str, Path]:
+        """Return the text in which the entry at a path is edited, and the entry's path there.
+
+        In JSON it is the text of the entry alone; in TOML its members may stand apart.
+        """
+        span, inner = self._span(path)
+        if span in self._edits:
+            return self._edits[span][1], inner
+        return self.before[slice(*span)], inner
+
+    def _span(self, path: Path) -> tuple[tuple[int, int], Path]:
+        if isinstance(self.syntax, Toml):
+            return (0, len(self.before)), path
+        return self._layout.span(path), ()
+
+    def entry(self, path: Path, text: str | None = None) -> Any:
+        """Return the entry at a path, as it is in a text of its part. Raises SyntaxProblem."""
+        part, inner = self.part(path)
+        return entry_at(self.syntax.read(part if text is None else text), inner)
+
+    def check_part(self, path: Path, text: str) -> None:
+        """Raise NotPossible if a text of a part would change more than the entry at a path."""
+        (span, _), (before, inner) = self._span(path), self.part(path)
+        if inner:
+            same = _without(self.syntax.read(text), inner) == _without(
+                self.syntax.read(before), inner
+            )
+        else:
+            others = (each for each in self._edits if each != span)
+            apart = all(end <= span[0] or span[1] <= start for start, end in others)
+            self.syntax.read(text)
+            same = apart and text[:1] + text[-1:] == "{}"
+        if not same:
             raise NotPossible("its file has an unusual form; edit it by hand")
-        self.text = text
+
+    def change(self, path: Path, text: str) -> None:
+        """Take a text for the part of the entry at a path. Raises NotPossible as `check_part`."""
+        self.check_part(path, text)
+        self._edits[self._span(path)[0]] = path, text
 
     def show(self, harmless: Collection[str] = ()) -> None:
         """Print the lines of what was changed, with masked values, but for those `harmless`."""
-        if self.text != self.before:
-            print_lines(*difference(self.syntax, self.path, self.before, self.text, harmless))
+        pieces = list(self._pieces())
+        if any(before != after for before, after in pieces):
+            print_lines(*difference(self.syntax, self.path, pieces, self.document, harmless))
+
+    def follow(self) -> bool:
+        """Take what another program has written meanwhile, beside the entries that are edited.
+
+        Returns False if an entry has changed, or the file has comments. It takes milliseconds, so
+        that it succeeds between two writes of a busy client. What `show` prints stays as it was.
+        """
+        import msgspec
+
+        raw, content, at = _content(self.path), b"", 0
+        for span, (_, text) in sorted(self._edits.items()):
+            before = self.before[slice(*span)].encode()
+            if (start := raw.find(before, at)) < 0:
+                return False
+            content += raw[at:start] + text.encode()
+            at = start + len(before)
+        content += raw[at:]
+        values: dict[Path, Any] = {(): content.removeprefix(codecs.BOM_UTF8)}
+
+        def value(path: Path) -> Any:
+            if path not in values:
+                members = msgspec.json.decode(value(path[:-1]), type=dict[str, msgspec.Raw])
+                values.update({(*path[:-1], name): each for name, each in members.items()})
+            return values[path]
+
+        try:
+            if any(bytes(value(path)) != text.encode() for path, text in self._edits.values()):
+                return False
+        except (LookupError, ValueError):
+            return False
+        self.raw, self._content = raw, content
+        return True
 
     def write(self) -> str | None:
         """Replace the file at once, with all its attributes, if its text was changed.
 
         Returns the path of a backup. Raises NotPossible if the file cannot be written as it should
-        be, or was changed meanwhile, and OSError.
+        be, Changed if it was changed meanwhile, and OSError.
         """
-        if self.text == self.before:
+        if not self._edits:
             return None
         status = self.check()
-        backup = _back_up(self.path, self.raw)
+        self.backup = self.backup or _back_up(self.path, self.raw)
         folder, name = os.path.split(self.path)
         # Nobody else can open this folder, so that the copy may have the mode of the file at once.
         beside = tempfile.mkdtemp(prefix=f".{name}{_BESIDE}", dir=folder)
         try:
             path = os.path.join(beside, name)
-            _write_synced(path, (self._mark + self.text).encode())
+            _write_synced(path, self._content or (self._mark + self.text).encode())
             _take_attributes(path, self.path, status)
-            with open_regular(self.path) as file:
-                if file.read() != self.raw:
-                    raise NotPossible(f"{self.path} was changed meanwhile; try again")
-            os.replace(path, self.path)
+            if _content(self.path) != self.raw or not _put(path, self.path, self.raw):
+                raise Changed(f"{self.path} was changed meanwhile; try again")
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-        return backup
+        return self.backup
 
     def check(self) -> os.stat_result:
         """Raise NotPossible if the file should not be written; else return its status."""
@@ -101,6 +196,59 @@ class ConfigFile:
                 "would change; edit it by hand"
             )
         return status
+
+
+def load(path: str) -> ConfigFile:
+    """Return a configuration; if it is empty or does not parse, its client may be writing it.
+
+    Raises OSError, and ValueError or SyntaxProblem if it does not parse, though nobody writes it.
+    """
+    file = ConfigFile(path)
+    for _ in range(_TRIES):
+        with suppress(AbridgeError, ValueError):
+            if file.document or file.before.strip():
+                break
+        time.sleep(_PAUSE)
+        before, file = file, ConfigFile(path)
+        if file.raw == before.raw:
+            break
+    _ = file.document  # raises, if it does not parse
+    return file
+
+
+def _content(path: str) -> bytes:
+    with open_regular(path) as file:
+        return file.read()
+
+
+def _put(new: str, path: str, raw: bytes) -> bool:
+    """Put a file in the place of another; return False if that is not `raw`, which then stays."""
+    ours = os.stat(new).st_ino
+    if not _exchange(new, path):
+        os.replace(new, path)
+        return True
+    if _content(new) == raw:
+        return True
+    # Another program has written at this very moment.
+    _exchange(new, path)
+    if os.stat(new).st_ino != ours:  # and again
+        _exchange(new, path)
+    return False
+
+
+def _exchange(one: str, other: str) -> bool:
+    """Swap two files at once; return False if that is not possible here."""
+    import ctypes
+
+    paths = os.fsencode(one), os.fsencode(other)
+    try:
+        library = ctypes.CDLL(None)
+        if sys.platform == "darwin":
+            return bool(library.renamex_np(*paths, 2) == 0)  # RENAME_SWAP
+        here = -100  # AT_FDCWD
+        return bool(library.renameat2(here, paths[0], here, paths[1], 2) == 0)  # RENAME_EXCHANGE
+    except (AttributeError, OSError, TypeError):  # musl, Windows
+        return False
 
 
 def _take_attributes(path: str, original: str, status: os.stat_result) -> None:
@@ -242,38 +390,35 @@ class Records:
             ) from None
 
     def add(self, server: Server, file: ConfigFile, after: str) -> None:
-        """Record what differs between a file and its text after one server was wrapped."""
-        before = file.text
+        """Record what differs between the part of a server in a file and its text once wrapped."""
+        before, inner = file.part(server.path)
         start = _same(before, after)
         end = min(_same(before[::-1], after[::-1]), min(len(before), len(after)) - start)
         pair = [before[start : len(before) - end], after[start : len(after) - end]]
         record = self._entries[server.file, *server.path] = [*pair]
-        if isinstance(file.syntax, Json):
-            first, last = file.syntax.locate(before, server.path)
-            record.append(before[first:last])
-        else:
-            record.append(file.syntax.table(before, server.path))
-        record.append(entry_at(file.syntax.read(after), server.path))
+        syntax = file.syntax
+        record.append(syntax.table(before, inner) if isinstance(syntax, Toml) else before)
+        record.append(entry_at(syntax.read(after), inner))
 
     def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str:
-        """Return the text with the server's original. Raises NotPossible."""
+        """Return the part of a server with its original. Raises NotPossible."""
         record = self._entries.get((server.file, *server.path))
         if record is None:
             raise NotPossible("its original entry is not recorded; write it by hand")
         before, after, *whole = record
-        for match in re.finditer(f"(?={re.escape(after)})", file.text):
+        part, inner = file.part(server.path)
+        for match in re.finditer(f"(?={re.escape(after)})", part):
             end = match.start() + len(after)
-            text: str = file.text[: match.start()] + before + file.text[end:]
+            text: str = part[: match.start()] + before + part[end:]
             with suppress(AbridgeError, AttributeError, TypeError):
                 if is_original(text):
                     return text
         if whole and _filled(whole[1]) == _filled(server.entry):
             # The client has written the whole file in a layout of its own.
-            if isinstance(file.syntax, Json):
-                start, end = file.syntax.locate(file.text, server.path)
-                return f"{file.text[:start]}{whole[0]}{file.text[end:]}"
-            rest = file.syntax.remove(file.text, server.path).rstrip("\n")
-            text = f"{rest}\n\n{whole[0]}".lstrip("\n")
+            text = whole[0]
+            if isinstance(file.syntax, Toml):
+                rest = file.syntax.remove(part, inner).rstrip("\n")
+                text = f"{rest}\n\n{text}".lstrip("\n")
             if is_original(text):
                 return text
         raise NotPossible(
@@ -295,7 +440,7 @@ class Records:
             entries = [key for key in self._unfinished if key[0] == path and key[1:]]
             _remove_leftovers(path)
             try:
-                document = ConfigFile(path).read()
+                document = ConfigFile(path).document
             except FileNotFoundError:
                 continue
             except (AbridgeError, OSError, ValueError):  # its client may be writing it

@@ -54,7 +54,7 @@ def _edit(verb: str, arguments: argparse.Namespace, edit: Any, harmless: Collect
         with nullcontext() if arguments.dry_run else exclusive():
             records = Records(dry_run=arguments.dry_run)
             file = ConfigFile(path, None if os.path.exists(path) else _EMPTY)
-            file.text = edit(file.text, file.read())
+            file.text = edit(file.text, file.document)
             _check(verb, file)
             file.show(harmless)
             changed = file.text != file.before
@@ -93,7 +93,7 @@ def _write(file: ConfigFile, records: Records) -> str | None:
 def _check(verb: str, file: ConfigFile) -> None:
     """Raise NotPossible if edited settings are broken, or hide the hook by a key that is null."""
     try:
-        group = _own_group(file.read())
+        group = _own_group(file.syntax.read(file.text))
     except SyntaxProblem:
         raise NotPossible("an unusual form") from None
     if verb == "wrap" and group is None:

@@ -7,6 +7,7 @@ commas, as the files of VS Code, Zed, opencode and others do.
 import json  # orjson rounds long integers, and refuses lone surrogates
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import tomlkit
@@ -18,9 +19,12 @@ from mcp_abridge.errors import AbridgeError
 Path = tuple[str, ...]
 
 # What is not closed goes on to the end, or the rest would be searched from each of its parts.
-_STRING = r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)'
-_COMMENT = re.compile(_STRING + r"|(?P<blank>//[^\n]*|/\*.*?\*/)|/\*.*", re.DOTALL)
-_TRAILING = re.compile(_STRING + r"|(?P<blank>,)(?=\s*[}\]])", re.DOTALL)
+_STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
+# All that is not blank is one match: one for each string would take a second for some megabytes.
+_COMMENT = re.compile(
+    rf'(?:[^"/]++|{_STRING}|/(?![/*]))++|(?P<blank>//[^\n]*|/\*.*?\*/)|/\*.*', re.DOTALL
+)
+_TRAILING = re.compile(rf'(?:[^",]++|{_STRING}|,(?!\s*+[}}\]]))++|(?P<blank>,)', re.DOTALL)
 _SPACE = re.compile(r"\s*")
 _VISIBLE = re.compile(r"[^\r\n]")
 _GAP = re.compile(r"(?:\s|(?://|#)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
@@ -48,18 +52,23 @@ class Json:
     comma, assign, quote = ",", ": ", '"'
 
     def read(self, text: str) -> Any:
+        with suppress(ValueError):
+            return json.loads(text)  # without comments, as mostly
         try:
             return json.loads(_plain(text) if text.strip() else "{}", strict=False)
         except json.JSONDecodeError as error:
             raise SyntaxProblem(error.lineno, error.colno, error.msg.lower()) from None
 
     def locate(self, text: str, path: Path) -> tuple[int, int]:
-        plain = _plain(text)
-        start = end = _skip(plain, 0)
-        for name in path:
-            places = {key: (first, last) for key, first, last in _members(plain, start)}
-            start, end = places[name]
-        return start, end
+        return Layout(text).span(path)
+
+    def is_strict(self, text: str) -> bool:
+        """Return True for JSON without comments, trailing commas and newlines in strings."""
+        try:
+            json.loads(text)
+        except ValueError:
+            return False
+        return True
 
     def literal(self, value: Any) -> str:
         return json_text(value)
@@ -76,6 +85,24 @@ class Json:
             return text[:start] + text[blank.end() if blank else comma.end() :]
         at = plain.rindex(",", 0, start)
         return text[:at] + text[at + 1 : start].rstrip() + text[end:]
+
+
+class Layout:
+    """Where the values of a JSON text stand: each object that holds one is looked through once."""
+
+    def __init__(self, text: str) -> None:
+        self._plain = _plain(text)
+        self._members: dict[Path, dict[str, tuple[int, int]]] = {}
+
+    def span(self, path: Path) -> tuple[int, int]:
+        """Return the start and the end of the value at a path. Raises KeyError without one."""
+        if not path:
+            return _skip(self._plain, 0), len(self._plain.rstrip())
+        parent = path[:-1]
+        if parent not in self._members:
+            start, _ = self.span(parent)
+            self._members[parent] = dict(_members(self._plain, start))
+        return self._members[parent][path[-1]]
 
 
 class Toml:
@@ -177,7 +204,7 @@ def _plain(text: str) -> str:
     return text
 
 
-def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
+def _members(text: str, at: int) -> Iterator[tuple[str, tuple[int, int]]]:
     decoder = json.JSONDecoder(strict=False)
     if text[at] != "{":
         return
@@ -186,7 +213,7 @@ def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
         key, at = decoder.raw_decode(text, at)
         start = _skip(text, _skip(text, at) + 1)
         _, end = decoder.raw_decode(text, start)
-        yield key, start, end
+        yield key, (start, end)
         at = _skip(text, end)
         if text[at] == ",":
             at = _skip(text, at + 1)
