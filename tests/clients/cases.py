@@ -118,10 +118,10 @@ class Bench:
         yield Check("a tool with side effects ran once", problem)
 
     def widget(self) -> Iterator[Check]:
-        """What is for a widget is whole, if the client says that it shows widgets (MCP Apps)."""
+        """An answer for a widget is whole if the client says that it shows widgets (MCP Apps)."""
         talk = self.talk("widget", [Step("chart")])
-        sent = Tee(self.folder / "widget" / "client.log").requests()
-        shows_widgets = any(APPS in json.dumps(each) for each in sent)
+        requests = Tee(self.folder / "widget" / "client.log").requests()
+        shows_widgets = any(APPS in json.dumps(each) for each in requests)
         whole = talk.results == [RESULTS["chart"]]
         problem = f"{talk.visible}; {talk.stderr}" if whole != shows_widgets else ""
         yield Check("a chart has a budget, unless the client shows its widget", problem)

@@ -204,8 +204,8 @@ class Chat:
             yield each["function"]["name"], each["function"]
         # Qwen Code lists what a search finds in its answer alone.
         for answer in self._answers(body, of_searches=True):
-            for found in re.findall(r"<function>(\{.*\})</function>", answer.text):
-                definition = json.loads(found)
+            for text in re.findall(r"<function>(\{.*\})</function>", answer.text):
+                definition = json.loads(text)
                 yield definition["name"], definition
 
     def whole(self, move: Move, number: int) -> Json:
