@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _findings(settings: argparse.Namespace) -> Iterator[_Lines]:
     server = options.server_words(settings, "header")
     yield _ledger(settings)
-    yield from _leftovers()
+    yield from _entries()
     yield from _way(settings)
     selection = None
     try:
@@ -76,13 +76,17 @@ def _ledger(settings: argparse.Namespace) -> Finding:
     return "ok", f"ledger {path}"
 
 
-def _leftovers() -> Iterator[_Lines]:
-    from mcp_abridge.cli.wrap.files import tidy
+def _entries() -> Iterator[_Lines]:
+    from mcp_abridge.cli.wrap.changes import Configs, faults
+    from mcp_abridge.cli.wrap.files import Key, Records, tidy
 
+    keys: list[Key] = []
     try:
         tidy()
+        keys = Records(dry_run=True).keys
     except AbridgeError as error:
         yield "warning", str(error)
+    yield from (("warning", line) for line in faults(Configs(None, keys)))
 
 
 def _way(settings: argparse.Namespace) -> Iterator[Finding]:

@@ -4,9 +4,11 @@ import base64
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -23,6 +25,7 @@ from tests.cli.wrap.samples import SAMPLES
 from tests.forward_proxy import ForwardProxy, at, tools
 from tests.raw_http import INITIALIZE, RawServer, always, whole
 from tests.wire import Wire
+from tests.wrapped import START
 
 ONE = '{"mcpServers": {"a": {"command": "x"}}}'
 
@@ -383,3 +386,97 @@ def test_wrap_asks_through_the_proxy_whether_a_server_wants_a_login(home: Path, 
         run("unwrap", "--all")
         err = run("wrap", "--all", http_proxy=proxy.url("u:hunter2@")).err
     assert f"cannot be reached now, through the proxy {proxy.url('***@')} (http_proxy)" in err
+
+
+def environment(folder: Path) -> Path:
+    """Return the command of an environment of its own that has the package."""
+    venv.create(folder, symlinks=True)
+    [packages] = folder.glob("lib/python*/site-packages")
+    (packages / "rest.pth").write_text("\n".join(filter(None, sys.path)))
+    command = folder / "bin" / "mcp-abridge"
+    command.write_text(f"#!{folder}/bin/python\n{START}")
+    command.chmod(0o755)
+    return command
+
+
+@pytest.mark.parametrize("way", ["removed", "moved"])
+def test_entries_of_an_environment_that_is_gone_are_listed_and_another_restores_them(
+    way: str, home: Path, run: Run
+) -> None:
+    texts = {name: SAMPLES[name] for name in (".claude.json", ".codex/config.toml")}
+    for name, text in texts.items():
+        write(home, name, text)
+    one, other = (environment(home.parent / name) for name in ("one", "other"))
+
+    def types(command: Path, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([command, *words], capture_output=True, text=True, timeout=60)
+
+    assert types(one, "wrap", "--all").returncode == 0
+    assert f'"{one}"' in (home / ".claude.json").read_text()
+    assert "does not exist" not in types(other, "wrap").stderr
+    if way == "removed":
+        shutil.rmtree(one.parents[1])
+    else:
+        one.parents[1].rename(home.parent / "elsewhere")
+        other = home.parent / "elsewhere" / "bin" / "mcp-abridge"
+        other.write_text(other.read_text().replace("/one/", "/elsewhere/"))
+    fault = f"its command {one} does not exist"
+    advice = f"mem (claude-code, user): {fault}; `mcp-abridge unwrap --all` restores it\n"
+    assert advice in types(other, "wrap").stderr
+    assert f"warning: {advice}" in types(other, "doctor", "--", "true").stdout
+    words = types(other, "wrap", "--all").stderr
+    assert f"is wrapped already, but {fault}; unwrap it, and wrap it again\n" in words
+    assert types(other, "unwrap", "--all").returncode == 0
+    assert {name: (home / name).read_bytes().decode() for name in texts} == texts
+
+
+def test_a_script_whose_python_is_gone_is_named(home: Path, run: Run) -> None:
+    write(home, ".cursor/mcp.json", ONE)
+    run("wrap", "a")
+    Path(program(home)).write_text("#!/gone/bin/python -E\n")
+    fault = f"its command {program(home)} starts /gone/bin/python -E, which does not exist"
+    assert f"a (cursor, user): {fault}" in run("wrap").err
+
+
+def test_unwrap_all_restores_what_was_wrapped_in_other_folders(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [write(home, f"project/{name}", ONE) for name in (".mcp.json", ".cursor/mcp.json")]
+    other = write(home, "other/.mcp.json", ONE)
+    run("wrap", "--all")
+    monkeypatch.chdir(other.parent)
+    run("wrap", "--all")
+    other.unlink()
+    (elsewhere := home / "elsewhere").mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert "project" not in run("wrap").out
+    words = run("unwrap", "--all", code=1).err
+    assert f"a (cursor, in {home / 'project'}): restored\n" in words
+    assert f"unwrap: {other} is gone; what is recorded of it stays\n" in words
+    assert [file.read_text() for file in files] == [ONE, ONE]
+
+
+def test_a_file_that_a_project_shares_gets_a_warning_and_the_line_that_others_need(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(home, "project/.vscode/mcp.json", '{"servers": {"a": {"command": "x"}}}')
+    others = f"{file} is for all who have the project, and each of them needs"
+    install = "`pipx install mcp-abridge`, or `uv tool install mcp-abridge`"
+    assert f"{others} {install}\n" in run("wrap", "a").err
+    run("unwrap", "a")
+    folder = home.parent
+    (folder / "pyvenv.cfg").touch()
+    active = f"; so do you, since clients find mcp-abridge only while {folder} is active\n"
+    for words in (["wrap", "a", "--dry-run"], ["wrap", "a"]):
+        assert f"{others} {install}{active}" in run(*words).err
+    run("unwrap", "a")
+    monkeypatch.setenv("PATH", "/usr/bin")
+    names = f"; so do you, since it names {program(home)}; then unwrap it, and wrap it again\n"
+    assert f"{others} {install}{names}" in run("wrap", "a").err
+    run("unwrap", "a")
+    monkeypatch.setattr("sys.prefix", "/x/uv/archive-v0/Abc")
+    monkeypatch.setattr("mcp_abridge.cli.wrap.entry._origin", list)
+    assert f"{others} uv, for uvx\n" in run("wrap", "a").err
+    assert '"command": "uvx"' in file.read_text()
+    write(home, ".cursor/mcp.json", ONE)
+    assert "for all who" not in run("wrap", "a", "--client", "cursor").err

@@ -14,7 +14,7 @@ from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.options import URL
 from mcp_abridge.cli.terminal import console, json_text, print_lines, refuse, show, table
 from mcp_abridge.cli.wrap import changes, entry, hooks
-from mcp_abridge.cli.wrap.files import ConfigFile, Records, tidy
+from mcp_abridge.cli.wrap.files import ConfigFile, Key, Records, tidy
 from mcp_abridge.cli.wrap.places import DIALECTS
 from mcp_abridge.document.masks import MASK, masked_words
 from mcp_abridge.errors import AbridgeError
@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.names and not arguments.all:
         return _list(arguments)
     launchers = {shared: entry.launcher(shared=shared) for shared in (False, True)}
+    notes: dict[str, str] = {}
 
     def edit(file: ConfigFile, server: entry.Server, records: Records) -> str:
         if server.own_words is not None:
@@ -52,11 +53,19 @@ def run(arguments: argparse.Namespace) -> int:
             advice = (
                 ", but others see its URL in the list of processes; unwrap it, and wrap it again"
             )
+            if server.fault:
+                raise entry.NotPossible(
+                    f"is wrapped already, but {server.fault}; unwrap it, and wrap it again"
+                )
             return f"is wrapped already{advice * old}"
         launch = [*launchers[server.place.scope == "project"], *rules]
-        return _wrap(file, server, records, launch, arguments)
+        result = _wrap(file, server, records, launch, arguments)
+        if server.place.scope == "project":
+            need = entry.needs(launchers[True])
+            notes[file.path] = f"{file.path} is for all who have the project, and {need}"
+        return result
 
-    return changes.change("wrap", arguments, edit)
+    return changes.change("wrap", arguments, edit, notes)
 
 
 def _wrap(
@@ -97,8 +106,10 @@ def _absolute(name: str) -> str:
 
 
 def _list(arguments: argparse.Namespace) -> int:
+    keys: list[Key] = []
     try:
         tidy()
+        keys = Records(dry_run=True).keys
     except AbridgeError as error:
         refuse("wrap", str(error))
     configs = changes.Configs(arguments.client)
@@ -109,10 +120,12 @@ def _list(arguments: argparse.Namespace) -> int:
             "starts": server.summary(),
             "wrapped": server.own_words is not None,
             "disabled": server.disabled,
+            "fault": server.fault,
         }
         for server in configs.servers
     ]
     show(arguments, rows, _print_table)
+    print_lines(*changes.faults(changes.Configs(arguments.client, keys)), stderr=True)
     bare = [row["server"] for row in rows if not row["wrapped"]]
     if not rows:
         print_lines("no client has a server here; `claude mcp add`, for one, adds it", stderr=True)

@@ -4,14 +4,15 @@ import argparse
 import os
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import print_lines, refuse, show
-from mcp_abridge.cli.wrap.entry import NotPossible, Server, servers
+from mcp_abridge.cli.wrap.entry import NotPossible, Server, server_at, servers
 from mcp_abridge.cli.wrap.files import Changed, ConfigFile, Key, Records, exclusive, load
-from mcp_abridge.cli.wrap.places import CLIENTS, files
+from mcp_abridge.cli.wrap.places import CLIENTS, files, place_of
 from mcp_abridge.cli.wrap.text import SyntaxProblem, entry_at
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
 
@@ -38,19 +39,34 @@ def add(parser: argparse.ArgumentParser) -> None:
 class Configs:
     """The configurations on this machine: `files` that parse, their `servers`, and `problems`."""
 
-    def __init__(self, client: str | None) -> None:
+    def __init__(self, client: str | None, keys: Iterable[Key] = ()) -> None:
+        """Read those of a client or all, and the entries with these keys, wherever they are."""
         self.files: dict[str, ConfigFile] = {}
         self.servers: list[Server] = []
-        problems: dict[str, str] = {}
+        self._problems: dict[str, str] = {}
         for place, path in files(client):
-            try:
-                file = self.files.get(path) or self.files.setdefault(path, load(path))
+            if file := self._load(path):
                 self.servers += servers(place, path, file.document)
-            except SyntaxProblem as error:
-                problems[path] = f"{path}:{error.line}:{error.column}: {error}; left as it is"
-            except (OSError, ValueError) as error:
-                problems[path] = f"{path}: {error}; left as it is"
-        self.problems = list(problems.values())
+        here = {(one.file, *one.path) for one in self.servers}
+        for path, *names in sorted(set(keys) - here):
+            place = place_of(path)
+            if client in (None, place.client) and (file := self._load(path)):
+                self.servers += server_at(place, path, tuple(names), file.document)
+
+    def _load(self, path: str) -> ConfigFile | None:
+        try:
+            return self.files.get(path) or self.files.setdefault(path, load(path))
+        except FileNotFoundError:
+            self._problems[path] = f"{path} is gone; what is recorded of it stays"
+        except SyntaxProblem as error:
+            self._problems[path] = f"{path}:{error.line}:{error.column}: {error}; left as it is"
+        except (OSError, ValueError) as error:
+            self._problems[path] = f"{path}: {error}; left as it is"
+        return None
+
+    @property
+    def problems(self) -> list[str]:
+        return list(self._problems.values())
 
     def unknown(self, names: list[str]) -> str | None:
         """Return why no server can be found by the first of these names that is unknown."""
@@ -66,24 +82,37 @@ class Configs:
             refuse(verb, problem)
 
 
-def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
-    """Edit the servers that are named. Returns 1 if one was left, 2 if a name is unknown."""
-    if arguments.dry_run:
-        return _change(verb, arguments, edit)
-    with exclusive():
-        return _change(verb, arguments, edit)
+def faults(configs: Configs) -> Iterator[str]:
+    """Yield a line for each wrapped server whose command cannot start, and what helps."""
+    for server in configs.servers:
+        if server.fault:
+            name = f"{server.name} ({server.place.client}, {server.scope})"
+            yield f"{name}: {server.fault}; `{PROGRAM} unwrap --all` restores it"
 
 
-def _change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
-    configs = Configs(arguments.client)
+def change(
+    verb: str, arguments: argparse.Namespace, edit: Edit, notes: Mapping[str, str] | None = None
+) -> int:
+    """Edit the servers that are named. Returns 1 if one was left, 2 if a name is unknown.
+
+    The edits may add `notes`, which are printed after the rows, one for each key.
+    """
+    with nullcontext() if arguments.dry_run else exclusive():
+        return _change(verb, arguments, edit, {} if notes is None else notes)
+
+
+def _change(verb: str, arguments: argparse.Namespace, edit: Edit, notes: Mapping[str, str]) -> int:
+    dry_run = bool(arguments.dry_run)
+    records = Records(dry_run=dry_run)
+    # In the folders of other projects, too, what was wrapped is restored.
+    keys = records.keys if verb == "unwrap" and arguments.all else ()
+    configs = Configs(arguments.client, keys)
     configs.report_problems(verb)
     if problem := configs.unknown(arguments.names):
         return refuse(verb, problem)
     selection = [one for one in configs.servers if arguments.all or one.name in arguments.names]
     if not selection:
         refuse(verb, "no client has a server here")
-    dry_run = bool(arguments.dry_run)
-    records = Records(dry_run=dry_run)
     rows: dict[Key, dict[str, Any]] = {}
 
     def edit_all(file: ConfigFile, selection: list[Server]) -> None:
@@ -115,6 +144,7 @@ def _change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
         note = f"; its backup is {backup}" if os.path.exists(backup) else ""
         print_lines(f"{path} is written{note}", stderr=True)
     show(arguments, list(rows.values()), _print)
+    print_lines(*notes.values(), stderr=True)
     words = "--all" if arguments.all else shlex.join(arguments.names)
     print_next_step(verb, words, changed=bool(backups), dry_run=dry_run)
     return int(bool(configs.problems) or any(row["left"] for row in rows.values()))

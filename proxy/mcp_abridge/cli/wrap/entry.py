@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from mcp_abridge.cli import PROGRAM
@@ -12,6 +13,7 @@ from mcp_abridge.cli.wrap.places import Place, dialect
 from mcp_abridge.cli.wrap.text import Path, Syntax, entry_at, put_first, replace
 from mcp_abridge.document.masks import masked_url, masked_words
 from mcp_abridge.errors import AbridgeError
+from mcp_abridge.storage.regular import open_regular
 
 _, _HEADER = SECRETS
 
@@ -19,6 +21,7 @@ _URLS = ("url", "httpUrl", "serverUrl")
 HEADERS = ("headers", "http_headers", "env_http_headers", "bearer_token_env_var")
 _OWN_LOGIN = ("headersHelper", "authProviderType", "auth", "oauth_resource", "scopes")
 _SECONDS = 5.0
+_LINE = 4096  # bytes of a script's first line
 
 
 class NotPossible(AbridgeError):
@@ -47,6 +50,12 @@ class Server(NamedTuple):
     def own_words(self) -> list[str] | None:
         """The words after `mcp-abridge` if the entry starts the wrapper; None if it does not."""
         return own_words(self.entry)
+
+    @property
+    def fault(self) -> str | None:
+        """Why a wrapped entry cannot start here, such as an environment that was removed."""
+        command = self.words[0] if self.own_words is not None else ""
+        return _fault(command) if command else None
 
     @property
     def scope(self) -> str:
@@ -89,6 +98,24 @@ def own_words(entry: Any) -> list[str] | None:
     return None
 
 
+def _fault(command: str) -> str | None:
+    import shutil
+
+    if _is_template(command) or (os.path.dirname(command) and not os.path.isabs(command)):
+        return None  # where it lies depends on its client
+    path = shutil.which(command)
+    if path is None:
+        where = "does not exist" if os.path.isabs(command) else "is not on the PATH"
+        return f"its command {command} {where}"
+    line = b""
+    with suppress(OSError), open_regular(path) as file:
+        line = file.readline(_LINE)
+    interpreter = os.fsdecode(line[2:].strip()) if line.startswith(b"#!/") else ""
+    if interpreter and not os.path.exists(interpreter.split(" ")[0]):
+        return f"its command {command} starts {interpreter}, which does not exist"
+    return None
+
+
 def servers(place: Place, file: str, document: Any) -> Iterator[Server]:
     """Yield the servers that a document has at a place."""
     for path in _paths(document, place.at):
@@ -102,6 +129,13 @@ def servers(place: Place, file: str, document: Any) -> Iterator[Server]:
                 members = entry["transport"] if inner else entry
                 whole = (*path, name, "transport") if inner else (*path, name)
                 yield Server(place, file, name, whole, members, disabled)
+
+
+def server_at(place: Place, file: str, path: Path, document: Any) -> Iterator[Server]:
+    """Yield the server at a path of a document, if it is there."""
+    if isinstance(members := entry_at(document, path), dict):
+        name = path[-2] if path[-1] == "transport" and len(path) > 2 else path[-1]
+        yield Server(place, file, name, path, members, disabled=False)
 
 
 def _paths(document: Any, at: Path) -> Iterator[Path]:
@@ -124,7 +158,8 @@ def launcher(*, shared: bool) -> list[str]:
 
     if any(part.startswith(("archive-v", "environments-v")) for part in sys.prefix.split(os.sep)):
         # uvx: the cache may be emptied.
-        return [shutil.which("uvx") or "uvx", *_origin(), PROGRAM]
+        path = None if shared else shutil.which("uvx")
+        return [path or "uvx", *_origin(), PROGRAM]
     if shared and shutil.which(PROGRAM):
         return [PROGRAM]
     started = os.path.abspath(sys.argv[0])
@@ -133,6 +168,22 @@ def launcher(*, shared: bool) -> list[str]:
         if os.path.basename(path) == PROGRAM and os.path.isfile(path):
             return [path]
     raise NotPossible(f"{PROGRAM} is not installed; `pip install mcp-abridge`, then try again")
+
+
+def needs(launch: list[str]) -> str:
+    """Return the programs that others need if the command `launch` stands in a file they share."""
+    import shutil
+
+    program = launch[0]
+    if PROGRAM in launch[1:]:
+        return f"each of them needs uv, for {program}"
+    text = f"each of them needs `pipx install {PROGRAM}`, or `uv tool install {PROGRAM}`"
+    if os.path.isabs(program):
+        return f"{text}; so do you, since it names {program}; then unwrap it, and wrap it again"
+    folder = os.path.dirname(os.path.dirname(shutil.which(program) or ""))
+    if os.path.exists(os.path.join(folder, "pyvenv.cfg")):
+        text += f"; so do you, since clients find {program} only while {folder} is active"
+    return text
 
 
 def _origin() -> list[str]:

@@ -374,6 +374,11 @@ class Records:
                 os.unlink(new)
             self.finish()
 
+    @property
+    def keys(self) -> list[Key]:
+        """The entries of which an original is recorded."""
+        return list(self._entries)
+
     def _load(self, raw: bytes) -> None:
         try:
             document = json.loads(raw)

@@ -118,6 +118,15 @@ def files(client: str | None) -> Iterator[tuple[Place, str]]:
                     yield place, path
 
 
+def place_of(path: str) -> Place:
+    """Return a place for a file outside of the current folder and of the user's own files."""
+    for place in PLACES:
+        tail = "/" + place.path.rpartition("}")[2].lstrip("~/")
+        if len(tail) > 1 and path.endswith(tail):
+            return place._replace(scope=f"in {path.removesuffix(tail)}")
+    return Place("another client", f"in {path}", path)
+
+
 def _candidates(pattern: str) -> list[str]:
     path = os.path.expanduser(re.sub(r"\{(\w+):?([^}]*)\}", _variable, pattern))
     if os.path.isabs(path) or not path:
