@@ -140,6 +140,7 @@ POOLS: dict[str, Pool] = {
     "paginate.arguments": ({"limit": "most", "offset": "from"},),
     "truncate.arguments": ({"maxLength": "most", "startIndex": "from"},),
     "drop_on": ("write", ["write"]),
+    "max_age_seconds": (5, 60),
     "max_chars": (0, 1, 5, 40),
     "max_lines": (0, 1, 3),
     "max_length": (1, 2, 7, 50, 400),

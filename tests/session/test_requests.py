@@ -193,6 +193,41 @@ def test_a_page_without_a_snapshot_calls_a_tool_that_may_be_called_again(hint: s
     assert items(talk.replied(call("list", {"offset": 4}, id=2))) == [5]
 
 
+FRESH = "- {tools: list, response: [{paginate: {at: items, limit: 2, max_age_seconds: 60}}]}"
+
+
+@pytest.mark.parametrize("age", [0, 60, 61])
+def test_a_first_page_too_is_cut_from_an_answer_that_is_young_enough(
+    age: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr("mcp_abridge.storage.snapshots.time.monotonic", lambda: now)
+    talk = Talk(rules(FRESH))
+    assert items(talk.exchange(call("list", {"q": 1}), answer(ITEMS))) == [1, 2]
+    now += age
+    again = call("list", {"q": 1, "limit": 3}, id=2)
+    if age <= 60:
+        assert items(talk.replied(again)) == [1, 2, 3]
+    else:
+        later = answer(document({"items": [7, 8, 9, 10]}), id=2)
+        assert items(talk.exchange(again, later)) == [7, 8, 9]
+        assert items(talk.replied(call("list", {"q": 1}, id=3))) == [7, 8]
+    # Other arguments, or a task, are a call of their own.
+    before = len(talk.to_server)
+    talk.client(call("list", {"q": 2}, id=4))
+    talk.client(call("list", {"q": 1}, id=5, task={}))
+    assert len(talk.to_server) == before + 2
+
+
+def test_a_first_page_of_a_rule_out_of_service_is_the_servers_whole_answer() -> None:
+    talk = Talk(rules(FRESH))
+    talk.exchange(call("list"), answer(ITEMS))
+    [rule] = talk.rules.files[0].rules
+    while not rule.circuit_breaker.open:
+        rule.circuit_breaker.record_failure()
+    assert talk.exchange(call("list"), answer(ITEMS)) == answer(ITEMS)
+
+
 def test_the_advice_names_the_argument_that_the_client_knows() -> None:
     talk = Talk(PAGES)
     list_tools(talk, own("offset"))

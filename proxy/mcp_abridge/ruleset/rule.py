@@ -216,6 +216,12 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     @cached_property
+    def max_age(self) -> int | None:
+        """The greatest age in seconds of a snapshot that a first page may be cut from."""
+        ages = (getattr(step, "max_age_seconds", None) for step in self.pipeline)
+        return min((age for age in ages if age is not None), default=None)
+
+    @cached_property
     def only_abridges(self) -> bool:
         """True if the pipeline is a single `abridge`."""
         return len(self.pipeline) == 1 and self.pipeline[0].name == "abridge"

@@ -253,16 +253,19 @@ def _send_completed(
     keeps = pending.key is not None and pending.cacheable
     if keeps and pending.as_task and _is_repeatable(state, pending, rule):
         keeps = False  # the client expects a task: its result is what a view is cut from
-    if pending.key is not None and keeps and (view is not None or completed.resumes):
-        pending.line = client_line
-        if pending.searched_key != pending.key:
+    if pending.key is not None and keeps:
+        continues = view is not None or completed.resumes
+        pending.max_age = None if continues or pending.as_task else rule.max_age
+        searched = pending.searched_key == pending.key
+        if not searched and (continues or pending.max_age is not None):
+            pending.line = client_line
             return (LoadSnapshot(state.suspend(pending), pending.key),)
-        if not _is_repeatable(state, pending, rule):
+        if continues and not _is_repeatable(state, pending, rule):
             # Imported late: few calls come this far.
             from mcp_abridge.session import first_calls
 
+            pending.line = client_line
             return first_calls.decide(state, pending, raw)
-        pending.line = b""
     return send_or_guard(state, raw, pending, rule)
 
 
@@ -303,7 +306,10 @@ def loaded(
     rule = pending.rule
     assert rule is not None
     advice = pending.start_again
-    if rule.circuit_breaker.open:
+    if pending.max_age is not None:
+        if snapshot is None or snapshot.age > pending.max_age or rule.circuit_breaker.open:
+            return again(state, pending, pending.line)
+    elif rule.circuit_breaker.open:
         reason = f"nothing is shown in parts while rule {rule.name!r} is out of service; "
         return state.refuse(pending, reason + advice.removesuffix(" first"))
     if snapshot is not None and pending.as_task:

@@ -97,6 +97,8 @@ class Paginate(WindowTransform, frozen=True):
     """Call the server again if no snapshot is left, even if the tool may have side effects."""
     drop_on: tuple[str, ...] = ()
     """Tools whose calls make the snapshots of this rule stale."""
+    max_age_seconds: Annotated[int, Meta(ge=5)] | None = None
+    """The greatest age of a snapshot for the first page: without it, the tool runs for each."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
