@@ -1,6 +1,7 @@
 """A client of HTTP that looks at bytes only: one connection, which it keeps."""
 
 from functools import lru_cache
+from time import perf_counter
 
 from tests.benchmarks.raw import INITIALIZE, INITIALIZED, TOOLS_LIST
 from tests.faults.sidecar import Client, RawResponse, post
@@ -15,12 +16,14 @@ class WrongAnswer(Exception):
 class HttpClient(Client):
     """A connection to a port of this machine, and the session that it is in.
 
-    Raises EOFError if the connection ends before an answer does, and WrongAnswer.
+    `first_byte` is the time at which an answer began. Raises EOFError if the connection ends before
+    an answer does, and WrongAnswer.
     """
 
     def __init__(self, port: int) -> None:
         super().__init__(port)
         self.headers = [f"Host: 127.0.0.1:{port}"]
+        self.first_byte = 0.0
 
     def connect(self) -> None:
         session = self.ask(INITIALIZE).fields.get("mcp-session-id")
@@ -35,8 +38,10 @@ class HttpClient(Client):
     def fetch(self, request: bytes) -> bytes:
         return self.ask(request).messages[-1].strip()
 
-    def ask(self, request: bytes) -> RawResponse:
-        self.send(post(request, *self.headers))
+    def ask(self, request: bytes, *headers: str) -> RawResponse:
+        self.send(post(request, *self.headers, *headers))
+        self.more()
+        self.first_byte = perf_counter()
         response = self.answer()
         if not response.ended or not 200 <= response.status < 300:
             cut = "" if response.ended else ", cut short"
