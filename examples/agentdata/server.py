@@ -7,10 +7,11 @@ that the SDK does not: see `habits`.
 
 import argparse
 import asyncio
+import bisect
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,10 @@ TAGS = ("review", "draft", "person", "idea", "plan", "meeting", "done")
 LINE = "{n}. What {name} says of it: settled ✅, see the minutes — naïve, Straße, 東京.\n"
 DELETED, NOW = "2026-02-11T09:30:00Z", "2026-03-01T12:00:00Z"
 
+LAST = "\U0010ffff"  # the sign after which no other comes
+
 Json = dict[str, Any]
-Tool = Callable[..., Json]
+Tool = Callable[..., Json | str]
 Context = ServerRequestContext[Any, Any]
 
 TEXT = {"type": "string"}
@@ -99,23 +102,47 @@ def rows() -> Iterator[Json]:
 
 
 class Base:
-    """The knowledge base: rows by id, and the texts that calls have changed."""
+    """The knowledge base: rows by id, an index of the ids, and the texts that calls have changed.
+
+    A list is found by the index and put together from rows that are JSON already: a call costs
+    what it returns, whatever else the base holds.
+    """
 
     def __init__(self) -> None:
-        found = list(rows())
-        # Some order or other, as a table without ORDER BY has it.
-        self.rows = {row["document_id"]: row for row in sorted(found, key=_hash)}
+        self._rows: dict[str, Json] = {}
+        self._json: dict[str, str] = {}
+        self._index: list[str] = []  # signs in order are bytes of UTF-8 in order
         self._texts: dict[str, str] = {}
+        for row in rows():
+            self._put(row)
 
-    def like(self, prefix: str) -> list[Json]:
-        """Return the rows that a LIKE finds: `_` in the prefix is any sign, `%` are any signs."""
+    def _put(self, row: Json) -> None:
+        name = row["document_id"]
+        if name not in self._rows:
+            bisect.insort(self._index, name)
+        self._rows[name] = row
+        self._json[name] = json.dumps(row, ensure_ascii=False)
+
+    def like(self, prefix: str) -> list[str]:
+        """Return the ids that a LIKE finds: `_` in the prefix is any sign, `%` are any signs."""
+        literal = re.split("[_%]", prefix, maxsplit=1)[0]
+        start = bisect.bisect_left(self._index, literal)
+        end = bisect.bisect_right(self._index, literal + LAST, start)
+        found = self._index[start:end]
+        if literal == prefix:
+            return found
         wild = {"_": ".", "%": ".*"}
         pattern = "".join(wild.get(sign, re.escape(sign)) for sign in prefix)
         matching = re.compile(pattern, re.DOTALL).match
-        return [row for name, row in self.rows.items() if matching(name)]
+        return [name for name in found if matching(name)]
+
+    def listed(self, ids: Iterable[str], total: int) -> str:
+        """Return the rows of these ids, and how many there are in all, as JSON."""
+        items = ", ".join(map(self._json.__getitem__, ids))
+        return f'{{"items": [{items}], "total_count": {total}}}'
 
     def alive(self, document_id: str) -> Json | None:
-        row = self.rows.get(document_id)
+        row = self._rows.get(document_id)
         return None if row is None or row["deleted_at"] else row
 
     def text(self, row: Json) -> str:
@@ -125,13 +152,13 @@ class Base:
 
     def write(self, document_id: str, text: str, **more: Any) -> Json:
         row = self.alive(document_id) or made(1, document_id, None, deleted=False) | {"revision": 0}
-        self.rows[document_id] = row | more | {"revision": (row.get("revision") or 0) + 1}
+        revision = (row.get("revision") or 0) + 1
+        self._put(row | more | {"revision": revision})
         self._texts[document_id] = text
-        return {"document_id": document_id, "revision": self.rows[document_id]["revision"]}
+        return {"document_id": document_id, "revision": revision}
 
-
-def _hash(row: Json) -> str:
-    return str(row["content_hash"])
+    def delete(self, row: Json) -> None:
+        self._put(row | {"deleted_at": NOW})
 
 
 def failure(status: int, code: str, message: str) -> Json:
@@ -165,15 +192,16 @@ def tool(schema: Json, annotations: types.ToolAnnotations = WRITES) -> Callable[
 @tool(strict(prefix=TEXT, path=TEXT, limit=COUNT, offset=START), READS)
 def list_documents(
     base: Base, prefix: str = "", path: str = "", limit: int = 50, offset: int = 0
-) -> Json:
+) -> str:
     """List documents."""
-    found = sorted(base.like(prefix or path), key=lambda row: str(row["document_id"]).encode())
-    return {"items": found[offset : offset + min(limit, 100)], "total_count": len(found)}
-
-
-def list_all(base: Base, prefix: str = "", path: str = "") -> Json:
     found = base.like(prefix or path)
-    return {"items": found, "total_count": len(found)}
+    return base.listed(found[offset : offset + min(limit, 100)], len(found))
+
+
+def list_all(base: Base, prefix: str = "", path: str = "") -> str:
+    """Return all rows, the last id first."""
+    found = base.like(prefix or path)
+    return base.listed(reversed(found), len(found))
 
 
 @tool(strict("document_id", document_id=TEXT), READS)
@@ -239,7 +267,7 @@ def delete_document(base: Base, document_id: str) -> Json:
     row = base.alive(document_id)
     if row is None:
         return missing(document_id)
-    base.rows[document_id] = row | {"deleted_at": NOW}
+    base.delete(row)
     return {"document_id": document_id, "deleted": True}
 
 
@@ -255,17 +283,19 @@ def move_document(base: Base, document_id: str, target: str) -> Json:
     raise NotImplementedError("moving documents is not implemented")
 
 
-def answer(chosen: tuple[types.Tool, Tool], base: Base, arguments: Json) -> types.CallToolResult:
+def answer(
+    base: Base, run: Tool, valid: jsonschema.Draft202012Validator, arguments: Json
+) -> types.CallToolResult:
     """Check the arguments and run the tool."""
-    definition, run = chosen
+    failed = True
     try:
-        jsonschema.validate(arguments, definition.input_schema)
+        valid.validate(arguments)
         found, failed = run(base, **arguments), False
     except jsonschema.ValidationError as error:
-        found, failed = failure(422, "INVALID_ARGUMENT", error.message), True
+        found = failure(422, "INVALID_ARGUMENT", error.message)
     except NotImplementedError as error:
-        found, failed = failure(501, "NOT_IMPLEMENTED", str(error)), True
-    text = json.dumps(found, ensure_ascii=False)
+        found = failure(501, "NOT_IMPLEMENTED", str(error))
+    text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=failed)
 
 
@@ -279,6 +309,10 @@ def serve(base: Base, *, paged: bool, log: Path | None) -> Server[Any]:
         listed = tools["list_documents"][0]
         schema = strict(prefix=TEXT, path=TEXT)
         tools["list_documents"] = listed.model_copy(update={"input_schema": schema}), list_all
+    runs = {
+        name: (run, jsonschema.Draft202012Validator(definition.input_schema))
+        for name, (definition, run) in tools.items()
+    }
 
     async def list_tools(_: Context, page: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[definition for definition, _ in tools.values()])
@@ -289,7 +323,7 @@ def serve(base: Base, *, paged: bool, log: Path | None) -> Server[Any]:
                 lines.write(json.dumps({"tool": call.name, "arguments": call.arguments}) + "\n")
         if call.name not in tools:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {call.name}")
-        return answer(tools[call.name], base, call.arguments or {})
+        return answer(base, *runs[call.name], call.arguments or {})
 
     return Server(NAME, version=VERSION, on_list_tools=list_tools, on_call_tool=call_tool)
 
