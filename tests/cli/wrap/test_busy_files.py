@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,15 @@ def test_a_large_file_with_many_servers_takes_a_moment(home: Path, run: Run) -> 
     assert file.read_text() == text
 
 
+def again(run: Run, verb: str) -> None:
+    """Change all servers; on a machine with much to do it may end with the advice to try again."""
+    for _ in range(5):
+        with suppress(AssertionError):
+            run(verb, "--all")
+            return
+    run(verb, "--all")
+
+
 @pytest.mark.parametrize("way", ["renamed", "in place"])
 def test_a_client_that_writes_its_file_all_the_time_loses_nothing_and_is_wrapped(
     way: str, home: Path, run: Run
@@ -76,7 +86,7 @@ def test_a_client_that_writes_its_file_all_the_time_loses_nothing_and_is_wrapped
             assert client.stdout is not None
             client.stdout.readline()
             for verb in ("wrap", "unwrap", "wrap"):
-                run(verb, "--all")
+                again(run, verb)
             marks = int(client.communicate("\n")[0])
         document = json.loads(file.read_text())
         assert sorted(document["marks"]) == list(range(-1, marks))
