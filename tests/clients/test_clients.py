@@ -20,7 +20,7 @@ from tests.wrapped import ROOT
 def test_no_result_is_lost_or_changed_on_its_way_to_a_model(client: Client, tmp_path: Path) -> None:
     bench = Bench(client, tmp_path)
     checks = [check for case in cases(client) for check in case(bench)]
-    assert len(checks) == 27
+    assert len(checks) == 28
     assert [check for check in checks if check.problem] == []
 
 
