@@ -89,9 +89,9 @@ _MEMBERS = msgspec.json.Decoder(dict[str, Raw])
 _ID = rb'("(?:[^"\\]|\\.){0,256}"|-?\d[\d.eE+-]{0,64})'
 _MEMBER = rb'(?:"jsonrpc"\s*+:\s*+"2\.0"|"id"\s*+:\s*+%b)' % _ID
 # The members may come in any order: some servers sort them by name, or write the id last.
-_HEAD = re.compile(rb'\s*+\{\s*+(?:%b\s*+,\s*+){0,2}+"(result|error|method)"\s*+:' % _MEMBER)
+_HEAD = re.compile(rb'\s*+\{\s*+(?:%b\s*+,\s*+){0,2}"(result|error|method)"\s*+:' % _MEMBER)
 _OF_REQUESTS, _OF_RESPONSES = (b"method",), (b"result", b"error")
-_TAIL = re.compile(rb"\}\s*+(?:,\s*+%b\s*+){1,2}+\}\s*+\Z" % _MEMBER)
+_TAIL = re.compile(rb"\}\s*+(?:,\s*+%b\s*+){1,2}\}\s*+\Z" % _MEMBER)
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _TRIES = 32  # places that are tried for the start of a message after noise
 _TRIED = 32 << 20  # bytes that these are read in all, as far as more than four places are tried

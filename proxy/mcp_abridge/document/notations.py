@@ -13,12 +13,15 @@ from msgspec import DecodeError, Raw
 from msgspec.json import decode, encode
 
 from mcp_abridge.document.measure import exceeds
+from mcp_abridge.document.possessive import possessive
 from mcp_abridge.document.tree import Value, row_type, uncollected
 from mcp_abridge.errors import DocumentError
 
 MOST_YAML = 1 << 19  # characters; the pure Python reader takes about 4 s for them
 _DEEPEST_YAML = 100  # levels: the reader's time for a token grows with its depth
-_QUOTED = r"""'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+\""""
+_QUOTED = "|".join(
+    rf"{mark}[^{mark}\\]*+" + possessive(rf"\\.[^{mark}\\]*+") + mark for mark in "'\""
+)
 _GROWTH = 4  # how many times longer than the YAML its JSON may be, since aliases repeat parts
 
 
@@ -141,7 +144,7 @@ def _string(body: str) -> str:
     """
     if "\\" not in body:
         return encode(body).decode()
-    escapes = re.match(rf"(?:[^\\]|\\(?:{_ESCAPE}))*+", body, re.DOTALL)
+    escapes = re.match(possessive(rf"[^\\]++|\\(?:{_ESCAPE})"), body)
     end = escapes.end() if escapes else 0
     if end < len(body):
         raise DocumentError(f"a Python string with the escape {body[end : end + 2]!r}")

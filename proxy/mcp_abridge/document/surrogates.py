@@ -1,11 +1,14 @@
 """Lone surrogate escapes (`\\ud800`), which JSON allows, but UTF-8 and strict decoders do not."""
 
-_DIGITS = rb"[0-9a-fA-F]{2}"
-_PAIR = rb"\\u[dD][89abAB]" + _DIGITS + rb"\\u[dD][c-fC-F]" + _DIGITS
-_LONE = rb"\\u[dD][89a-fA-F]" + _DIGITS
+from mcp_abridge.document.possessive import possessive
+
+_DIGITS = "[0-9a-fA-F]{2}"
+_PAIR = rf"\\u[dD][89abAB]{_DIGITS}\\u[dD][c-fC-F]{_DIGITS}"
+_LONE = rf"\\u[dD][89a-fA-F]{_DIGITS}"
 # Everything up to a lone surrogate, in one go: pairs and escaped backslashes are consumed whole, so
 # that no part of them counts. It matches at every position, so the time is linear.
-_UP_TO_LONE = rb"((?:[^\\]++|%b|(?!%b)\\.?)*+)(%b)?" % (_PAIR, _LONE, _LONE)
+_PLAIN = possessive(rf"[^\\]++|{_PAIR}|(?!{_LONE})\\.?")
+_UP_TO_LONE = f"({_PLAIN})({_LONE})?".encode()
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
 
 

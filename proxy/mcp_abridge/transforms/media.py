@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Raw
 
+from mcp_abridge.document.possessive import possessive
 from mcp_abridge.document.tree import encode, level
 from mcp_abridge.transforms.cutter import (
     CHARACTERS,
@@ -24,7 +25,8 @@ from mcp_abridge.transforms.excerpt import NOTE_END
 _SHORTEST = 512  # characters
 _OPENING = re.compile(rb'"(?:data:|(?:[\w+/-]|\\[/rn]){64})', re.ASCII)
 _STEP = _SHORTEST - 66  # bytes: data of the shortest length, its `==` aside, has a place in it
-_UP_TO_RUN = re.compile(rb'(?s:(?![^\s"]{64}).{%d})*+(?=[^\s"]{64})' % _STEP)
+_RUN = r'[^\s"]{64}'
+_UP_TO_RUN = re.compile((possessive(rf"(?s:(?!{_RUN}).{{{_STEP}}})") + f"(?={_RUN})").encode())
 _BASE64 = re.compile(r"[\w-]+={0,2}", re.ASCII)
 _DATA_URI = re.compile(r"data:([\w.+-]{1,20}/[\w.+-]{1,19})?((?:;[\w.=+-]+)*),(\S*)", re.ASCII)
 _PLAIN = str.maketrans("+/", "-_", "\r\n")
