@@ -322,7 +322,8 @@ def _wants_login(url: str) -> bool:
         opener = build_opener(ProxyHandler(proxies))
         opener.open(Request(url, body, headers), timeout=_SECONDS).close()
     except HTTPError as error:
-        return error.code == 401
+        with error:
+            return error.code == 401
     except (AbridgeError, HTTPException, OSError, ValueError):
         print(
             f"{masked_url(url)} cannot be reached now{through}; if it wants a login, unwrap it, "
