@@ -53,7 +53,7 @@ def test_an_id_spelled_with_escapes_is_the_id_it_spells(id: bytes, key: bytes) -
         (b"5", "neither an object nor an array"),
         (b"{", "not JSON: Input data was truncated"),
         (b'{"a": NaN}', "not JSON: JSON is malformed: invalid character (byte 6)"),
-        (b'{"a":' * 100_000, "nested too deeply"),
+        (b'{"a":' * 400_000, "nested too deeply"),
     ],
 )
 def test_an_invalid_message_is_refused_with_a_reason(raw: bytes, reason: str) -> None:
