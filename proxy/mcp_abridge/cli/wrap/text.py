@@ -14,17 +14,20 @@ import tomlkit
 from tomlkit.exceptions import ParseError, TOMLKitError
 
 from mcp_abridge.cli.terminal import json_text
+from mcp_abridge.document.possessive import possessive
 from mcp_abridge.errors import AbridgeError
 
 Path = tuple[str, ...]
 
 # What is not closed goes on to the end, or the rest would be searched from each of its parts.
-_STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
+_STRING = '"' + possessive(r'[^"\\]++|\\.') + r'(?:"|\\?\Z)'
 # All that is not blank is one match: one for each string would take a second for some megabytes.
+_NO_COMMENT = rf'[^"/]++|{_STRING}|/(?![/*])'
 _COMMENT = re.compile(
-    rf'(?:[^"/]++|{_STRING}|/(?![/*]))++|(?P<blank>//[^\n]*|/\*.*?\*/)|/\*.*', re.DOTALL
+    rf"(?>{_NO_COMMENT}){possessive(_NO_COMMENT)}|(?P<blank>//[^\n]*|/\*.*?\*/)|/\*.*", re.DOTALL
 )
-_TRAILING = re.compile(rf'(?:[^",]++|{_STRING}|,(?!\s*+[}}\]]))++|(?P<blank>,)', re.DOTALL)
+_NO_COMMA = rf'[^",]++|{_STRING}|,(?!\s*+[}}\]])'
+_TRAILING = re.compile(rf"(?>{_NO_COMMA}){possessive(_NO_COMMA)}|(?P<blank>,)", re.DOTALL)
 _SPACE = re.compile(r"\s*")
 _VISIBLE = re.compile(r"[^\r\n]")
 _GAP = re.compile(r"(?:\s|(?://|#)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
