@@ -113,3 +113,13 @@ def test_a_call_that_makes_pages_stale_drops_their_snapshot(tool: str, stale: bo
     talk.exchange(call(tool, id=2), answer(tool_result("done"), 2))
     reply = talk.replied(call("list", {"offset": 2}, id=3))
     assert (result(reply).get("isError", False), stale or items(reply)) == (stale, stale or [3, 4])
+
+
+def test_a_first_page_is_not_cut_from_what_was_read_while_a_call_changed_it() -> None:
+    talk = Talk(rules(f"- {DROPPING.replace('limit: 2', 'limit: 2, max_age_seconds: 60')}"))
+    talk.client(call("delete", id=1))
+    talk.exchange(call("list", id=2), answer(ITEMS, 2))
+    talk.server(answer(tool_result("done"), 1))
+    before = len(talk.to_server)
+    talk.client(call("list", id=3))
+    assert len(talk.to_server) == before + 1

@@ -45,7 +45,9 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         outputs = _response(state, raw, envelope, pending)
     # Only now: if this failed, the request must still be known.
     state.inflight.answer(pending.slot)
-    return outputs
+    if pending.method != "tools/call" or pending.held_call is not None:
+        return outputs
+    return (*state.stale(pending), *outputs)
 
 
 def unprocessed(

@@ -468,13 +468,20 @@ class SessionState:
 
     def send_call(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         """Send a call on and remember it; drop the snapshots that it makes stale (`drop_on`)."""
-        stale = self.rules.covering(pending.tool).drops
-        drops = (DropSnapshots(Key(pending.scope, rule, None)) for rule in stale)
+        drops = self.stale(pending)
         facts = self.rules.facts(pending.tool)
         # A tool that may run again needs no hash of its calls, which take 4 MB for OpenSSL.
         if self.calls is not None and pending.call and (facts is None or not facts.repeatable):
             self.calls.add(pending.caller, pending.call)
         return (*drops, *self.send(raw, pending))
+
+    def stale(self, pending: PendingRequest) -> tuple[Output, ...]:
+        """Return the drops of the snapshots that a call makes stale: as it is sent, and at its end.
+
+        What was read meanwhile may be from before it.
+        """
+        rules = self.rules.covering(pending.tool).drops
+        return tuple(DropSnapshots(Key(pending.scope, rule, None)) for rule in rules)
 
     # Answers of the proxy's own
 
