@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from mcp_abridge.ruleset.rule import Hidden, RuleFile, RuleSet
 from mcp_abridge.ruleset.selection import Selection
+from msgspec.structs import replace
 
 from tests.builders import answer, call, document, file, line, result, rules, texts
 from tests.samples import (
@@ -226,6 +227,13 @@ def test_a_first_page_of_a_rule_out_of_service_is_the_servers_whole_answer() -> 
     while not rule.circuit_breaker.open:
         rule.circuit_breaker.record_failure()
     assert talk.exchange(call("list"), answer(ITEMS)) == answer(ITEMS)
+
+
+def test_each_first_page_is_a_call_if_a_rule_only_measures_or_its_guard_decides() -> None:
+    [rule] = rules(FRESH).files[0].rules
+    guard: Any = object()
+    others = replace(rule, mode="shadow"), replace(rule, guard=guard)
+    assert [each.max_age for each in (rule, *others)] == [60, None, None]
 
 
 def test_the_advice_names_the_argument_that_the_client_knows() -> None:

@@ -217,7 +217,12 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def max_age(self) -> int | None:
-        """The greatest age in seconds of a snapshot that a first page may be cut from."""
+        """The greatest age in seconds of a snapshot that a first page may be cut from.
+
+        None if each first page needs a call: a guard decides on it, or the rule only measures.
+        """
+        if self.guard is not None or self.mode != "active":
+            return None
         ages = (getattr(step, "max_age_seconds", None) for step in self.pipeline)
         return min((age for age in ages if age is not None), default=None)
 
