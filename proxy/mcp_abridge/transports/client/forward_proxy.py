@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from ipaddress import ip_address, ip_network
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -72,12 +72,19 @@ def forward_proxy(url: str, environment: Mapping[str, str]) -> ForwardProxy | No
 
 def _read(text: str, variable: str) -> ForwardProxy:
     whole = text if "://" in text else f"http://{text}"
-    with suppress(ValueError):
+    masked = masked_url(text)
+    with suppress(ValueError):  # such as a character that HTTP's credentials cannot have
         parts = urlsplit(whole)
-        if parts.scheme in _PORTS and parts.hostname and parts.port != 0:
+        user = unquote(parts.username or "")
+        f"{user}{unquote(parts.password or '')}".encode("latin-1")
+        if "@" in f"{parts.path}{parts.query}{parts.fragment}":
+            masked = "***"  # a part of the password would stand for the host
+        elif parts.scheme in _PORTS and parts.hostname and parts.port != 0 and ":" not in user:
             return ForwardProxy(whole, variable)
     raise AbridgeError(
-        f"{variable}: expected an HTTP proxy such as http://proxy:3128, found {masked_url(text)!r}"
+        f"{variable}: expected an HTTP proxy such as http://proxy:3128, or "
+        "http://USER:PASSWORD@proxy:3128 with no ':' in USER, only characters of Latin-1, and '/', "
+        f"'#', '?' written as %2F, %23, %3F; found {masked!r}"
     )
 
 
