@@ -43,11 +43,11 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         outputs = _untouched(state, raw, pending)
     else:
         outputs = _response(state, raw, envelope, pending)
+    if pending.method == "tools/call" and pending.held_call is None:
+        outputs = (*state.stale(pending), *outputs)
     # Only now: if this failed, the request must still be known.
     state.inflight.answer(pending.slot)
-    if pending.method != "tools/call" or pending.held_call is not None:
-        return outputs
-    return (*state.stale(pending), *outputs)
+    return outputs
 
 
 def unprocessed(
