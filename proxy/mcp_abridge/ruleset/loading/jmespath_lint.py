@@ -30,7 +30,7 @@ def _compared_name(node: dict[str, Any], quoted_names: set[str]) -> str | None:
         if name in quoted_names and text and other["type"] != "literal" and _PLAIN.fullmatch(name):
             reason = f'"{name}" in double quotes is a name, as {name} is'
             return f"{reason}; did you mean {name!r} in single quotes?"
-        bare = name != "null" and not {name, str(other.get("value"))} & {*quoted_names}
+        bare = name != "null" and quoted_names.isdisjoint((name, str(other.get("value"))))
         if bare and field is node["children"][1] and other["type"] in _REFERENCES:
             reason = f"{name} is a name, too; did you mean {name!r} in single quotes?"
             return f"{reason} As a name, write @.{name}"
