@@ -86,7 +86,9 @@ def _entries() -> Iterator[_Lines]:
         keys = Records(dry_run=True).keys
     except AbridgeError as error:
         yield "warning", str(error)
-    yield from (("warning", line) for line in faults(Configs(None, keys)))
+    configs = Configs(None)
+    configs.add(keys)
+    yield from (("warning", line) for line in faults(configs))
 
 
 def _way(settings: argparse.Namespace) -> Iterator[Finding]:

@@ -36,7 +36,7 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
     is_error = envelope.result is ABSENT or envelope.error is not ABSENT
     if pending.held_call is not None:
         outputs = guards.query_answered(state, pending, raw)
-    elif b'"taskId"' in raw and _begins_task(state, envelope, pending):
+    elif _begins_task(state, raw, envelope, pending):
         # A call with a rule is counted with its result.
         outputs = _untouched(state, raw, pending) if pending.rule is None else (ToClient(raw),)
     elif pending.only_counted or (is_error and not _shapes_error(pending, envelope, len(raw))):
@@ -112,8 +112,12 @@ def _response(
     return _untouched(state, raw, pending)
 
 
-def _begins_task(state: SessionState, envelope: Message, pending: PendingRequest) -> bool:
-    return pending.method == "tools/call" and tasks.begins(state, envelope.result, pending)
+def _begins_task(
+    state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
+) -> bool:
+    # Few answers name a task, and `rfind` skips more of a long one than `in` does.
+    may = pending.method == "tools/call" and raw.rfind(b'"taskId"') >= 0
+    return may and tasks.begins(state, envelope.result, pending)
 
 
 def _of_task(

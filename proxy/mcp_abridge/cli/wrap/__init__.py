@@ -53,9 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
             advice = (
                 ", but others see its URL in the list of processes; unwrap it, and wrap it again"
             )
-            if server.fault:
+            if fault := server.fault:
                 raise entry.NotPossible(
-                    f"is wrapped already, but {server.fault}; unwrap it, and wrap it again"
+                    f"is wrapped already, but {fault}; unwrap it, and wrap it again"
                 )
             return f"is wrapped already{advice * old}"
         launch = [*launchers[server.place.scope == "project"], *rules]
@@ -125,7 +125,9 @@ def _list(arguments: argparse.Namespace) -> int:
         for server in configs.servers
     ]
     show(arguments, rows, _print_table)
-    print_lines(*changes.faults(changes.Configs(arguments.client, keys)), stderr=True)
+    code = int(bool(configs.problems))
+    configs.add(keys)
+    print_lines(*changes.faults(configs), stderr=True)
     bare = [row["server"] for row in rows if not row["wrapped"]]
     if not rows:
         print_lines("no client has a server here; `claude mcp add`, for one, adds it", stderr=True)
@@ -135,7 +137,7 @@ def _list(arguments: argparse.Namespace) -> int:
             " shows the changes",
             stderr=True,
         )
-    return int(bool(configs.problems))
+    return code
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:

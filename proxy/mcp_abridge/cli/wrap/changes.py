@@ -39,18 +39,22 @@ def add(parser: argparse.ArgumentParser) -> None:
 class Configs:
     """The configurations on this machine: `files` that parse, their `servers`, and `problems`."""
 
-    def __init__(self, client: str | None, keys: Iterable[Key] = ()) -> None:
-        """Read those of a client or all, and the entries with these keys, wherever they are."""
+    def __init__(self, client: str | None) -> None:
+        """Read those of a client or all."""
+        self._client = client
         self.files: dict[str, ConfigFile] = {}
         self.servers: list[Server] = []
         self._problems: dict[str, str] = {}
         for place, path in files(client):
             if file := self._load(path):
                 self.servers += servers(place, path, file.document)
+
+    def add(self, keys: Iterable[Key]) -> None:
+        """Read the entries with these keys, too, wherever they are."""
         here = {(one.file, *one.path) for one in self.servers}
         for path, *names in sorted(set(keys) - here):
             place = place_of(path)
-            if client in (None, place.client) and (file := self._load(path)):
+            if self._client in (None, place.client) and (file := self._load(path)):
                 self.servers += server_at(place, path, tuple(names), file.document)
 
     def _load(self, path: str) -> ConfigFile | None:
@@ -85,9 +89,9 @@ class Configs:
 def faults(configs: Configs) -> Iterator[str]:
     """Yield a line for each wrapped server whose command cannot start, and what helps."""
     for server in configs.servers:
-        if server.fault:
+        if fault := server.fault:
             name = f"{server.name} ({server.place.client}, {server.scope})"
-            yield f"{name}: {server.fault}; `{PROGRAM} unwrap --all` restores it"
+            yield f"{name}: {fault}; `{PROGRAM} unwrap --all` restores it"
 
 
 def change(
@@ -104,9 +108,10 @@ def change(
 def _change(verb: str, arguments: argparse.Namespace, edit: Edit, notes: Mapping[str, str]) -> int:
     dry_run = bool(arguments.dry_run)
     records = Records(dry_run=dry_run)
-    # In the folders of other projects, too, what was wrapped is restored.
-    keys = records.keys if verb == "unwrap" and arguments.all else ()
-    configs = Configs(arguments.client, keys)
+    configs = Configs(arguments.client)
+    if verb == "unwrap" and arguments.all:
+        # In the folders of other projects, too, what was wrapped is restored.
+        configs.add(records.keys)
     configs.report_problems(verb)
     if problem := configs.unknown(arguments.names):
         return refuse(verb, problem)

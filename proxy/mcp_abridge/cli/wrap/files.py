@@ -48,7 +48,7 @@ class ConfigFile:
     def __init__(self, path: str, raw: bytes | None = None) -> None:
         self.path, self.raw = path, _content(path) if raw is None else raw
         text = self.raw.decode()
-        self._content: bytes | None = None
+        self._new_content: bytes | None = None
         self._mark = "\ufeff" if text.startswith("\ufeff") else ""
         self.before = text.removeprefix("\ufeff")
         self.syntax: Syntax = Toml() if path.endswith(".toml") else Json()
@@ -120,8 +120,7 @@ class ConfigFile:
             raise NotPossible("its file has an unusual form; edit it by hand")
 
     def change(self, path: Path, text: str) -> None:
-        """Take a text for the part of the entry at a path. Raises NotPossible as `check_part`."""
-        self.check_part(path, text)
+        """Take a text for the part of the entry at a path, which `check_part` has let pass."""
         self._edits[self._span(path)[0]] = path, text
 
     def show(self, harmless: Collection[str] = ()) -> None:
@@ -159,7 +158,7 @@ class ConfigFile:
                 return False
         except (LookupError, ValueError):
             return False
-        self.raw, self._content = raw, content
+        self.raw, self._new_content = raw, content
         return True
 
     def write(self) -> str | None:
@@ -177,7 +176,7 @@ class ConfigFile:
         beside = tempfile.mkdtemp(prefix=f".{name}{_BESIDE}", dir=folder)
         try:
             path = os.path.join(beside, name)
-            _write_synced(path, self._content or (self._mark + self.text).encode())
+            _write_synced(path, self._new_content or (self._mark + self.text).encode())
             _take_attributes(path, self.path, status)
             if _content(self.path) != self.raw or not _put(path, self.path, self.raw):
                 raise Changed(f"{self.path} was changed meanwhile; try again")

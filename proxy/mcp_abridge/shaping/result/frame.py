@@ -5,6 +5,7 @@ these places, so that both are rewritten and never disagree.
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -81,7 +82,7 @@ _LONG = 64 << 10  # bytes of a copy that is not worth to be spelled anew: no cli
 _MEMBERS = len(b'{"content":[],"structuredContent":,"isError":false,"resultType":"complete"}')
 
 
-class VisibleSize(Struct, frozen=True):
+class VisibleSize(Struct, frozen=True, dict=True):
     """Bytes of a result that a model sees, for clients that show one copy or the other.
 
     `texts` are those of the content blocks, whose escapes some clients show; `value` is the
@@ -113,7 +114,11 @@ class VisibleSize(Struct, frozen=True):
 
     def equal(self, shows: Shows) -> bool:
         """Tell whether a client that shows two equal copies once finds them equal."""
-        if shows == "once" or self.value is None or len(memoryview(self.value)) > _LONG:
+        return self.structured == self.text if shows == "once" else self._equal_in_javascript
+
+    @cached_property
+    def _equal_in_javascript(self) -> bool:
+        if self.value is None or len(memoryview(self.value)) > _LONG:
             return self.structured == self.text
         return spelled(bytes(self.value)) in self.texts
 
