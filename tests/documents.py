@@ -4,7 +4,8 @@ import json
 
 from hypothesis import strategies as st
 from mcp_abridge.document.tree import Document, Slot
-from mcp_abridge.transforms.base import Call, Transform
+from mcp_abridge.query.call import Call
+from mcp_abridge.transforms.base import Transform
 
 # What a decoder that is not careful would write differently.
 SPELLINGS = [

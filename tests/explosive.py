@@ -3,8 +3,8 @@
 from typing import Any
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.patterns import Expression
 from mcp_abridge.errors import OutOfFuel
+from mcp_abridge.query.patterns import Expression
 
 
 def piped(*steps: str | int) -> str:

@@ -18,6 +18,7 @@ PACKAGE = ROOT / "proxy" / "mcp_abridge"
 LEVELS = (
     {"errors"},
     {"document", "storage"},
+    {"query"},
     {"schema"},
     {"transforms"},
     {"ruleset"},

@@ -11,9 +11,9 @@ from uuid import uuid4
 import orjson
 import pytest
 from mcp_abridge.document.tree import Document
+from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.selection import load
 from mcp_abridge.storage import ledger
-from mcp_abridge.transforms.base import Call
 
 from examples.codebase import transitions
 from tests import servers

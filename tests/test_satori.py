@@ -15,8 +15,8 @@ import yaml
 from mcp_abridge.cli import main
 from mcp_abridge.document.tree import Document
 from mcp_abridge.errors import RuleErrors
+from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.selection import load
-from mcp_abridge.transforms.base import Call
 
 from examples.satori import gitignore, noise
 from tests.python_client import Mode, PythonClient, System

@@ -58,7 +58,7 @@ TESTS = {
     "an_answer_is_unchanged_in_a_pipe; cli/wrap/test_files: words_for_a_terminal",
     "`--redact` masks": "testing/test_redaction: a_password_is_masked_in_whatever_form",
     "Rule files are data": "ruleset/loading/test_plugins: nothing_is_run_that_is_not_allowed; "
-    "document/test_patterns: any_expression_of_a_model_is_evaluated_or_refused",
+    "query/test_patterns: any_expression_of_a_model_is_evaluated_or_refused",
     "No verb of the installed": "cli/test_current_folder: no_verb_runs_what_the_current_folder_has",
     "`hook`, `weigh` and": "cli/test_hook: a_server_that_names_a_users_file_gets_nothing; "
     "cli/test_weigh: an_answer_that_the_client_saved_is_weighed_whole_and_no_other_file; "

@@ -7,8 +7,9 @@ both with examples in rules/PYTHON.md.
 from mcp_abridge.document.paths import ROOT, Path, places, select
 from mcp_abridge.document.tree import Slot, Value, plain, text
 from mcp_abridge.errors import Refusal, ShapeMismatch
+from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.ruleset.guard import Allow, Decision, Guard, Query, QueryResult, Respond
-from mcp_abridge.transforms.base import Call, Notice, Parameter, Schema, Transform
+from mcp_abridge.transforms.base import Parameter, Schema, Transform
 
 __all__ = [
     "ROOT",

@@ -5,8 +5,9 @@ from time import monotonic
 from typing import ClassVar
 
 from mcp_abridge.document.tree import Slot
+from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
-from mcp_abridge.transforms.base import Call, Parameter, Schema
+from mcp_abridge.transforms.base import Parameter, Schema
 from msgspec import Struct
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 import yaml
 from mcp_abridge.document.paths import Path
-from mcp_abridge.document.patterns import Expression, Pattern
 from mcp_abridge.document.tree import Slot
+from mcp_abridge.query.call import Call
+from mcp_abridge.query.patterns import Expression, Pattern
 from mcp_abridge.ruleset.loading.convert import fields
-from mcp_abridge.transforms.base import Call, Transform
+from mcp_abridge.transforms.base import Transform
 from msgspec import NODEFAULT, UNSET, Raw, Struct
 
 from tests.reference.markdown import WIDTH, wrapped

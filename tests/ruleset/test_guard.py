@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.guard import Query, QueryResult, run_guard
-from mcp_abridge.transforms.base import Call
 
 CALL = Call("reindex", {"path": "a"})
 

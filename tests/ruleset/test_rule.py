@@ -2,8 +2,8 @@ import inspect
 from pathlib import Path
 
 import pytest
-from mcp_abridge.document.patterns import Expression
 from mcp_abridge.errors import Refusal
+from mcp_abridge.query.patterns import Expression
 from mcp_abridge.ruleset.loading.rulefile import read
 from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
 from mcp_abridge.transforms import TRANSFORMS

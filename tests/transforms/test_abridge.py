@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp_abridge.document.patterns import Pattern
 from mcp_abridge.document.tree import Document, encode
-from mcp_abridge.document.view import look
+from mcp_abridge.query.call import Call, Notice
+from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.query.view import look
 from mcp_abridge.transforms.abridge import Abridge, abridge
-from mcp_abridge.transforms.base import Call, Notice
 from mcp_abridge.transforms.parse import Parse
 
 from tests.documents import SCALARS, SURROGATES, call, shaped, values

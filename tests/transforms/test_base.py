@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_abridge.document.paths import Path
-from mcp_abridge.document.patterns import Pattern
 from mcp_abridge.document.surrogates import replace_lone
 from mcp_abridge.document.tree import Document, compact
 from mcp_abridge.errors import ShapeMismatch
-from mcp_abridge.transforms.base import Call, Notice, Transform
+from mcp_abridge.query.call import Call, Notice
+from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.transforms.base import Transform
 from mcp_abridge.transforms.clip import Clip
 from mcp_abridge.transforms.keep import Keep
 from mcp_abridge.transforms.replace import Replace

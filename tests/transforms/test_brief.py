@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_abridge.document.tree import Document, encode, loads
-from mcp_abridge.document.view import look
+from mcp_abridge.query.call import Call
+from mcp_abridge.query.view import look
 from mcp_abridge.transforms.abridge import Abridge
-from mcp_abridge.transforms.base import Call
 
 from tests.documents import shaped
 from tests.omissions import check_notes, left_out

@@ -7,8 +7,8 @@ import pytest
 from mcp_abridge.document.fuel import LITTLE, Fuel
 from mcp_abridge.document.tree import Document
 from mcp_abridge.errors import OutOfFuel, Refusal
+from mcp_abridge.query.call import Call, Warned
 from mcp_abridge.schema.violations import Checker
-from mcp_abridge.transforms.base import Call, Warned
 from mcp_abridge.transforms.contract import Contract, normalised
 
 from tests.builders import rule

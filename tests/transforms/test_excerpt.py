@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_abridge.document.tree import Document, encode
-from mcp_abridge.document.view import look
+from mcp_abridge.query.call import Call
+from mcp_abridge.query.view import look
 from mcp_abridge.transforms.abridge import Abridge, abridge
-from mcp_abridge.transforms.base import Call
 
 from tests.omissions import check_text
 

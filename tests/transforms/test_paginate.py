@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_abridge.document.paths import Path
-from mcp_abridge.document.patterns import Pattern
 from mcp_abridge.document.tree import Document
+from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.transforms.base import Transform
 from mcp_abridge.transforms.clip import Clip
 from mcp_abridge.transforms.paginate import Paginate

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.paths import Path
-from mcp_abridge.document.patterns import Pattern
 from mcp_abridge.document.tree import Document, Pieces
 from mcp_abridge.errors import OutOfFuel, ShapeMismatch
+from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.transforms.parse import Parse
 
 from tests.documents import call, shaped_text, values

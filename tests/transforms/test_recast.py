@@ -1,8 +1,8 @@
 import pytest
 from mcp_abridge.document.tree import Document
 from mcp_abridge.errors import TransformError
+from mcp_abridge.query.call import Call, Warned
 from mcp_abridge.ruleset.loading.rulefile import read
-from mcp_abridge.transforms.base import Call, Warned
 from mcp_abridge.transforms.recast import Recast
 
 from tests.documents import shaped

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_abridge.document.paths import ROOT, Path
-from mcp_abridge.document.patterns import Expression, Pattern
+from mcp_abridge.query.patterns import Expression, Pattern
 from mcp_abridge.transforms import TRANSFORMS
 from mcp_abridge.transforms.abridge import Abridge
 from mcp_abridge.transforms.base import Transform

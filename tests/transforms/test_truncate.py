@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_abridge.document.paths import Path
-from mcp_abridge.transforms.base import Call
+from mcp_abridge.query.call import Call
 from mcp_abridge.transforms.truncate import Truncate
 
 from tests.documents import TEXTS, call, shaped, shaped_text

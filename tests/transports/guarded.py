@@ -4,9 +4,10 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
 from mcp_abridge.ruleset.rule import RuleFile, RuleSet
-from mcp_abridge.transforms.base import Call, Parameter
+from mcp_abridge.transforms.base import Parameter
 from msgspec import Struct
 from msgspec.structs import replace
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from mcp_abridge.document.tree import Slot
-from mcp_abridge.transforms.base import Call, Schema, Transform
+from mcp_abridge.query.call import Call
+from mcp_abridge.transforms.base import Schema, Transform
 
 
 class Step(Transform, frozen=True):

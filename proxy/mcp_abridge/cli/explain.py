@@ -24,12 +24,13 @@ from mcp_abridge.cli.terminal import (
     table,
 )
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.lookups import Lookups
 from mcp_abridge.document.paths import select
-from mcp_abridge.document.patterns import truthy
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.document.tree import Document, loads, plain
 from mcp_abridge.errors import AbridgeError, DocumentError
+from mcp_abridge.query.call import Call, Warned
+from mcp_abridge.query.lookups import Lookups
+from mcp_abridge.query.patterns import truthy
 from mcp_abridge.ruleset.clients import CLIENTS, Shows
 from mcp_abridge.ruleset.guard import Allow
 from mcp_abridge.ruleset.rule import Rule
@@ -41,7 +42,7 @@ from mcp_abridge.testing.answer import ClientView
 from mcp_abridge.testing.choice import choices
 from mcp_abridge.testing.exchange import as_json, recorded, text_result
 from mcp_abridge.testing.play import Replay
-from mcp_abridge.transforms.base import Call, Transform, Warned
+from mcp_abridge.transforms.base import Transform
 from mcp_abridge.transforms.filter import Filter
 from mcp_abridge.transforms.jmespath import Jmespath
 from mcp_abridge.transforms.recast import Recast

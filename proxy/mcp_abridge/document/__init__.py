@@ -1,1 +1,1 @@
-"""Lazily decoded JSON: messages and their values, paths, sizes, expressions bounded by fuel."""
+"""Lazily decoded JSON: messages and their values, paths, sizes; fuel, which bounds all work."""

@@ -5,7 +5,8 @@ from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct
 
-from mcp_abridge.transforms.base import Call, Parameter
+from mcp_abridge.query.call import Call
+from mcp_abridge.transforms.base import Parameter
 
 FACTS = "guard"
 """The argument that holds the `facts` of a guard for the transforms of its rule."""

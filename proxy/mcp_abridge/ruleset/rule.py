@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import LITTLE, Fuel
 from mcp_abridge.document.paths import matches
-from mcp_abridge.document.patterns import Expression, Pattern, truthy
 from mcp_abridge.document.printable import quoted
 from mcp_abridge.errors import OutOfFuel, Refusal
+from mcp_abridge.query.patterns import Expression, Pattern, truthy
 from mcp_abridge.ruleset.guard import Guard
 from mcp_abridge.storage.rule_history import RuleHistory
 from mcp_abridge.transforms.base import Schema, Transform

@@ -10,13 +10,13 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import Message, members
 from mcp_abridge.document.tree import ABSENT, encode, loads, plain, text
 from mcp_abridge.errors import Refusal, raised
+from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
 from mcp_abridge.session.outputs import Output, Probe, RunInBackground, ToClient
 from mcp_abridge.session.state import ID_IN_USE, OwnRequest, PendingRequest, SessionState
 from mcp_abridge.session.tools.arguments import with_value, without, without_ours
 from mcp_abridge.shaping.result.read import is_error, is_final, locate
 from mcp_abridge.shaping.result.write import own_result
-from mcp_abridge.transforms.base import Call
 
 LATE = "no answer in time"
 """The failure of a query without a response in its time."""

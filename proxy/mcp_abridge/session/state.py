@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from mcp_abridge.document import message
 from mcp_abridge.errors import DocumentError, RuleErrors, raised
+from mcp_abridge.query.call import Call, Warned
 from mcp_abridge.ruleset.clients import SHOWN_BY_ALL, client_for
 from mcp_abridge.ruleset.guard import FACTS, QueryResult
 from mcp_abridge.ruleset.rule import MAX_FAILURES, Rule
@@ -26,7 +27,6 @@ from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.meter import Meter
 from mcp_abridge.storage.snapshots import Key
-from mcp_abridge.transforms.base import Call, Warned
 
 if TYPE_CHECKING:
     from mcp_abridge.session.tool_lists import ToolListHistory

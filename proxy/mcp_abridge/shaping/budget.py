@@ -4,10 +4,10 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from mcp_abridge.document.tree import Document, Value, encode, text
+from mcp_abridge.query.call import Call
 from mcp_abridge.shaping.job import ShapeJob
 from mcp_abridge.shaping.result.frame import Frame, VisibleSize, other_texts, with_other_texts
 from mcp_abridge.transforms.abridge import abridge
-from mcp_abridge.transforms.base import Call
 
 _MINIMUM = 300  # bytes; content beside the document never reduces its room below this
 _ONCE = frozenset({"once", "once_in_javascript"})

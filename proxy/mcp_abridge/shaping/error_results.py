@@ -14,6 +14,7 @@ from mcp_abridge.document.measure import growth_limit
 from mcp_abridge.document.message import members
 from mcp_abridge.document.tree import Document, Value, encode, text
 from mcp_abridge.errors import DocumentError, Refusal, raised
+from mcp_abridge.query.call import Call, Warned
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping import budget, pages, steps
 from mcp_abridge.shaping.job import ShapeContext, ShapeJob, ShapeResult
@@ -29,7 +30,6 @@ from mcp_abridge.shaping.result.read import LocatedDocument, ParsedResponse, is_
 from mcp_abridge.shaping.result.write import write
 from mcp_abridge.storage.snapshots import Snapshot
 from mcp_abridge.transforms.abridge import NAME, abridge, of_server
-from mcp_abridge.transforms.base import Call, Warned
 
 _TRUE = Raw(b"true")
 # Views that fit any text; others were written for the structure of a result that is no error.

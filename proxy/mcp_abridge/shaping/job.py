@@ -8,11 +8,11 @@ from msgspec import Struct
 from mcp_abridge.document import message
 from mcp_abridge.document.fuel import MOST, Fuel
 from mcp_abridge.document.tree import Document
+from mcp_abridge.query.call import Call, Warned
 from mcp_abridge.ruleset.clients import Shows
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.storage.meter import OutcomeKind
 from mcp_abridge.storage.snapshots import Snapshot
-from mcp_abridge.transforms.base import Call, Warned
 
 
 class ShapeJob(Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from mcp_abridge.document.tree import (
     opened,
     text,
 )
+from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.ruleset.guard import FACTS
 from mcp_abridge.shaping import steps
 from mcp_abridge.shaping.budget import ESCAPED, overrun
@@ -24,7 +25,6 @@ from mcp_abridge.shaping.result.frame import Frame, VisibleSize
 from mcp_abridge.shaping.result.write import write_for
 from mcp_abridge.storage.snapshots import Snapshot
 from mcp_abridge.transforms.abridge import NAME, Abridge, abridge, of_server
-from mcp_abridge.transforms.base import Call, Notice
 from mcp_abridge.transforms.excerpt import WINDOW
 
 
@@ -87,8 +87,8 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     """Return the document of a view: a text as text, else `{view: value}`, abridged if need be."""
     # Imported for the first view: most sessions have none.
     from mcp_abridge.document.fences import words_around
-    from mcp_abridge.document.view import look
-    from mcp_abridge.document.windows import following
+    from mcp_abridge.query.view import look
+    from mcp_abridge.query.windows import following
 
     assert job.view is not None
     member = next((copy.member for copy in frame.copies if copy.member), "text")
@@ -125,7 +125,7 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
 
 def _with_remarks(value: Value, remarks: list[str], whole: Document) -> Document:
     if value is None:
-        from mcp_abridge.document.view import advice
+        from mcp_abridge.query.view import advice
 
         remarks = ["null, or nothing there", *remarks, advice(whole)]
     more = {"more": "; ".join(remarks)} if remarks else {}

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import growth_limit
-from mcp_abridge.document.patterns import Expression, Pattern, truthy
 from mcp_abridge.document.tree import Document, Value, encode, have_room, text
 from mcp_abridge.errors import (
     AbridgeError,
@@ -20,6 +19,8 @@ from mcp_abridge.errors import (
     ShapeMismatch,
     raised,
 )
+from mcp_abridge.query.call import DROPPED, Call, Notice, Warned
+from mcp_abridge.query.patterns import Expression, Pattern, truthy
 from mcp_abridge.ruleset.guard import FACTS
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping import budget, error_results, pages, steps
@@ -36,7 +37,7 @@ from mcp_abridge.shaping.result.read import (
 )
 from mcp_abridge.shaping.result.write import add_structured, write_for
 from mcp_abridge.storage.snapshots import Snapshot
-from mcp_abridge.transforms.base import DROPPED, Call, Notice, Warned, evaluator
+from mcp_abridge.transforms.base import evaluator
 
 
 def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:

@@ -9,11 +9,12 @@ from mcp_abridge.document.measure import exceeds, growth_limit
 from mcp_abridge.document.paths import ROOT, Name, Path
 from mcp_abridge.document.tree import Document, Value, compact, encode, loads, raw, text
 from mcp_abridge.errors import AbridgeError, EmptyResult, OutOfFuel, ShapeMismatch, TransformError
+from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping import budget
 from mcp_abridge.shaping.job import Observer, ShapeContext, ShapeJob
 from mcp_abridge.shaping.result.frame import Frame
-from mcp_abridge.transforms.base import Call, Transform
+from mcp_abridge.transforms.base import Transform
 
 # Steps that select the parts to keep or remove.
 _REMOVING = frozenset(("keep", "drop", "project"))

@@ -10,6 +10,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import members
 from mcp_abridge.document.tree import plain
 from mcp_abridge.errors import AbridgeError
+from mcp_abridge.query.call import Call, Warned
 from mcp_abridge.ruleset.clients import Shows, client_for
 from mcp_abridge.ruleset.guard import Decision, Guard, QueryResult
 from mcp_abridge.ruleset.rule import Rule, RuleSet
@@ -30,7 +31,6 @@ from mcp_abridge.testing import walk
 from mcp_abridge.testing.answer import ClientView
 from mcp_abridge.testing.choice import applying
 from mcp_abridge.testing.exchange import RecordedExchange
-from mcp_abridge.transforms.base import Call, Warned
 
 
 class Decided(Struct, frozen=True):

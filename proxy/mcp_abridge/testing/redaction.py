@@ -13,10 +13,10 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.masks import MASK
 from mcp_abridge.document.message import members
 from mcp_abridge.document.paths import matches
-from mcp_abridge.document.patterns import Pattern
 from mcp_abridge.document.surrogates import replace_lone
 from mcp_abridge.document.tree import encode, loads
 from mcp_abridge.errors import DocumentError
+from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.testing.text_redaction import (
     LABEL,
     SEPARATOR,

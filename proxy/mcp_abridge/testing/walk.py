@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from mcp_abridge.document.paths import find
 from mcp_abridge.document.tree import Document, plain
 from mcp_abridge.errors import AbridgeError
+from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.session.tools import arguments as argument
 from mcp_abridge.session.tools.arguments import VIEW, plan
@@ -17,7 +18,6 @@ from mcp_abridge.testing import answer as answers
 from mcp_abridge.testing.answer import ClientView
 from mcp_abridge.testing.differences import differences, to_json
 from mcp_abridge.testing.exchange import RecordedExchange
-from mcp_abridge.transforms.base import Call
 from mcp_abridge.transforms.paginate import Paginate
 from mcp_abridge.transforms.truncate import Truncate
 

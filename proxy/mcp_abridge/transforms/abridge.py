@@ -8,8 +8,9 @@ from mcp_abridge.document.measure import TextFrame, chars_that_fit, encoded_size
 from mcp_abridge.document.own_names import ABRIDGED, marked
 from mcp_abridge.document.sizes import Size
 from mcp_abridge.document.tree import Document, Slot, Value, compact, encode, level, raw, text
+from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.transforms import cutter
-from mcp_abridge.transforms.base import Call, Notice, Transform
+from mcp_abridge.transforms.base import Transform
 from mcp_abridge.transforms.cutter import (
     CHARACTERS,
     COLUMNS,
@@ -233,7 +234,7 @@ class _Task(Struct, frozen=True):
         window = f"[{start}:{min(start + step, cut.first_total)}]"
         expression = f"{place}{cut.following or window}"
         if self.viewed:
-            from mcp_abridge.document.windows import within  # for views alone
+            from mcp_abridge.query.windows import within  # for views alone
 
             expression = within(self.viewed, expression)
         return expression if len(expression) <= 2 * cutter.LONGEST else None

@@ -7,7 +7,8 @@ from msgspec import Meta
 from mcp_abridge.document.measure import strings
 from mcp_abridge.document.paths import ROOT, Path, find
 from mcp_abridge.document.tree import Pieces, Slot
-from mcp_abridge.transforms.base import Call, Transform
+from mcp_abridge.query.call import Call
+from mcp_abridge.transforms.base import Transform
 
 
 class Clip(Transform, frozen=True):

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.tree import Document, Slot, encode, plain, text
 from mcp_abridge.errors import DocumentError, Refusal
+from mcp_abridge.query.call import Call
 from mcp_abridge.schema.derive import nullable
 from mcp_abridge.schema.references import NOTES, Subschema, within
 from mcp_abridge.schema.violations import LIMIT, Checker, Violation, decoded
-from mcp_abridge.transforms.base import Call, Schema, Transform
+from mcp_abridge.transforms.base import Schema, Transform
 
 _NAMED = 3  # violations that a refusal names
 _DEEPEST = 6  # names in the kind of a violation: a recursive schema has no end of them

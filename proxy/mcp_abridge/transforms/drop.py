@@ -5,7 +5,8 @@ from typing import ClassVar
 
 from mcp_abridge.document.paths import ROOT, Path, PathMatches, Paths, blocked, places
 from mcp_abridge.document.tree import Slot
-from mcp_abridge.transforms.base import Call, Transform, edited
+from mcp_abridge.query.call import Call
+from mcp_abridge.transforms.base import Transform, edited
 
 
 class Drop(Transform, frozen=True, dict=True):

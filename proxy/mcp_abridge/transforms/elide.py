@@ -7,7 +7,8 @@ from msgspec import Meta
 from mcp_abridge.document.own_names import claim
 from mcp_abridge.document.paths import ROOT, Path, nameable
 from mcp_abridge.document.tree import Pieces, Slot, Value
-from mcp_abridge.transforms.base import Call, Notice, Transform, arrays
+from mcp_abridge.query.call import Call, Notice
+from mcp_abridge.transforms.base import Transform, arrays
 
 Count = Annotated[int, Meta(ge=0)]
 

@@ -6,10 +6,10 @@ Invariant: the characters shown, plus those that the note counts as left out, ar
 from itertools import accumulate, islice, takewhile
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.headings import Heading, headings
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
-from mcp_abridge.document.patterns import Pattern
-from mcp_abridge.transforms.base import Call
+from mcp_abridge.query.call import Call
+from mcp_abridge.query.headings import Heading, headings
+from mcp_abridge.query.patterns import Pattern
 
 MARK = "…"  # stands for the characters left out
 NOTE_END = " left out]"  # the end of a note that stands for a whole string, and is never cut

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 from mcp_abridge.document.gather import column_values
 from mcp_abridge.document.paths import ROOT, Path
-from mcp_abridge.document.patterns import Expression, Pattern, PatternError, truthy
 from mcp_abridge.document.tree import Slot, Value, opened
 from mcp_abridge.errors import OutOfFuel, Refusal
-from mcp_abridge.transforms.base import Argument, Call, Transform, arrays, constant, evaluator
+from mcp_abridge.query.call import Call
+from mcp_abridge.query.patterns import Expression, Pattern, PatternError, truthy
+from mcp_abridge.transforms.base import Argument, Transform, arrays, constant, evaluator
 
 Test = Callable[[Value], bool]
 

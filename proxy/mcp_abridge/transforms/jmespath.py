@@ -6,10 +6,11 @@ from msgspec import Raw
 
 from mcp_abridge.document.measure import exceeds, growth_limit
 from mcp_abridge.document.paths import ROOT, Path, find, select
-from mcp_abridge.document.patterns import Expression
 from mcp_abridge.document.tree import Pieces, Slot, raw
 from mcp_abridge.errors import AbridgeError
-from mcp_abridge.transforms.base import Call, Schema, Transform, evaluator
+from mcp_abridge.query.call import Call
+from mcp_abridge.query.patterns import Expression
+from mcp_abridge.transforms.base import Schema, Transform, evaluator
 
 
 class Jmespath(Transform, frozen=True):

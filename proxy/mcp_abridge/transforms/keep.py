@@ -10,7 +10,8 @@ from mcp_abridge.document.gather import row_type_for
 from mcp_abridge.document.paths import ROOT, Path, PathMatches, Paths, blocked, places
 from mcp_abridge.document.tree import Pieces, Slot, Value, one_row, opened, rows
 from mcp_abridge.errors import ShapeMismatch
-from mcp_abridge.transforms.base import Call, Transform
+from mcp_abridge.query.call import Call
+from mcp_abridge.transforms.base import Transform
 
 
 class Keep(Transform, frozen=True, dict=True):

@@ -11,15 +11,10 @@ from mcp_abridge.document.paths import ROOT, Name, Path, Step
 from mcp_abridge.document.sizes import Size
 from mcp_abridge.document.tree import Pieces, Slot, Value, compact, encode, level, text
 from mcp_abridge.errors import ShapeMismatch
+from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.schema.derive import at, relaxed
 from mcp_abridge.schema.references import may_be, types
-from mcp_abridge.transforms.base import (
-    Call,
-    Notice,
-    Parameter,
-    Schema,
-    WindowTransform,
-)
+from mcp_abridge.transforms.base import Parameter, Schema, WindowTransform
 
 Word = Literal["total", "offset", "limit", "returned", "hasMore", "nextOffset"]
 Holder = dict[str, Value]

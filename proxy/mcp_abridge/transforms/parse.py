@@ -13,11 +13,12 @@ from mcp_abridge.document import notations as literals
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import TextFrame, TextWriteback, line_bounds
 from mcp_abridge.document.paths import ROOT, Path, select
-from mcp_abridge.document.patterns import Pattern, PatternError
 from mcp_abridge.document.tree import Document, Pieces, Slot, Value
 from mcp_abridge.errors import DocumentError, ShapeMismatch
+from mcp_abridge.query.call import Call
+from mcp_abridge.query.patterns import Pattern, PatternError
 from mcp_abridge.schema.derive import relaxed
-from mcp_abridge.transforms.base import Call, Schema, Transform
+from mcp_abridge.transforms.base import Schema, Transform
 
 Form = Literal["json", "yaml", "python", "csv", "lines", "records"]
 

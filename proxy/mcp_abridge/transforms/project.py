@@ -13,11 +13,12 @@ from msgspec.structs import astuple
 from mcp_abridge.document.fuel import Fuel, charge
 from mcp_abridge.document.gather import row_type_for, values_at
 from mcp_abridge.document.paths import ROOT, Name, Path, Paths, bare, blocked, places
-from mcp_abridge.document.patterns import Expression
 from mcp_abridge.document.tree import Pieces, Slot, Value, encode, one_row, opened, rows
 from mcp_abridge.errors import ShapeMismatch
+from mcp_abridge.query.call import Call
+from mcp_abridge.query.patterns import Expression
 from mcp_abridge.schema.derive import projected, renamed
-from mcp_abridge.transforms.base import Call, Schema, Transform, evaluator
+from mcp_abridge.transforms.base import Schema, Transform, evaluator
 
 
 class FromPath(Struct, frozen=True):

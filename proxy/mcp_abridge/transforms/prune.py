@@ -7,7 +7,8 @@ from msgspec import Raw
 
 from mcp_abridge.document.paths import ROOT, Path, blocked, places
 from mcp_abridge.document.tree import Slot, Value, opened
-from mcp_abridge.transforms.base import Call, Transform
+from mcp_abridge.query.call import Call
+from mcp_abridge.transforms.base import Transform
 
 # What is not in the bytes of a value need not be looked for in its members.
 _NULL = re.compile(rb"null")

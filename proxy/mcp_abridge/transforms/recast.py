@@ -9,11 +9,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from mcp_abridge.document.fuel import charge
 from mcp_abridge.document.gather import values_at
 from mcp_abridge.document.paths import Path
-from mcp_abridge.document.patterns import Expression, Pattern, truthy
 from mcp_abridge.document.tree import Slot, Value, compact, encode, opened, raw, text
 from mcp_abridge.errors import OptionError, OptionErrors, TransformError, did_you_mean_or_known
+from mcp_abridge.query.call import Call
+from mcp_abridge.query.patterns import Expression, Pattern, truthy
 from mcp_abridge.transforms import shapes
-from mcp_abridge.transforms.base import Call, Schema, Transform, evaluator
+from mcp_abridge.transforms.base import Schema, Transform, evaluator
 from mcp_abridge.transforms.project import FromExpression, FromPath
 from mcp_abridge.transforms.shapes import FromArgument, Leaf, Part, Shape, Source
 

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from mcp_abridge.document.paths import Name, Path, PathMatches, Paths, bare
 from mcp_abridge.document.tree import Slot, Value
+from mcp_abridge.query.call import Call
 from mcp_abridge.schema.derive import renamed
-from mcp_abridge.transforms.base import Call, Schema, Transform, edited
+from mcp_abridge.transforms.base import Schema, Transform, edited
 
 
 class Rename(Transform, frozen=True, dict=True):

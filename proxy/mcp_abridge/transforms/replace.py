@@ -7,9 +7,10 @@ from msgspec import field
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import strings
 from mcp_abridge.document.paths import ROOT, Path, find
-from mcp_abridge.document.patterns import Pattern
 from mcp_abridge.document.tree import Slot
-from mcp_abridge.transforms.base import Call, Transform
+from mcp_abridge.query.call import Call
+from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.transforms.base import Transform
 
 
 class Replace(Transform, frozen=True):

@@ -7,7 +7,8 @@ from msgspec import UNSET, Raw
 from mcp_abridge.document.gather import column_values
 from mcp_abridge.document.paths import ROOT, Path
 from mcp_abridge.document.tree import Number, Slot, Value, level
-from mcp_abridge.transforms.base import Call, Transform, arrays
+from mcp_abridge.query.call import Call
+from mcp_abridge.transforms.base import Transform, arrays
 
 
 class Sort(Transform, frozen=True):

@@ -6,9 +6,10 @@ from msgspec.structs import astuple
 
 from mcp_abridge.document.paths import ROOT, Path
 from mcp_abridge.document.tree import Pieces, Slot, Value, opened, row_type, rows
+from mcp_abridge.query.call import Call
 from mcp_abridge.schema.derive import at
 from mcp_abridge.schema.references import may_be
-from mcp_abridge.transforms.base import Call, Schema, Transform, arrays
+from mcp_abridge.transforms.base import Schema, Transform, arrays
 
 
 class Table(Transform, frozen=True):

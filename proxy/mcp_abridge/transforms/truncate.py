@@ -9,7 +9,8 @@ from mcp_abridge.document.measure import chars_that_fit, member, size
 from mcp_abridge.document.own_names import claim
 from mcp_abridge.document.paths import ROOT, Path
 from mcp_abridge.document.tree import Document, Pieces, Slot, encode
-from mcp_abridge.transforms.base import Call, Notice, Parameter, WindowTransform
+from mcp_abridge.query.call import Call, Notice
+from mcp_abridge.transforms.base import Parameter, WindowTransform
 
 
 class Truncate(WindowTransform, frozen=True):

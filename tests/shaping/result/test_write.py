@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from mcp_abridge.document.tree import Document, encode
+from mcp_abridge.query.call import Notice
 from mcp_abridge.shaping.result.frame import Frame
 from mcp_abridge.shaping.result.write import write
-from mcp_abridge.transforms.base import Notice
 
 from tests.builders import answer, document, result, tool_result
 from tests.jobs import CONTRACT, shaped, structured

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from mcp_abridge.document.patterns import Expression
+from mcp_abridge.query.patterns import Expression
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.shaping.job import ShapeJob
 from mcp_abridge.transforms.jmespath import Jmespath

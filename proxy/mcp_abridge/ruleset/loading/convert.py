@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.paths import Path
-from mcp_abridge.document.patterns import Expression, Pattern
 from mcp_abridge.document.sizes import size
 from mcp_abridge.errors import (
     AbridgeError,
@@ -23,6 +22,7 @@ from mcp_abridge.errors import (
     did_you_mean_or_known,
     nearest,
 )
+from mcp_abridge.query.patterns import Expression, Pattern
 from mcp_abridge.ruleset.loading import yaml_nodes
 from mcp_abridge.ruleset.loading.jmespath_lint import read_expression
 from mcp_abridge.ruleset.loading.yaml_errors import MAX_PROBLEMS, SourceError, quote, too_many

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.patterns import Pattern, PatternError
 from mcp_abridge.errors import OptionError, did_you_mean
+from mcp_abridge.query.patterns import Pattern, PatternError
 from mcp_abridge.schema import keywords, references
 from mcp_abridge.schema.references import Schema
 from mcp_abridge.schema.violations import TYPES, Checker, Violation

@@ -16,8 +16,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from mcp_abridge.document.patterns import Pattern
 from mcp_abridge.errors import BESIDE_RULES, AbridgeError, did_you_mean, raised
+from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.transforms import TRANSFORMS
 from mcp_abridge.transforms.base import Parameter
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, field
 
 from mcp_abridge.document.paths import Path
-from mcp_abridge.document.patterns import Expression, Pattern
 from mcp_abridge.document.sizes import Size
+from mcp_abridge.query.patterns import Expression, Pattern
 from mcp_abridge.ruleset.guard import Guard
 from mcp_abridge.ruleset.loading.yaml_nodes import Node
 from mcp_abridge.ruleset.rule import Bounds, Definition, Hidden, ServerMatch

@@ -8,9 +8,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from mcp_abridge.document.fuel import LITTLE, Fuel
 from mcp_abridge.document.paths import ROOT
-from mcp_abridge.document.patterns import Pattern
 from mcp_abridge.document.tree import Number
 from mcp_abridge.errors import OutOfFuel, Refusal
+from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.ruleset.rule import Bounds, Messages, Rule
 from mcp_abridge.schema.references import types
 from mcp_abridge.transforms.base import Parameter, Schema, Transform

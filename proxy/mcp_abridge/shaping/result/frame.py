@@ -17,8 +17,8 @@ from mcp_abridge.document.message import members
 from mcp_abridge.document.own_names import marked
 from mcp_abridge.document.tree import ABSENT, Value, compact, encode, text
 from mcp_abridge.errors import DocumentError
+from mcp_abridge.query.call import Notice
 from mcp_abridge.ruleset.clients import Shows
-from mcp_abridge.transforms.base import Notice
 
 
 class _TextBlock(Struct):

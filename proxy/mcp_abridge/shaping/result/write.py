@@ -12,6 +12,7 @@ from mcp_abridge.document.message import members
 from mcp_abridge.document.own_names import claim
 from mcp_abridge.document.tree import Document, Value, compact, encode, text
 from mcp_abridge.errors import DocumentError
+from mcp_abridge.query.call import Notice
 from mcp_abridge.ruleset.clients import Need, Shows
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping.result.frame import (
@@ -25,7 +26,6 @@ from mcp_abridge.shaping.result.frame import (
     with_text,
 )
 from mcp_abridge.shaping.result.read import is_error, is_final, locate, parse
-from mcp_abridge.transforms.base import Notice
 
 _NO_OBJECT = '[-0123456789"tfn'  # first characters of JSON that is no object
 

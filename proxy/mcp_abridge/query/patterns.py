@@ -8,7 +8,7 @@ from mcp_abridge.document.fuel import Fuel, characters
 from mcp_abridge.errors import AbridgeError, OutOfFuel, Refusal
 
 if TYPE_CHECKING:
-    from mcp_abridge.document.lookups import Lookups
+    from mcp_abridge.query.lookups import Lookups
 
 _SHOWN = 60  # characters of a value that a message repeats
 _READ = 300  # characters of an expression
@@ -202,7 +202,7 @@ class Expression:
         It records missing members in `lookups`. It raises Refusal with the reason if the
         expression does not fit the value (a wrong type, an unknown function), and OutOfFuel.
         """
-        from mcp_abridge.document.jmespath import Interpreter
+        from mcp_abridge.query.jmespath import Interpreter
 
         # One interpreter for all values: it caches the method for each kind of node.
         visit, parsed = Interpreter(fuel, arguments, lookups).visit, self._parsed.parsed

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.patterns import Pattern
+from mcp_abridge.query.patterns import Pattern
 
 _FENCED = "^```(?s:.*?)^```"  # a `#` in code is a comment
 _HEADING = rf"(?m){_FENCED}|^(?:#{{1,6}} .*|.*<[hH][1-6][ >].*)$"

@@ -9,14 +9,14 @@ from contextlib import suppress
 from typing import Any
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.lookups import Lookups, renamed
 from mcp_abridge.document.measure import TextFrame, exceeds, growth_limit, size, writeback_at
 from mcp_abridge.document.own_names import unmarked
 from mcp_abridge.document.paths import ROOT, nameable, spelled
-from mcp_abridge.document.patterns import FIRST_ALONE, Expression, PatternError
-from mcp_abridge.document.spellings import respelled, translated
 from mcp_abridge.document.tree import Document, Value, opened
 from mcp_abridge.errors import DocumentError, OutOfFuel, Refusal
+from mcp_abridge.query.lookups import Lookups, renamed
+from mcp_abridge.query.patterns import FIRST_ALONE, Expression, PatternError
+from mcp_abridge.query.spellings import respelled, translated
 
 _OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail"))
 _OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
@@ -81,7 +81,7 @@ def look(
 
 def _parsed(view: str) -> Expression:
     """Return a view as an expression. Raises PatternError if no translation makes it one."""
-    from mcp_abridge.document.jmespath import function_mistake  # loads the jmespath library
+    from mcp_abridge.query.jmespath import function_mistake  # loads the jmespath library
 
     def parsed(text: str) -> Expression:
         expression = Expression(text)
@@ -100,7 +100,7 @@ def _parsed(view: str) -> Expression:
 def _evaluate(
     document: Document, expression: Expression, name: str, fuel: Fuel, lookups: Lookups
 ) -> Value:
-    from mcp_abridge.document.jmespath import LazyInterpreter  # loads the jmespath library
+    from mcp_abridge.query.jmespath import LazyInterpreter  # loads the jmespath library
 
     interpreter = LazyInterpreter(fuel, document, lookups)
     visit, open = interpreter.visit, interpreter.open

@@ -14,11 +14,11 @@ from jmespath.visitor import TreeInterpreter
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel, characters, charge
-from mcp_abridge.document.lookups import Lookups
-from mcp_abridge.document.patterns import Expression
-from mcp_abridge.document.questions import Questions
 from mcp_abridge.document.tree import Document, Number, Value, encode, loads, opened
 from mcp_abridge.errors import did_you_mean
+from mcp_abridge.query.lookups import Lookups
+from mcp_abridge.query.patterns import Expression
+from mcp_abridge.query.questions import Questions
 
 _ARRAY = 4  # units for a new one, before its elements
 # Units of a step that makes an array or an object, before its elements or members.

@@ -1,10 +1,10 @@
 from typing import Any
 
 import pytest
-from mcp_abridge.document.patterns import Pattern
 from mcp_abridge.document.tree import Document, encode, plain
-from mcp_abridge.document.view import look
 from mcp_abridge.errors import Refusal
+from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.query.view import look
 
 LOG = "".join(
     f"12:00:{n % 60:02} step {n} {'FAILED: no room' if n in (70, 199) else 'ok'}\n"

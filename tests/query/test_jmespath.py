@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jmespath.visitor import TreeInterpreter
 from mcp_abridge.document.fuel import LITTLE, Fuel
-from mcp_abridge.document.patterns import Expression
 from mcp_abridge.errors import Refusal
+from mcp_abridge.query.patterns import Expression
 
 from tests.explosive import EXPLOSIVE, ended
 

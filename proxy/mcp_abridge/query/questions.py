@@ -14,11 +14,11 @@ from typing import Any
 from jmespath.functions import signature
 
 from mcp_abridge.document.fuel import Fuel, characters, charge
-from mcp_abridge.document.headings import headings
 from mcp_abridge.document.paths import spelled
-from mcp_abridge.document.patterns import Pattern
 from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import Refusal
+from mcp_abridge.query.headings import headings
+from mcp_abridge.query.patterns import Pattern
 
 _AROUND = 300  # characters of a line, or of a string, that are shown around a hit
 _SNIPPET = 120  # characters around a hit in a member of an object

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_abridge.document.fuel import LITTLE, MOST, Fuel
-from mcp_abridge.document.patterns import Expression, Pattern, PatternError
 from mcp_abridge.errors import OutOfFuel, Refusal
+from mcp_abridge.query.patterns import Expression, Pattern, PatternError
 
 from tests.faults.scale import scaled
 

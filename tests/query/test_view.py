@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_abridge.document.fuel import LITTLE, MOST, Fuel
-from mcp_abridge.document.lookups import Lookups
-from mcp_abridge.document.patterns import Expression
 from mcp_abridge.document.tree import Document, encode, plain
-from mcp_abridge.document.view import look
 from mcp_abridge.errors import OutOfFuel, Refusal
+from mcp_abridge.query.lookups import Lookups
+from mcp_abridge.query.patterns import Expression
+from mcp_abridge.query.view import look
 from mcp_abridge.transforms.parse import Parse
 
 from tests.documents import TEXTS, call, values

@@ -10,8 +10,8 @@ from typing import Any
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.paths import label, nameable
-from mcp_abridge.document.patterns import FIRST_ALONE, Expression
 from mcp_abridge.errors import did_you_mean
+from mcp_abridge.query.patterns import FIRST_ALONE, Expression
 
 Node = dict[str, Any]
 Names = tuple[str, ...]  # names of members, each inside the previous one

@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable
 
 from mcp_abridge.document.measure import chars_that_fit, ending
-from mcp_abridge.document.patterns import PatternError
-from mcp_abridge.document.spellings import respelled
 from mcp_abridge.document.tree import Document, Value, opened
-from mcp_abridge.document.view import look
 from mcp_abridge.errors import Refusal
+from mcp_abridge.query.patterns import PatternError
+from mcp_abridge.query.spellings import respelled
+from mcp_abridge.query.view import look
 
 _SLICE = re.compile(
     r"(.*)\[\s*(-?\d*)\s*:\s*(-?\d*)\s*\](\s*\.\s*[{\[][^][{}]*[]}])?", re.DOTALL

@@ -1,0 +1,26 @@
+"""The language in which rules and models ask: expressions, and views of stored documents.
+
+A view is an expression over the whole document of a call, which the model writes as the argument
+`view`: JMESPath, the functions of `questions` (`grep`, `count_by` ...), slices of texts. An
+expression of a rule is the same language over one value, without what views alone allow.
+
+How a view is evaluated: `view.look` takes what is no JMESPath to be the spelling of another
+language (`spellings`), parses it (`patterns.Expression`), corrects slips that would read as "none"
+with the names that are there, or records them (`lookups`), and lets the LazyInterpreter of
+`jmespath` open just what the expression reads. `windows` says what follows a part that was shown.
+All work burns fuel (document/fuel.py), beforehand where it is done in one go.
+
+A new function is a method `_func_NAME` of Questions in questions.py, with its signature; a line in
+`_USAGE` of view.py, from which models learn it; its words in other languages in spellings.py; and a
+test in tests/query/test_questions.py. The lint of rules and the reference read it from there.
+
+call        the facts of a call that steps and notices may use, and the notices themselves
+patterns    regular expressions in linear time; JMESPath expressions, checked on creation
+jmespath    evaluation under fuel, and without opening what nothing reads
+questions   the functions that JMESPath lacks
+headings    the headings of a text
+lookups     names and kinds that an expression takes wrongly
+spellings   other languages' words for the same
+view        one view of one document
+windows     the view after the one that was shown
+"""

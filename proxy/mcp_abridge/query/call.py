@@ -1,0 +1,101 @@
+"""The facts of the call that a document answers, and the notices and warnings about its shaping."""
+
+import re
+from typing import Any
+
+from msgspec import Struct, field
+
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.tree import Value
+
+
+class Notice(Struct, frozen=True):
+    """A message to the model about content that was left out.
+
+    `value` holds numbers and argument names, and of a server's text no more than names, as
+    `paths.label` gives them. In a structuredContent it is the member `name`; as a text block it is
+    written as JSON, under its name unless it is `bare`.
+    """
+
+    name: str
+    value: Value
+    bare: bool = False
+
+
+_SPECIAL, _ESCAPED = re.compile(r'["$`\\]'), r"\\\g<0>"  # between double quotes, in a shell
+_QUOTE = re.compile(r'["\\]')
+
+DROPPED = "_dropped"  # the notice on how many blocks of each type a rule dropped
+
+
+class Warned(Struct, frozen=True):
+    """A warning to the operator of the proxy; the response is sent all the same.
+
+    Warnings of one `kind` are counted together and logged once. A kind is a few plain words, never
+    upstream text, and a rule has few kinds; `text` is one case of it in full.
+    """
+
+    kind: str
+    text: str
+
+
+class Call(Struct):
+    """The shaping of one response: the facts of the call, and the messages of the steps.
+
+    `arguments` are complete and plain: the client's, defaults filled in, the rule's own included,
+    each under the name that the rule file gives it. `bound` is the most bytes that the document may
+    take, if the rule has a bound. `structured`: clients may get a structuredContent. `blocks`: the
+    document is an array of the texts of several blocks. `names` maps the rule's argument names to
+    the advertised names if they differ. `member` is the member of structuredContent that holds the
+    document, if the document is a text. `viewable`: notices may offer views. `breadth`: a
+    size budget shows all rows in brief, not the first rows whole. `fuel` is the budget of all steps
+    together. `error`: the document is an error, whose end matters more than its middle. `reader` is
+    the shell command that answers views if no call of the tool can; "" otherwise.
+    """
+
+    tool: str
+    arguments: dict[str, Any] = {}
+    bound: int | None = None
+    structured: bool = False
+    blocks: bool = False
+    names: dict[str, str] = {}
+    member: str = ""
+    viewable: bool = False
+    notices: list[Notice] = []
+    missing: list[str] = []
+    warnings: list[Warned] = []
+    fuel: Fuel = field(default_factory=Fuel)
+    error: bool = False
+    breadth: bool = True
+    reader: str = ""
+
+    def warn(self, kind: str, text: str) -> None:
+        self.warnings.append(Warned(kind, text))
+
+    def argument(self, name: str) -> Any:
+        value: Any = self.arguments
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        return value
+
+    def advertised_name(self, name: str) -> str:
+        return self.names.get(name, name)
+
+    def question(self, view: str) -> str:
+        """Return a view as the model writes it: an argument of the tool, or a word for a shell.
+
+        >>> print(Call("t").question("items[0:9]"), Call("t").question("grep('a')"))
+        view='items[0:9]' view="grep('a')"
+        >>> print(Call("t", reader="mcp-abridge view F").question("grep('a')"))
+        "grep('a')"
+        """
+        if self.reader:
+            # As one word of a shell's command line.
+            return f"'{view}'" if "'" not in view else f'"{_SPECIAL.sub(_ESCAPED, view)}"'
+        word = f"'{view}'" if "'" not in view else f'"{_QUOTE.sub(_ESCAPED, view)}"'
+        return f"{self.advertised_name('view')}={word}"
+
+    def next_question(self, view: str) -> str:
+        """Return how to ask for a view: the first sentence of a notice."""
+        command = f"run {self.reader} " if self.reader else "call again with "
+        return f"{command}{self.question(view)}"
