@@ -20,6 +20,7 @@ LEVELS = (
     {"document", "storage"},
     {"query"},
     {"schema"},
+    {"summary"},
     {"transforms"},
     {"ruleset"},
     {"shaping", "plugin"},

@@ -8,6 +8,7 @@ document    JSON that is read lazily: messages, values, paths, sizes
 query       expressions under fuel, in rules and in views; the facts of a call, and notices
 storage     snapshots, in memory, a folder or Redis; the ledger of sizes; recent calls; recordings
 schema      JSON Schema: derived for reshaped results, and checked
+summary     the first answer: what is shown of a document, or of the structure in a text
 transforms  one file for each step of a rule, and the parts that steps share
 ruleset     rules: the model, reading YAML, choosing and watching files, guards, known clients
 shaping     one response through one rule: find the document, run the steps, write it back

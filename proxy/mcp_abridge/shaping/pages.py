@@ -24,8 +24,8 @@ from mcp_abridge.shaping.job import ShapeContext, ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.frame import Frame, VisibleSize
 from mcp_abridge.shaping.result.write import write_for
 from mcp_abridge.storage.snapshots import Snapshot
+from mcp_abridge.summary.excerpt import WINDOW
 from mcp_abridge.transforms.abridge import NAME, Abridge, abridge, of_server
-from mcp_abridge.transforms.excerpt import WINDOW
 
 
 class Page(Struct, frozen=True):

@@ -59,7 +59,7 @@ def read_structure(rule: Rule, document: Document, call: Call) -> None:
     """
     budgeted = rule.passes_small and rule.document == "auto"
     if budgeted and document.textual and not (call.structured or call.error):
-        from mcp_abridge.document.structure_in_text import read_structure
+        from mcp_abridge.summary.structure_in_text import read_structure
 
         read_structure(document, call.fuel)
 

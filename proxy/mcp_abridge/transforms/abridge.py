@@ -9,9 +9,8 @@ from mcp_abridge.document.own_names import ABRIDGED, marked
 from mcp_abridge.document.sizes import Size
 from mcp_abridge.document.tree import Document, Slot, Value, compact, encode, level, raw, text
 from mcp_abridge.query.call import Call, Notice
-from mcp_abridge.transforms import cutter
-from mcp_abridge.transforms.base import Transform
-from mcp_abridge.transforms.cutter import (
+from mcp_abridge.summary import cutter
+from mcp_abridge.summary.cutter import (
     CHARACTERS,
     COLUMNS,
     ELEMENTS,
@@ -19,8 +18,9 @@ from mcp_abridge.transforms.cutter import (
     Omission,
     SizeReducer,
 )
-from mcp_abridge.transforms.excerpt import calls_for_more, excerpt
-from mcp_abridge.transforms.media import description, without_data
+from mcp_abridge.summary.excerpt import calls_for_more, excerpt
+from mcp_abridge.summary.media import description, without_data
+from mcp_abridge.transforms.base import Transform
 
 NAME = ABRIDGED
 

@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 from msgspec import field
 from msgspec.structs import replace
 
-from mcp_abridge.document import notations as literals
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import TextFrame, TextWriteback, line_bounds
 from mcp_abridge.document.paths import ROOT, Path, select
@@ -18,6 +17,7 @@ from mcp_abridge.errors import DocumentError, ShapeMismatch
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.patterns import Pattern, PatternError
 from mcp_abridge.schema.derive import relaxed
+from mcp_abridge.summary import notations as literals
 from mcp_abridge.transforms.base import Schema, Transform
 
 Form = Literal["json", "yaml", "python", "csv", "lines", "records"]

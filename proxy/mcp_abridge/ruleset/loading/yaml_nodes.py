@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 from yaml.reader import ReaderError
 
-from mcp_abridge.document.notations import scalar_kind
 from mcp_abridge.errors import Problem
 from mcp_abridge.ruleset.loading.yaml_errors import (
     MAX_DEPTH,
@@ -22,6 +21,7 @@ from mcp_abridge.ruleset.loading.yaml_errors import (
     error_at,
     explain,
 )
+from mcp_abridge.summary.notations import scalar_kind
 
 MAX_BYTES = 256 * 1024
 MAX_VALUES = 100_000

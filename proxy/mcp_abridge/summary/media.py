@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from mcp_abridge.document.possessive import possessive
 from mcp_abridge.document.tree import encode, level
-from mcp_abridge.transforms.cutter import (
+from mcp_abridge.summary.cutter import (
     CHARACTERS,
     DEEPEST,
     UNSHOWN,
@@ -20,7 +20,7 @@ from mcp_abridge.transforms.cutter import (
     element_place,
     member_place,
 )
-from mcp_abridge.transforms.excerpt import NOTE_END
+from mcp_abridge.summary.excerpt import NOTE_END
 
 _SHORTEST = 512  # characters
 _OPENING = re.compile(rb'"(?:data:|(?:[\w+/-]|\\[/rn]){64})', re.ASCII)

@@ -11,12 +11,12 @@ from functools import partial
 import msgspec
 from msgspec import Raw
 
-from mcp_abridge.document import notations
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import TextFrame, TextWriteback, line_bounds
 from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import Document, Value, encode
 from mcp_abridge.errors import DocumentError
+from mcp_abridge.summary import notations
 
 _PROSE = 1000  # characters before JSON, or before a fenced block
 _LONGEST_HEAD = 10_000

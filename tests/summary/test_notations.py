@@ -8,8 +8,8 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp_abridge.document import notations as literals
 from mcp_abridge.errors import DocumentError
+from mcp_abridge.summary import notations as literals
 
 JSON_LIKE = st.recursive(
     st.none()

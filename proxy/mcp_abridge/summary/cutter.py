@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.document.paths import label, nameable
 from mcp_abridge.document.tree import encode, level
-from mcp_abridge.transforms.brief import Brief, Example, brief
-from mcp_abridge.transforms.excerpt import MARK, NOTE_END, both_ends
+from mcp_abridge.summary.brief import Brief, Example, brief
+from mcp_abridge.summary.excerpt import MARK, NOTE_END, both_ends
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 LONGEST = 100  # characters of a path in a note

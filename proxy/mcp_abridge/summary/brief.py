@@ -17,7 +17,7 @@ from msgspec import Raw, Struct
 
 from mcp_abridge.document.paths import spelled
 from mcp_abridge.document.tree import each_object, encode, encode_lines, text
-from mcp_abridge.transforms.columns import (
+from mcp_abridge.summary.columns import (
     LITTLE,
     Names,
     RowColumn,
@@ -25,7 +25,7 @@ from mcp_abridge.transforms.columns import (
     in_order_of_time,
     members_of,
 )
-from mcp_abridge.transforms.excerpt import NOTE_END
+from mcp_abridge.summary.excerpt import NOTE_END
 
 _FEWEST = 3  # rows; fewer are shown as other arrays are
 _LEAST_ROW = 5  # bytes of a row and its comma

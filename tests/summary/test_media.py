@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from mcp_abridge.document.tree import Document
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.view import look
+from mcp_abridge.summary.media import description
 from mcp_abridge.transforms.abridge import abridge
-from mcp_abridge.transforms.media import description
 
 from tests.omissions import LeftOut, below, check_notes, left_out
 

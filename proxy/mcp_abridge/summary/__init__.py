@@ -1,0 +1,17 @@
+"""The first answer: what a model reads of a document that is larger than its budget.
+
+transforms/abridge.py is the step that calls this: it reserves room for the notices, has the value
+cut, and writes what was left out and how to see it. What is shown is chosen here:
+
+structure_in_text  finds the structure that is written in a text
+notations          JSON Lines, CSV, YAML, Python literals and others, as JSON
+cutter             divides the room among the parts of a value; notes each omission
+brief              an array of objects: all its rows in a few columns each
+columns            the columns of such rows, and what each is worth
+excerpt            a text by its beginning, its end or headings, and the lines that stand out
+media              a note in place of base64
+
+The judge of a change is `make answers`: the calls and bytes until questions are answered, by a
+reader that only follows the notices. A change that helps the result at hand is tried on others
+first, which were not looked at while it was written.
+"""
