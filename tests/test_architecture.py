@@ -17,8 +17,9 @@ PACKAGE = ROOT / "proxy" / "mcp_abridge"
 # for everything in it.
 LEVELS = (
     {"errors"},
-    {"document", "storage"},
+    {"document"},
     {"query"},
+    {"storage"},
     {"schema"},
     {"summary"},
     {"transforms"},
@@ -36,7 +37,7 @@ WHOLE = {"answers", "callers", "clients", "faults", "fuzz", "reference", "soak"}
 # What starting the wrapper must not load: together they would cost more than a second.
 SLOW = {
     *("aiohttp", "asyncio", "dataclasses", "importlib.resources", "jmespath", "jsonschema_rs"),
-    *("mcp", "orjson", "mcp_abridge.testing.recorder", "pydantic", "re2", "sqlite3", "subprocess"),
+    *("mcp", "orjson", "mcp_abridge.storage.recorder", "pydantic", "re2", "sqlite3", "subprocess"),
     "yaml",
 }
 WRAPPER = (
@@ -231,7 +232,7 @@ DATED = {
     "proxy/mcp_abridge/cli/wrap/files.py": "names backups in the order of their times",
     "proxy/mcp_abridge/storage/folder.py": "says when a file was used last, for other processes",
     "proxy/mcp_abridge/storage/ledger.py": "says when a call was, and how old a row is",
-    "proxy/mcp_abridge/testing/recorder.py": "says when a session began, in the name of its folder",
+    "proxy/mcp_abridge/storage/recorder.py": "says when a session began, in the name of its folder",
     "proxy/mcp_abridge/storage/snapshots.py": "says how old an answer in another process is",
     "proxy/mcp_abridge/transports/log.py": "begins a line with the time",
 }

@@ -56,7 +56,7 @@ TESTS = {
     "a_run_that_is_killed_at_a_file_operation",
     "Text of others": "cli/test_terminal: a_hostile_text_in_a_verbs_line_is_seen, "
     "an_answer_is_unchanged_in_a_pipe; cli/wrap/test_files: words_for_a_terminal",
-    "`--redact` masks": "testing/test_redaction: a_password_is_masked_in_whatever_form",
+    "`--redact` masks": "storage/test_redaction: a_password_is_masked_in_whatever_form",
     "Rule files are data": "ruleset/loading/test_plugins: nothing_is_run_that_is_not_allowed; "
     "query/test_patterns: any_expression_of_a_model_is_evaluated_or_refused",
     "No verb of the installed": "cli/test_current_folder: no_verb_runs_what_the_current_folder_has",

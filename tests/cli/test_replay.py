@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_abridge.testing.redaction import Redaction
+from mcp_abridge.storage.redaction import Redaction
 
 from tests.builders import answer, call, line, texts, tool_result
 from tests.cli.conftest import Run

@@ -123,7 +123,7 @@ def _folder(text: str) -> str:
 def _mask(text: str) -> str:
     # Imported late: the engine of regular expressions takes 30 ms.
     from mcp_abridge.errors import AbridgeError
-    from mcp_abridge.testing.redaction import Redaction
+    from mcp_abridge.storage.redaction import Redaction
 
     try:
         Redaction([text])

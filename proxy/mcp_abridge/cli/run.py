@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mcp_abridge.ruleset.selection import Selection
     from mcp_abridge.session.session import Session
     from mcp_abridge.storage.ledger import Ledger
+    from mcp_abridge.storage.recorder import Recorder
     from mcp_abridge.storage.snapshots import Store
-    from mcp_abridge.testing.recorder import Recorder
     from mcp_abridge.transports.log import Level, Log
 
 _BAD_RULES = 2
@@ -182,9 +182,9 @@ def recording(
         return [], Session
     from functools import partial
 
-    from mcp_abridge.testing.recorder import Recorder
+    from mcp_abridge.storage.recorder import Recorder
+    from mcp_abridge.storage.redaction import Redaction
     from mcp_abridge.testing.recording_session import RecordingSession
-    from mcp_abridge.testing.redaction import Redaction
 
     masks = Redaction(settings.redact or ())
     recorder = Recorder(settings.record, settings.record_size, masks, log.warning)

@@ -39,10 +39,10 @@ from mcp_abridge.ruleset.watch import Watch
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.ledger import Ledger, default_path
 from mcp_abridge.storage.meter import Meters
+from mcp_abridge.storage.recorder import Recorder
 from mcp_abridge.storage.rule_history import RuleHistory
 from mcp_abridge.storage.scope import place
 from mcp_abridge.storage.snapshots import Memory, Store
-from mcp_abridge.testing.recorder import Recorder
 from mcp_abridge.transports.client.endpoint import os_error_text
 from mcp_abridge.transports.client.forward_proxy import ForwardProxy, forward_proxy
 from mcp_abridge.transports.log import Level, Log

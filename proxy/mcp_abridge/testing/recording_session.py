@@ -9,7 +9,7 @@ from mcp_abridge.document.message import Message, string_at
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.session.outputs import Output
 from mcp_abridge.session.session import Session
-from mcp_abridge.testing.recorder import CallRecord, Recorder, SessionRecorder
+from mcp_abridge.storage.recorder import CallRecord, Recorder, SessionRecorder
 
 _MOST_REQUESTS = 1000  # without a response; the oldest is forgotten first
 

@@ -10,7 +10,7 @@ from mcp_abridge.cli.suggest.draft import CLIP, FEW, MAX_BYTES, Draft, structure
 from mcp_abridge.cli.terminal import json_text
 from mcp_abridge.document.paths import spelled
 from mcp_abridge.document.tree import encode
-from mcp_abridge.testing.redaction import Redaction
+from mcp_abridge.storage.redaction import Redaction
 
 _LONGEST = 80  # characters of a text that no step shortens
 _MEMBERS = 40  # of an object

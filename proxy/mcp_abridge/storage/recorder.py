@@ -20,7 +20,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import members
 from mcp_abridge.document.tree import level
 from mcp_abridge.errors import AbridgeError, raised
-from mcp_abridge.testing.redaction import Redaction
+from mcp_abridge.storage.redaction import Redaction
 
 _SMALL = 256 << 10  # bytes of an exchange that is on disk before its response is sent
 _PATIENCE = 0.05  # seconds to wait for that

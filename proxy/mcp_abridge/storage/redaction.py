@@ -17,7 +17,7 @@ from mcp_abridge.document.surrogates import replace_lone
 from mcp_abridge.document.tree import encode, loads
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.query.patterns import Pattern
-from mcp_abridge.testing.text_redaction import (
+from mcp_abridge.storage.text_redaction import (
     LABEL,
     SEPARATOR,
     VALUE,

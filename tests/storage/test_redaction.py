@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from mcp_abridge.testing.redaction import Redaction
+from mcp_abridge.storage.redaction import Redaction
 
 from tests.builders import answer, call, line
 
