@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from mcp_abridge.document.tree import Document, encode, loads
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.view import look
+from mcp_abridge.summary.structure_in_text import read_structure
 from mcp_abridge.transforms.abridge import Abridge
 
-from tests.documents import shaped
 from tests.omissions import check_notes, left_out
 
 ISSUES: list[dict[str, Any]] = [
@@ -33,7 +33,13 @@ ISSUES: list[dict[str, Any]] = [
 def brief(value: Any, bound: int = 10_000, **options: Any) -> tuple[Any, dict[str, str]]:
     """Return a document cut to `bound`, and the notes on it."""
     step_call = Call("t", bound=bound, notices=[], viewable=True, **options)
-    document = json.loads(shaped(json.dumps(value).encode(), Abridge(), at=step_call))
+    whole = Document.read(json.dumps(value).encode())
+    if isinstance(value, str):
+        whole = Document(value)
+        read_structure(whole, step_call.fuel)
+    Abridge()(whole.root, step_call)
+    whole.close()
+    document = json.loads(whole.encode())
     if step_call.notices:
         return document, step_call.notices[0].value
     return document, document.pop("_abridged", {})
@@ -57,6 +63,22 @@ def test_all_rows_are_shown_as_a_table_with_equal_members_named_once() -> None:
     assert [row["labels[].name"] for row in rows] == [["bug"] * (n % 3) for n in range(30)]
     assert notes["items"].endswith("columns, without labels")
     check_notes(left_out({"total": 30, "items": ISSUES}, document), notes)
+
+
+@pytest.mark.parametrize("structure", ["array", "csv", "map"])
+def test_what_is_said_to_be_the_same_in_all_rows_is_the_same_in_rows_not_shown(
+    structure: str,
+) -> None:
+    rows = [{"name": f"job {n}", "status": "ok", "zone": "eu"} for n in range(1000)]
+    rows[900]["status"] = "FAILED"
+    whole: Any = rows
+    if structure == "map":
+        whole = {row["name"]: row for row in rows}
+    elif structure == "csv":
+        whole = "\n".join(["name,status,zone", *(",".join(row.values()) for row in rows)])
+    document, _ = brief(whole, 4000)
+
+    assert list(document["same"].values()) == ["eu"]
 
 
 def test_columns_that_tell_most_come_first_and_long_texts_show_their_beginning() -> None:

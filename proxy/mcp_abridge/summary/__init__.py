@@ -7,6 +7,7 @@ structure_in_text  finds the structure that is written in a text
 notations          JSON Lines, CSV, YAML, Python literals and others, as JSON
 cutter             divides the room among the parts of a value; notes each omission
 brief              an array of objects: all its rows in a few columns each
+all_rows           single members of all rows, of which something is stated
 columns            the columns of such rows, and what each is worth
 excerpt            a text by its beginning, its end or headings, and the lines that stand out
 media              a note in place of base64

@@ -4,7 +4,8 @@ Rows are objects that share most of their members. Their columns are their membe
 of the objects inside (`user.login`). Columns of most worth come first: names such as id, title and
 state, then short values; long texts show their first characters, and heavy columns are left out.
 
-Work is bounded by the bytes to write, not by the array: columns are chosen from a sample.
+Work is bounded by the bytes to write, not by the array: columns are chosen from a sample. What is
+said to be the same in all rows is compared in all of them (`all_rows`).
 """
 
 import re
@@ -17,6 +18,7 @@ from msgspec import Raw, Struct
 
 from mcp_abridge.document.paths import spelled
 from mcp_abridge.document.tree import each_object, encode, encode_lines, text
+from mcp_abridge.summary.all_rows import cells_of
 from mcp_abridge.summary.columns import (
     LITTLE,
     Names,
@@ -73,7 +75,7 @@ class Brief(Struct):
 
 
 class _Misfit(Exception):
-    """A column varies although it is constant in the sample, or is too large in some row."""
+    """A column is too large in some row."""
 
     def __init__(self, column: RowColumn | None) -> None:
         self.column = column  # None if these are no rows after all
@@ -87,6 +89,11 @@ def brief(rows: list[Raw], room: int, place: str, *, table: bool) -> Brief | Non
     members.
     """
     columns = columns_of(rows[: room // _LEAST_ROW]) if len(rows) >= _FEWEST else []
+    constants = [column for column in columns if column.constant]
+    cells = cells_of(rows, [column.path for column in constants])
+    for column in constants:
+        equal = b",".join(column.values[:1] * len(rows))
+        column.constant = encode(cells[column.path]) == b"[%b]" % equal
     fitting, target = list(columns), room
     for attempt in range(_TRIES):
         selection = _choose(fitting, len(rows), target, table, whole=attempt < _TRIES - 1)
@@ -97,10 +104,7 @@ def brief(rows: list[Raw], room: int, place: str, *, table: bool) -> Brief | Non
         except _Misfit as error:
             if error.column is None:
                 return None
-            if error.column.constant:
-                error.column.constant = False  # a later row has another value
-            else:
-                fitting.remove(error.column)
+            fitting.remove(error.column)
             continue
         count = len(lines.contents)
         if count == len(rows) or not selection.whole:
@@ -217,9 +221,6 @@ class _Selection(Struct, dict=True):
 
     def _part(self, rows: list[Raw]) -> _Lines:
         levels = self._levels(rows)
-        for column in self.same:
-            if encode(_cells(column, levels)) != b"[%b]" % b",".join(column.values[:1] * len(rows)):
-                raise _Misfit(column)
         clips: list[_Clip] = []
         columns = [self._column(column, _cells(column, levels), clips) for column in self.columns]
         if self.table:

@@ -148,7 +148,7 @@ class SizeReducer(Struct, kw_only=True):
         if parts is None and self.breadth and self.table:
             # Each member as a row, as the function `entries` of views has it.
             members = [
-                Raw(b'{"key":%b,"value":%b}' % (prefix[:-1], raw)) for prefix, raw, _ in entries
+                Raw(b'{"key":%b,"value":%b}' % (encode(name), raw)) for name, raw in value.items()
             ]
             place = f"entries({at[1] or '@'})"
             rows = brief(members, room, place, table=True)
