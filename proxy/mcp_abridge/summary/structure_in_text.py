@@ -27,7 +27,7 @@ _LONGEST_PYTHON = 1 << 21
 _BEGINNING = re.compile(r"(?:^|: )(?=[\[{])", re.MULTILINE)
 _FENCE = re.compile(r"^```([\w+-]*)[ \t]*\r?\n", re.MULTILINE)
 _KEY = r"""(?:[\w./$@-]+|"[^"\n]+"|'[^'\n]+')"""
-_YAML = re.compile(rf"(?:\s*(?:#[^\n]*|---)?\n)*(?:- )?{_KEY}:(?: |\r?\n)")
+_YAML = re.compile(rf"(?:[ \t]*(?:#[^\n]*|---)?\r?\n)*(?:- )?{_KEY}:(?: |\r?\n)")
 _NESTED = re.compile(r":[ \t]*\r?\n[ ]*(?:- |[ ])", re.MULTILINE)
 _JSON = msgspec.json.Decoder(Raw)
 _NO_JSON = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
