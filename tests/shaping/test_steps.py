@@ -199,3 +199,18 @@ def test_all_steps_of_a_rule_burn_the_same_fuel() -> None:
     often = shape(job(rule(f"response: [{', '.join([step] * 9)}]"), raw, fuel=LITTLE))
     assert (once.outcome, once.out_of_fuel) == ("shaped", False)
     assert (often.outcome, often.out_of_fuel, often.raw) == ("failed", True, raw)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("response: [{table: items}]", 'say "so"'),
+        ("response: [{keep: ['items.\"back\\slash\"']}]", "back\\slash"),
+        ("max_bytes: 600", "two\nlines"),
+    ],
+)
+def test_a_member_may_have_any_name(text: str, name: str) -> None:
+    rows = [{"id": n, name: "cell 3", "state": "open"} for n in range(30)]
+    outcome = shaped(text, document({"items": rows}))
+    assert (outcome.outcome, outcome.log_line) == ("shaped", None)
+    assert "cell 3" in texts(outcome.raw)[0]

@@ -17,7 +17,7 @@ def row_type_for(paths: Paths) -> type[Struct] | None:
     """Return the row type that reads the members in `paths`; None unless all are plain names."""
     if not paths.plain or paths.ends:
         return None
-    inner = {name: row for name, after in paths.names.items() if (row := row_type_for(after))}
+    inner = {name: row_type_for(after) for name, after in paths.names.items() if not after.ends}
     return row_type(paths.names, inner)
 
 
@@ -74,7 +74,7 @@ def _row(path: Path) -> type[Struct] | None:
 
 
 @lru_cache(maxsize=256)
-def _single(name: str) -> type[Struct]:
+def _single(name: str) -> type[Struct] | None:
     return row_type((name,))
 
 

@@ -282,7 +282,7 @@ def plain(value: Value, row: type[msgspec.Struct] | None = None, fuel: Fuel | No
     With `row`, an unopened object has just the members of `row`. Raises DocumentError if the bytes
     are no JSON, OutOfFuel if decoding takes more fuel than there is.
     """
-    decoded = None if row is None else one_row(value, row)
+    decoded = one_row(value, row)
     output = encode(value if decoded is None else decoded)
     if fuel is not None:
         fuel.burn(len(output) >> 6)
@@ -353,18 +353,24 @@ def _no_constant(spelling: str) -> float:
 _PLAIN = msgspec.json.Decoder(float_hook=Number)
 
 
+_OF_FIELDS = frozenset(('"', "\\", *map(chr, range(32)))).isdisjoint  # of the names of fields
+
+
 def row_type(
     fields: Iterable[str],
-    inner: Mapping[str, type[msgspec.Struct]] | None = None,
+    inner: Mapping[str, type[msgspec.Struct] | None] | None = None,
     *,
     strict: bool = False,
-) -> type[msgspec.Struct]:
+) -> type[msgspec.Struct] | None:
     """Make a Struct type with one optional Raw field per name, in this order, for `rows`.
 
     The fields are called `f0`, `f1` and so on. A name in `inner` holds an object of that type, an
     array of such objects and nulls, or null. `strict`: an object has all these members, no others.
+    None if a name is one that a Struct's field may not have, here or in `inner`.
     """
     names = {f"f{index}": name for index, name in enumerate(fields)}
+    if None in (inner or {}).values() or not all(map(_OF_FIELDS, names.values())):
+        return None
     kinds: dict[str, Any] = {
         name: UnsetType | None | row | list[row | None]  # type: ignore[valid-type]
         for name, row in (inner or {}).items()
@@ -382,8 +388,13 @@ def row_type(
     )
 
 
-def rows(value: Value, row: type[msgspec.Struct]) -> list[msgspec.Struct | None] | None:
-    """Decode an unopened array of objects and nulls to Structs; None if it is anything else."""
+def rows(value: Value, row: type[msgspec.Struct] | None) -> list[msgspec.Struct | None] | None:
+    """Decode an unopened array of objects and nulls to Structs; None if it is anything else.
+
+    None without a `row` too.
+    """
+    if row is None:
+        return None
     return _decoded(value, 0x5B, list[row | None])  # type: ignore[no-any-return, valid-type]
 
 
@@ -400,9 +411,9 @@ def each_object(values: Iterable[Raw]) -> list[dict[str, Raw] | None] | None:
         return None
 
 
-def one_row(value: Value, row: type[msgspec.Struct]) -> msgspec.Struct | None:
+def one_row(value: Value, row: type[msgspec.Struct] | None) -> msgspec.Struct | None:
     """Decode an unopened object straight to a Struct; None as for `rows`."""
-    return _decoded(value, 0x7B, row)  # type: ignore[no-any-return]
+    return None if row is None else _decoded(value, 0x7B, row)
 
 
 def _decoded(value: Value, head: int, kind: Any) -> Any:

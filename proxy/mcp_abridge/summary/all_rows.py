@@ -43,7 +43,7 @@ def _heads(paths: Collection[Names]) -> dict[str, list[Names]]:
 class _Reader(Struct):
     """The Struct type of rows, and for each of its fields that is one too, the reader of that."""
 
-    kind: type[Struct]
+    kind: type[Struct] | None
     inner: "dict[str, _Reader | None]"
 
     @classmethod
@@ -55,7 +55,7 @@ class _Reader(Struct):
     def members(self, rows: list[Any], outer: Names = ()) -> Iterator[tuple[Names, list[Raw]]]:
         for position, (name, reader) in enumerate(self.inner.items()):
             member = attrgetter(f"f{position}")
-            values = [member(row) if isinstance(row, self.kind) else UNSET for row in rows]
+            values = [member(row) if isinstance(row, Struct) else UNSET for row in rows]
             if reader is None:
                 yield (*outer, name), [_NULL if each is UNSET else each for each in values]
             else:

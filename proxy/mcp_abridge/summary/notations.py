@@ -197,7 +197,9 @@ def csv(text: str, *, fewest: int = 0) -> tuple[str, int]:
             if len(body) < fewest or not all(body):
                 raise DocumentError(f"{len(body)} rows, or an empty one among them")
             columns = [_column(cells) for cells in zip(*body, strict=True)]
-            rows_of = starmap(row_type(head), zip(*columns, strict=True))
+            row_of = row_type(head)
+            assert row_of is not None, "names that no head has"
+            rows_of = starmap(row_of, zip(*columns, strict=True))
             return encode([*rows_of]).decode(), len(text.rstrip())
     except reader.Error as error:
         raise DocumentError(f"not CSV: {error}") from error

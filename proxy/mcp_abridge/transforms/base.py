@@ -195,7 +195,7 @@ def evaluator(step: str, expression: Expression, call: Call) -> Callable[[Value]
 
 
 @lru_cache(maxsize=256)
-def _row(names: tuple[str, ...]) -> type[Struct]:
+def _row(names: tuple[str, ...]) -> type[Struct] | None:
     return row_type(names)
 
 
