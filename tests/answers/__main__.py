@@ -2,6 +2,7 @@
 
 The tables are the same on each run; times go to stderr. Ends with 1 if an arm could not run. With
 --model and --endpoint, a model answers the questions instead, directly and through the proxy.
+--unseen asks the questions of unseen.yaml only, --looks shows what a first look says of lists.
 """
 
 import argparse
@@ -10,13 +11,14 @@ import re
 import sys
 import time
 
-from tests.answers import model, table
+from tests.answers import looks, model, table
 from tests.answers.arm import Arm
 from tests.answers.direct import ClaudeCode, Codex, Direct, VisualStudioCode
 from tests.answers.ours import Best, LookThenView, Notices, Paging
 from tests.answers.questions import questions
 from tests.answers.rivals import rivals
 from tests.answers.session import Attempt, attempts
+from tests.answers.sets import described_questions
 
 OURS = (Paging, Notices, LookThenView, Best)
 
@@ -34,13 +36,22 @@ def main() -> int:
     add("--arm", metavar="WORD", help="only arms with this in their name")
     add("--budget", metavar="SIZE", help="budget of ours (default: that of an unknown client)")
     add("-v", "--verbose", action="store_true", help="show each call, and the answer's beginning")
+    add("--unseen", action="store_true", help="only the half that is kept for the end of a work")
+    add("--looks", action="store_true", help="print what a first look shows of each list instead")
     add("--model", metavar="NAME", help="ask this model instead, at --endpoint")
     add("--endpoint", metavar="URL", help="the base of any OpenAI-compatible API: http://host/v1")
     add("--key-env", metavar="VAR", help="the environment variable with its key")
     options = parser.parse_args()
     if (options.model is None) != (options.endpoint is None):
         parser.error("--model and --endpoint belong together")
-    some = [question for question in questions() if re.search(options.k or "", question.name)]
+    if options.looks:
+        kind = "unseen" if options.unseen else "second"
+        print(looks.table(looks.looks(kind, options.budget)))
+        return 0
+    every = (*questions(), *described_questions("second"))
+    if options.unseen:
+        every = described_questions("unseen")
+    some = [question for question in every if re.search(options.k or "", question.name)]
     if options.model:
         key = os.environ[options.key_env] if options.key_env else ""
         endpoint = model.Endpoint(options.endpoint, options.model, key)
@@ -54,7 +65,8 @@ def main() -> int:
             continue
         start = time.monotonic()
         try:
-            results[arm.name] = attempts(arm, some, watch)
+            own = [question for question in some if question.set in arm.sets]
+            results[arm.name] = attempts(arm, own, watch)
         except Exception as error:
             failures[arm.name] = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             print(f"{arm.name}: not measured: {error}", file=sys.stderr)

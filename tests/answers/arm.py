@@ -54,10 +54,12 @@ class Arm:
     """A base for arms; `name` is the row's title in the table.
 
     With `fresh`, each question has a process of its own. An arm whose command is slow to start
-    may set False, if nothing of one question's answers shows in another's.
+    may set False, if nothing of one question's answers shows in another's. `sets` are those of the
+    questions for which it knows what to ask.
     """
 
     name: str
+    sets: tuple[str, ...] = ("first", "second", "unseen")
     fresh = True
 
     def command(self, server: Sequence[str]) -> list[str]:

@@ -33,13 +33,28 @@ class Alone(Struct, frozen=True):
 Atom = Row | Alone
 
 
+class Every(Struct, frozen=True, forbid_unknown_fields=True):
+    """Evidence from all rows of a result that a file describes: `of` are members of the `rows`.
+
+    `rows` is a path as in shapes.py. In a text, each match of `pattern` is a row, its groups are
+    the values.
+    """
+
+    rows: str = ""
+    of: tuple[str, ...] = ()
+    key: str = ""
+    near: int = 0
+    pattern: str = ""
+
+
 class Entry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A question as questions.yaml has it.
 
     `views` are the best use of `view`, in order, written by hand. `word` is the word of the
     question that a reader would search for who knows nothing of the result, "" if there is none;
     `pattern` is a regular expression, by one who does know it. `counts` and `ranks` are the member
-    that the question counts rows by, or whose greatest value it asks for.
+    that the question counts rows by, or whose greatest value it asks for; `filters` is the one that
+    it names a value of, which is `word`.
     """
 
     text: str
@@ -52,6 +67,8 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     pattern: str = ""
     counts: str = ""
     ranks: str = ""
+    filters: str = ""
+    every: Every | None = None
 
 
 class Question(Entry, frozen=True, kw_only=True):
@@ -64,5 +81,6 @@ class Question(Entry, frozen=True, kw_only=True):
     name: str
     group: Group
     tool: str
+    set: str = "first"
     evidence: tuple[tuple[Atom, ...], ...] = ()
     views: tuple[str, ...] = ()

@@ -10,7 +10,8 @@ import yaml
 
 from tests.answers import structured as s
 from tests.answers import texts as t
-from tests.answers.question import Alone, Atom, Entry, Group, Question, Row
+from tests.answers.question import Entry, Group, Question, Row
+from tests.answers.sets import entry_question
 
 
 def _rows(
@@ -72,23 +73,11 @@ def questions() -> tuple[Question, ...]:
         yaml.safe_load(file.read_text()), dict[Group, dict[str, dict[str, Entry]]]
     )
     return tuple(
-        _question(group, f"{tool}/{name}", entry)
+        entry_question(
+            name, entry, EVERY_ROW[name]() if entry.every_row else (), group=group, tool=tool
+        )
         for group, tools in groups.items()
         for tool, entries in tools.items()
-        for name, entry in entries.items()
+        for word, entry in entries.items()
+        for name in [f"{tool}/{word}"]
     )
-
-
-def _question(group: Group, name: str, entry: Entry) -> Question:
-    evidence: list[tuple[Atom, ...]] = [(Alone(entry.alone),)] if entry.alone else []
-    evidence += [entry.rows] if entry.rows else []
-    evidence += [EVERY_ROW[name]()] if entry.every_row else []
-    own = {
-        "name": name,
-        "group": group,
-        "tool": name.partition("/")[0],
-        "evidence": tuple(evidence),
-        "views": (entry.views,) if isinstance(entry.views, str) else entry.views,
-        "pattern": entry.pattern or entry.word,
-    }
-    return Question(**{**msgspec.structs.asdict(entry), **own})

@@ -1,18 +1,20 @@
 """A server over stdio, without an SDK: each tool returns one result, and only reads.
 
-python tests/answers/server.py
+python tests/answers/server.py [second|unseen]
 """
 
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.answers import structured, texts
+from tests.answers import sets, structured, texts
+from tests.answers.sets import compact
 from tests.plain_server import serve
 
 Result = dict[str, Any]
@@ -24,10 +26,6 @@ def text(*blocks: str) -> Result:
 
 def pretty(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def both(value: dict[str, Any]) -> Result:
@@ -97,11 +95,19 @@ def tool(name: str) -> dict[str, Any]:
     return definition
 
 
-def call(name: str, _: dict[str, Any]) -> Result:
-    if name not in RESULTS:
-        raise LookupError("there is no tools/call")
-    return RESULTS[name]()
+def run(kind: str) -> None:
+    """Serve the results of a set, "first" or one that a file describes."""
+    results = RESULTS
+    if kind != "first":
+        results = {name: partial(sets.whole, kind, name) for name in sets.described(kind)}
+
+    def call(name: str, _: dict[str, Any]) -> Result:
+        if name not in results:
+            raise LookupError("there is no tools/call")
+        return results[name]()
+
+    serve("answers", "1", [tool(name) for name in results], call)
 
 
 if __name__ == "__main__":
-    serve("answers", "1", [tool(name) for name in RESULTS], call)
+    run(sys.argv[1] if sys.argv[1:] else "first")

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -93,14 +94,17 @@ class Session:
 
 
 @contextmanager
-def open_session(arm: Arm) -> Iterator[Session]:
-    with Wire(arm.command(SERVER)) as wire:
+def open_session(arm: Arm, kind: str = "first") -> Iterator[Session]:
+    """Start the arm's command before a server with the results of a set."""
+    with Wire(arm.command([*SERVER, kind])) as wire:
         yield Session(arm, wire)
 
 
 def attempts(arm: Arm, questions: Sequence[Question], watch: Watch | None = None) -> list[Attempt]:
     results = []
-    for group in [[each] for each in questions] if arm.fresh else [questions]:
-        with open_session(arm) as session:
-            results += [session.ask(question, watch) for question in group]
+    for kind, members in groupby(questions, key=lambda question: question.set):
+        some = list(members)
+        for group in [[each] for each in some] if arm.fresh else [some]:
+            with open_session(arm, kind) as session:
+                results += [session.ask(question, watch) for question in group]
     return results

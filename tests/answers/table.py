@@ -10,6 +10,7 @@ from tests.answers.question import Question
 from tests.answers.session import Attempt
 
 HEAD = ("", "answered", "never", "calls", "each", "bytes read", "each", "of direct")
+_SETS = {"first": "", "second": ", second set", "unseen": ", unseen half"}
 _BEGINNING = 1500  # characters of an answer that --verbose shows
 
 
@@ -20,19 +21,20 @@ def summary(
 ) -> str:
     """Return a Markdown table for each group of questions; `failures` are arms that did not run."""
     parts = []
-    for group, members in groupby(questions, key=lambda question: question.group):
+    for (kind, group), members in groupby(questions, key=lambda each: (each.set, each.group)):
         names = {question.name for question in members}
         rows = [HEAD, ("---", *("---:",) * (len(HEAD) - 1))]
         whole = 0
         for arm, attempts in results.items():
             own = [attempt for attempt in attempts if attempt.question in names]
             whole = whole or sum(attempt.read for attempt in own)
-            rows.append(_row(arm, own, whole))
+            rows += [_row(arm, own, whole)] if own else []
         rows += [
             (arm, f"not measured: {why}", *("",) * (len(HEAD) - 2)) for arm, why in failures.items()
         ]
         lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-        parts.append(f"{len(names)} questions on {group} results\n\n{lines}\n")
+        title = f"{len(names)} questions on {group} results"
+        parts.append(f"{title}{_SETS[kind]}\n\n{lines}\n")
     return "\n".join(parts)
 
 

@@ -58,6 +58,7 @@ QUERIES: dict[str, tuple[tuple[str, str], ...]] = {
 
 class Jmunch(Arm):
     name = "jmunch-mcp 0.2.3"
+    sets = ("first",)
 
     def command(self, server: Sequence[str]) -> list[str]:
         own = program("jmunch-mcp", "jmunch-mcp")

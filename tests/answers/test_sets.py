@@ -1,0 +1,50 @@
+"""The further sets: of enough questions and lists, each with an answer that stands in the result.
+
+Of the unseen one, only that its results and evidence are there; its views are run by hand.
+"""
+
+import pytest
+
+from tests.answers import sets
+from tests.answers.arm import visible_text
+from tests.answers.evidence import Evidence
+from tests.answers.question import Question, Row
+from tests.answers.questions import questions
+from tests.answers.session import attempts
+from tests.answers.test_answers import Shared
+
+SECOND, UNSEEN = map(sets.described_questions, ("second", "unseen"))
+
+
+@pytest.mark.parametrize("half", [SECOND, UNSEEN], ids=["second", "unseen"])
+def test_a_set_is_of_thirty_questions_on_fifteen_results_with_fifteen_lists(
+    half: tuple[Question, ...],
+) -> None:
+    results = sets.described(half[0].set)
+    assert len({question.name for question in half}) == len(half) >= 30
+    assert {question.tool for question in half} == results.keys()
+    assert len(results) >= 15
+    assert sum(len(result.names) for result in results.values()) >= 15
+    assert all(len(visible_text(sets.whole(half[0].set, name))) > 8_000 for name in results)
+
+
+def test_the_sets_have_no_question_and_their_halves_no_tool_in_common() -> None:
+    names = [question.name for question in (*questions(), *SECOND, *UNSEEN)]
+    assert len(set(names)) == len(names)
+    assert not sets.described("second").keys() & sets.described("unseen").keys()
+
+
+@pytest.mark.parametrize("question", [*SECOND, *UNSEEN], ids=lambda each: each.name)
+def test_the_evidence_stands_in_the_whole_result_and_not_without_the_answer(
+    question: Question,
+) -> None:
+    whole = visible_text(sets.whole(question.set, question.tool))
+    assert Evidence(question).stands_with(whole)
+    atom = question.evidence[-1][0]
+    [value, *_] = atom.answer if isinstance(atom, Row) else atom.values
+    assert not Evidence(question).stands_with(whole.replace(value, "?"))
+
+
+def test_the_best_view_answers_each_question() -> None:
+    results = attempts(Shared(), SECOND)
+    assert [each.question for each in results if each.never] == []
