@@ -86,12 +86,12 @@ def rows_of(count: int) -> list[Row]:
     ]
 
 
-
 def test_a_text_that_begins_with_many_empty_lines_is_looked_through_once() -> None:
     # One by one, or two at once, or three: the ways to read thirty of them took minutes.
     text = "\n" * 2000 + "no key\n" * 300
-    [shown, _] = texts(first(text).raw)
-    assert shown.startswith("\n\n\n")
+    [begin, _] = texts(first(text).raw)
+    assert begin.startswith("\n\n\n")
+
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_first_answer_shows_rows_and_the_way_to_the_others(form: str) -> None:
