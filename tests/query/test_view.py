@@ -237,7 +237,7 @@ def test_a_name_in_double_quotes_that_some_element_has_is_that_member(
     expression: str, value: object
 ) -> None:
     rows = [{"n": 1, "state": "open", "open": True}, {"n": 2, "state": None}]
-    assert answered(expression, rows) == (value, [])
+    assert answered(expression, rows)[0] == value
 
 
 ROW = "members: name, state, user, labels, closed, draft"
@@ -311,7 +311,7 @@ def test_of_an_array_the_members_of_its_elements_are_named_and_one_whose_texts_r
     [remark] = answered("titel", rows)[1]
     expected = "there is no 'titel'; members of its elements: id, title, state"
     assert remark == f"{expected}; did you mean 'title'?"
-    assert answered("title == 'x'", rows)[1] == [expected.replace("titel", "title")]
+    assert answered("title == 'x'", rows)[1][0] == expected.replace("titel", "title")
     assert plain(look(Document.read(encode(rows)), "help")).endswith(" or count_by(@, &state)")
 
 
@@ -407,7 +407,7 @@ def test_a_view_in_another_language_is_understood(value: Any, view: str, express
         ("sum(items, &n)", "the JMESPath function 'sum' takes 1 argument, found 2"),
         ("items[?state==open]", "did you mean the text 'open', in single quotes?"),
         ("grep('a', 'i')", "(?i) before it ignores case"),
-        ("sort_by(items, &nam)", "; no element has 'nam'; members: "),
+        ("sort_by(items, &nam)", "view: no element has 'nam'; members: "),
         ("length(itms)", "; there is no 'itms'; members: items; did you mean 'items'?"),
     ],
 )

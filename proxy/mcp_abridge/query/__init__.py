@@ -10,6 +10,11 @@ with the names that are there, or records them (`lookups`), and lets the LazyInt
 `jmespath` open just what the expression reads. `windows` says what follows a part that was shown.
 All work burns fuel (document/fuel.py), beforehand where it is done in one go.
 
+A view must not be silently wrong. `kinds` counts what comparisons and brackets met, for 1.1 to 1.4
+times the work; beforehand, from samples, it would not have known what a condition leaves out. In
+views alone a condition after a condition asks each inner element, `[0]` after one is the first
+match, and numbers held as texts are compared as numbers: rules stay JMESPath.
+
 A new function is a method `_func_NAME` of Questions in questions.py, with its signature; a line in
 `_USAGE` of view.py, from which models learn it; its words in other languages in spellings.py; and a
 test in tests/query/test_questions.py. The lint of rules and the reference read it from there.
@@ -17,9 +22,12 @@ test in tests/query/test_questions.py. The lint of rules and the reference read 
 call        the facts of a call that steps and notices may use, and the notices themselves
 patterns    regular expressions in linear time; JMESPath expressions, checked on creation
 jmespath    evaluation under fuel, and without opening what nothing reads
+functions   the table of all functions, and what a call burns
 questions   the functions that JMESPath lacks
 headings    the headings of a text
-lookups     names and kinds that an expression takes wrongly
+amounts     the functions that order and add values
+lookups     names that an expression takes wrongly
+kinds       kinds of values that it takes wrongly
 spellings   other languages' words for the same
 view        one view of one document
 windows     the view after the one that was shown

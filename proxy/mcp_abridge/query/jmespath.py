@@ -5,22 +5,20 @@ about 16 bytes in memory per unit. Work in one go (texts joined, arrays compared
 burns its fuel beforehand. The import loads the jmespath library.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from jmespath import Options
-from jmespath.functions import Functions, signature
 from jmespath.visitor import TreeInterpreter
 from msgspec import Raw
 
-from mcp_abridge.document.fuel import Fuel, characters, charge
+from mcp_abridge.document.fuel import Fuel, charge
 from mcp_abridge.document.tree import Document, Number, Value, encode, loads, opened
-from mcp_abridge.errors import did_you_mean
-from mcp_abridge.query.lookups import Lookups
-from mcp_abridge.query.patterns import Expression
-from mcp_abridge.query.questions import Questions
+from mcp_abridge.query.functions import ARRAY, MeteredFunctions
+from mcp_abridge.query.kinds import TESTS
+from mcp_abridge.query.lookups import Lookups, names_members
+from mcp_abridge.query.patterns import FIRST_ALONE
 
-_ARRAY = 4  # units for a new one, before its elements
 # Units of a step that makes an array or an object, before its elements or members.
 _COSTS = dict.fromkeys(
     ("filter_projection", "flatten", "multi_select_list", "projection", "value_projection"), 5
@@ -73,13 +71,24 @@ class Interpreter(TreeInterpreter):
         sign = node["value"]
         first, second = node["children"]
         one, other = self.visit(first, value), self.visit(second, value)
+        kinds = None if self.lookups is None else self.lookups.kinds
         if sign in ("eq", "ne"):
+            if kinds is not None:
+                kinds.pair(node, one, other)
             return self._equal(one, other) == (sign == "eq")
         if type(one) not in _ORDERED or type(other) not in _ORDERED:
+            pair = None
+        elif kinds is None:
+            pair = (one, other) if (type(one) is str) == (type(other) is str) else None
+        else:
+            pair = kinds.ordered(node, one, other)
+        if kinds is not None:
+            kinds.pair(node, *(pair or (one, other)))
+        if pair is None:
             return None
         if type(one) is str:
             self.fuel.burn(len(one) // _COMPARED)
-        return self.COMPARATOR_FUNC[sign](one, other)
+        return self.COMPARATOR_FUNC[sign](*pair)
 
     def _equal(self, one: Any, other: Any) -> bool:
         kind = type(one)
@@ -93,11 +102,19 @@ class Interpreter(TreeInterpreter):
         # In Python, 1 equals True; in JMESPath it does not.
         return bool(one == other) and (kind is bool) == (type(other) is bool)
 
+    def _array(self, node: Any, value: Any) -> Any:
+        """Evaluate what stands before the brackets of a node; None if it is no array."""
+        base = self.open(self.visit(node["children"][0], value))
+        if self.lookups is not None:
+            self.lookups.kinds.base(node, base)
+        return base if isinstance(base, list) else None
+
     def visit_filter_projection(self, node: Any, value: Any) -> Any:
-        array, result, condition = node["children"]
-        base = self.open(self.visit(array, value))
-        if not isinstance(base, list):
-            return None
+        base = self._array(node, value)
+        return None if base is None else self._filtered(node, base)
+
+    def _filtered(self, node: Any, base: list[Any]) -> Any:
+        _, result, condition = node["children"]
         visit, false = self.visit, self._is_false
         condition = self._corrected(condition, base)
         elements = [element for element in base if not false(visit(condition, element))]
@@ -108,14 +125,23 @@ class Interpreter(TreeInterpreter):
 
     def visit_projection(self, node: Any, value: Any) -> Any:
         array, result = node["children"]
-        base = self.open(self.visit(array, value))
-        if (
-            result["type"] == "identity"
-            and _ends_in(array, "slice")
-            and isinstance(base, self.whole)
-        ):
-            return base
+        if _ends_in(array, "slice"):
+            base = self.open(self.visit(array, value))
+            if result["type"] == "identity" and isinstance(base, self.whole):
+                return base
+        else:
+            base = self._array(node, value)
         return self._projected(base, self._corrected(result, base, required=True))
+
+    def visit_index_expression(self, node: Any, value: Any) -> Any:
+        array, *indexes = node["children"]
+        value = self.visit(array, value)
+        for index in indexes:
+            value = self.open(value)
+            if self.lookups is not None:
+                self.lookups.kinds.base(node, value, index)
+            value = self.visit(index, value)
+        return value
 
     def visit_value_projection(self, node: Any, value: Any) -> Any:
         array, result = node["children"]
@@ -131,8 +157,8 @@ class Interpreter(TreeInterpreter):
         return [each for each in values if each is not None]
 
     def visit_flatten(self, node: Any, value: Any) -> Any:
-        base = self.open(self.visit(node["children"][0], value))
-        if not isinstance(base, list):
+        base = self._array(node, value)
+        if base is None:
             return None
         merged: list[Any] = []
         self.fuel.burn(len(base) * self.element >> 1)
@@ -153,7 +179,7 @@ class Interpreter(TreeInterpreter):
         if isinstance(value, str):
             self.fuel.burn(length // (16 if value.isascii() else 4))
         else:
-            self.fuel.burn(_ARRAY + (length * self.element >> 1))
+            self.fuel.burn(ARRAY + (length * self.element >> 1))
         return value[part]
 
     def visit_pipe(self, node: Any, value: Any) -> Any:
@@ -173,6 +199,8 @@ class Interpreter(TreeInterpreter):
                 arguments[by].expression = self._corrected(
                     expression, arguments[over], required=True
                 )
+        if self.lookups is not None and node["value"] in TESTS:
+            self.lookups.kinds.pair(node, *arguments)
         functions: MeteredFunctions = self._functions  # type: ignore[attr-defined]
         functions.current = value
         return functions.call_function(node["value"], arguments)
@@ -187,6 +215,24 @@ class _OfViews(Interpreter):
     A result shows arrays as tables, and other languages know the length of an array. The members of
     its elements are meant by `items.title`, as the notes write it.
     """
+
+    def __init__(self, fuel: Fuel, lookups: Lookups) -> None:
+        super().__init__(fuel, lookups=lookups)
+        self._functions.kinds = lookups.kinds  # type: ignore[attr-defined]
+
+    def _filtered(self, node: Any, base: list[Any]) -> Any:
+        # After a projection, as in `people[?name].addresses[?current]`, JMESPath asks each array.
+        inside = names_members(node["children"][2]) and _of_arrays(base)
+        if not inside:
+            return super()._filtered(node, base)
+        parts = (self._filtered(node, self.open(each)) for each in base if not _null(each))
+        return [part for part in parts if part is not None]
+
+    def _projected(self, base: Any, result: Any) -> Any:
+        # `[?id > 2][0]` is the first match; in JMESPath, the first element of each match.
+        if isinstance(base, list) and _begins_by_index(result) and not any(map(_is_array, base)):
+            return self.visit(result, base)
+        return super()._projected(base, result)
 
     def visit_field(self, node: Any, value: Any) -> Any:
         if not isinstance(value, list):
@@ -227,8 +273,8 @@ class LazyInterpreter(_OfViews):
     whole = (str, list)
 
     def __init__(self, fuel: Fuel, document: Document, lookups: Lookups) -> None:
-        super().__init__(fuel, lookups=lookups)
-        self._computing = _OfViews(fuel, lookups=lookups)
+        super().__init__(fuel, lookups)
+        self._computing = _OfViews(fuel, lookups)
         self._document = document
         self._room: int | None = None
 
@@ -270,7 +316,26 @@ class LazyInterpreter(_OfViews):
 
 
 def _null(value: Value) -> bool:
-    return type(value) is Raw and len(memoryview(value)) == 4 and bytes(value) == b"null"
+    return value is None or (
+        type(value) is Raw and len(memoryview(value)) == 4 and bytes(value) == b"null"
+    )
+
+
+def _is_array(value: Value) -> bool:
+    return memoryview(value)[0] == 0x5B if type(value) is Raw else isinstance(value, list)
+
+
+def _of_arrays(base: list[Any]) -> bool:
+    """Return True if all elements are arrays or null, and not all are null."""
+    return any(map(_is_array, base)) and all(_is_array(each) or _null(each) for each in base)
+
+
+def _begins_by_index(node: Any) -> bool:
+    while node["type"] in FIRST_ALONE or node["type"] == "subexpression":
+        if node["type"] == "index_expression" and node["children"][0]["type"] == "identity":
+            return bool(node["children"][1]["type"] == "index")
+        node = node["children"][0]
+    return False
 
 
 def _ends_in(node: Any, kind: str) -> bool:
@@ -280,86 +345,3 @@ def _ends_in(node: Any, kind: str) -> bool:
 _ORDERED = {int, float, str, Number}
 _SIZED = {str, list, dict}
 _EMPTY: tuple[Any, ...] = ("", [], {})
-
-
-# Functions that go through all of an argument. The others go through its outermost level, or
-# evaluate an expression over each element, which is charged by itself.
-_DEEP = {"abs", "avg", "ceil", "contains", "floor", "join", "max", "min", "sort", "sum"}
-_DEEP |= {"to_number", "to_string"}
-_WRITTEN = 4  # `to_string` writes up to 12 bytes for each byte of a text
-
-
-class MeteredFunctions(Questions, Functions):
-    """The functions of JMESPath and of questions, and `argument('name')`: one of the call."""
-
-    def __init__(self, fuel: Fuel, arguments: Mapping[str, Any]) -> None:
-        self._fuel = fuel
-        self._arguments = arguments
-
-    @signature({"types": ["string"]})
-    def _func_argument(self, name: str) -> Any:
-        return self._arguments.get(name)
-
-    def call_function(self, function_name: str, resolved_args: Any) -> Any:
-        if function_name in _DEEP:
-            times = _WRITTEN if function_name == "to_string" else 1
-            charge(_visited(function_name, resolved_args), self._fuel, times)
-        else:
-            self._fuel.burn(_ARRAY + sum(map(_outer_units, resolved_args)))
-        return super().call_function(function_name, resolved_args)
-
-    def _create_key_func(self, *by: Any) -> Callable[[Any], Any]:
-        key = super()._create_key_func(*by)  # type: ignore[misc]
-
-        def charged(element: Any) -> Any:
-            value = key(element)
-            if type(value) is str:
-                self._fuel.burn(len(value) >> 8)  # keys are compared
-            return value
-
-        return charged
-
-
-def function_mistake(expression: Expression) -> str | None:
-    """Return the mistake in the calls of an expression, or None."""
-    table = MeteredFunctions.FUNCTION_TABLE
-    signatures = {name: entry["signature"] for name, entry in table.items()}
-    for node in nodes(expression.tree):
-        if node["type"] != "function_expression":
-            continue
-        name, count = node["value"], len(node["children"])
-        if name not in signatures:
-            return f"unknown JMESPath function {name!r}{did_you_mean(name, signatures)}"
-        arity = len(signatures[name])
-        variadic = bool(signatures[name]) and "variadic" in signatures[name][-1]
-        if count < arity or (count > arity and not variadic):
-            expected = f"{arity} argument{'s' * (arity != 1)}{' or more' * variadic}"
-            return f"the JMESPath function {name!r} takes {expected}, found {count}"
-        for child, types in zip(node["children"], signatures[name], strict=False):
-            if types["types"] == ["expref"] and child["type"] != "expref":
-                return f"the JMESPath function {name!r} takes an expression, written &name"
-    return None
-
-
-def nodes(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield all nodes of a parsed expression, the outer ones first."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop(0)
-        yield node
-        waiting.extend(child for child in node.get("children", ()) if isinstance(child, dict))
-
-
-def _visited(function_name: str, arguments: list[Any]) -> list[Any]:
-    """Return all values that a function goes through: `join` writes its separator repeatedly."""
-    if function_name == "join" and len(arguments) == 2 and isinstance(arguments[1], list):
-        return [arguments[1], [arguments[0]] * len(arguments[1])]
-    return arguments
-
-
-def _outer_units(value: Any) -> int:
-    if isinstance(value, str):
-        return characters(value)
-    if isinstance(value, dict):
-        return 4 * len(value)  # with the table of its names
-    return len(value) if isinstance(value, list) else 0

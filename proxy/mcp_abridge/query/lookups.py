@@ -11,6 +11,7 @@ from typing import Any
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.paths import label, nameable
 from mcp_abridge.errors import did_you_mean
+from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression
 
 Node = dict[str, Any]
@@ -31,6 +32,7 @@ class Lookups:
 
     def __init__(self, expression: Expression, *, guess: bool = True) -> None:
         """Take the expression. Without `guess`, a quoted name that no element has is reported."""
+        self.kinds = Kinds(expression.tree, converts=guess)
         self._quoted = expression.quoted
         self._guess = guess
         self._places: dict[int, _Place] = {}
@@ -57,13 +59,17 @@ class Lookups:
             self._places[id(node)] = place
         if place.missing:
             place.scan(base, open, fuel)
-        literals = place.literals if base else {}
-        return _replaced(node, literals) if literals else node
+        return place.corrected if base else node
 
     @property
     def slips(self) -> list[str]:
-        """A sentence for each required member that no element has."""
-        return self._messages(required=True)
+        """A sentence for each required member that no element has, and for each wrong kind."""
+        return [*self._messages(required=True), *islice(self.kinds.slips, _MESSAGES)]
+
+    @property
+    def remarks(self) -> list[str]:
+        """A sentence for each kind of values that the evaluation left aside, or converted."""
+        return [*islice(self.kinds.remarks, _MESSAGES)]
 
     @property
     def absences(self) -> list[str]:
@@ -83,7 +89,8 @@ class _Place:
     def __init__(
         self, node: Node, single: bool, required: bool, quoted: set[str], guess: bool
     ) -> None:
-        self._single, self._quoted, self._guess = single, quoted, guess
+        self._node, self._single, self._quoted, self._guess = node, single, quoted, guess
+        self._corrected: tuple[list[int], Node] = ([], node)
         # The members that no element has so far; True if a member is required.
         self.missing: dict[Names, bool] = {}
         self._pairs: list[tuple[Node, Node]] = []
@@ -118,6 +125,8 @@ class _Place:
     def _seek(self, path: Names, value: Any, open: Callable[[Any], Any]) -> None:
         for name in path[:-1]:
             value = open(value.get(name))
+            if isinstance(value, list) and value:  # the members of its elements are meant
+                value = open(value[0])
             if not isinstance(value, dict):
                 return
         if path[-1] in value:
@@ -126,6 +135,14 @@ class _Place:
         names = self._lacking.setdefault(path, {})
         if len(names) < _NAMES:
             names.update(dict.fromkeys(islice(value, _NAMES)))
+
+    @property
+    def corrected(self) -> Node:
+        """The node with texts in place of names; the same as before as long as those are."""
+        literals = self.literals
+        if [*literals] != self._corrected[0]:
+            self._corrected = [*literals], _replaced(self._node, literals)
+        return self._corrected[1]
 
     @property
     def literals(self) -> dict[int, Node]:
@@ -165,6 +182,11 @@ def renamed(tree: Node, names: Collection[str]) -> Node:
     return _replaced(tree, {id(node): current for node in fields if node.get("value") in names})
 
 
+def names_members(condition: Node) -> bool:
+    """Return True if a condition reads a member of the value that it is asked of."""
+    return any(each["type"] == "field" for each, at, _ in _alongside(condition, False) if not at)
+
+
 def compared(node: Node) -> list[tuple[Node, Node]]:
     """Return the names that `node` compares, each with the other operand; the right name first."""
     kind = node["type"]
@@ -182,9 +204,10 @@ def _alongside(node: Node, required: bool, at: Names = ()) -> Iterator[tuple[Nod
     if kind == "subexpression":
         for child in children:
             yield from _alongside(child, required, at)
-            if child["type"] != "field":
+            if child["type"] == "field":
+                at = (*at, child["value"])
+            elif child["type"] != "current":
                 return
-            at = (*at, child["value"])
     elif kind in FIRST_ALONE:
         yield from _alongside(children[0], required, at)
     elif kind == "comparator":

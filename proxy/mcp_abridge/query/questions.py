@@ -6,7 +6,7 @@ the expressions of rules. Each applies to the value before it: `items[0].body | 
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from io import StringIO
 from itertools import accumulate, islice
 from typing import Any
@@ -17,6 +17,7 @@ from mcp_abridge.document.fuel import Fuel, characters, charge
 from mcp_abridge.document.paths import spelled
 from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import Refusal
+from mcp_abridge.query.amounts import Amounts
 from mcp_abridge.query.headings import headings
 from mcp_abridge.query.patterns import Pattern
 
@@ -39,7 +40,7 @@ Texts = tuple[list[str], list[Place], list[Key]]
 """Texts, the places of the objects and arrays that they are in, and their keys there."""
 
 
-class Questions:
+class Questions(Amounts):
     """The functions beside those of JMESPath; `current` is the value that a call is applied to."""
 
     current: Any = None
@@ -119,10 +120,19 @@ class Questions:
             self._patterns[text] = Pattern(text, modest=True)
         return self._patterns[text]
 
-    @signature({"types": ["array", "string", "null"]}, {"types": []})
+    # A value of another kind does not match: it is noted by `Kinds`, for a remark.
+    @signature({"types": []}, {"types": []})
     def _func_contains(self, value: Any, part: Any) -> bool:
-        """Return True if an array or a text has a part; null has none."""
-        return value is not None and part in value
+        holds = isinstance(value, list) or (isinstance(value, str) and isinstance(part, str))
+        return holds and part in value
+
+    @signature({"types": []}, {"types": ["string"]})
+    def _func_starts_with(self, text: Any, part: str) -> bool:
+        return isinstance(text, str) and text.startswith(part)
+
+    @signature({"types": []}, {"types": ["string"]})
+    def _func_ends_with(self, text: Any, part: str) -> bool:
+        return isinstance(text, str) and text.endswith(part)
 
     @signature({"types": ["object"]})
     def _func_entries(self, value: dict[str, Any]) -> list[dict[str, Any]]:
@@ -137,33 +147,9 @@ class Questions:
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_group_by(self, array: list[Any], by: Any) -> dict[str, list[Any]]:
         groups: dict[str, list[Any]] = {}
-        visit = self._visitor(by)
-        for element in array:
-            value = visit(element)
-            self._fuel.burn(2)
-            key = value if isinstance(value, str) else encode(value).decode()
-            groups.setdefault(key, []).append(element)
+        for element, name in zip(array, self._groups(array, by), strict=True):
+            groups.setdefault(name, []).append(element)
         return groups
-
-    @signature({"types": ["array"]}, {"types": ["expref"]})
-    def _func_max_by(self, array: list[Any], by: Any) -> Any:
-        return super()._func_max_by(self._with_value(array, by), by)  # type: ignore[misc]
-
-    @signature({"types": ["array"]}, {"types": ["expref"]})
-    def _func_min_by(self, array: list[Any], by: Any) -> Any:
-        return super()._func_min_by(self._with_value(array, by), by)  # type: ignore[misc]
-
-    def _with_value(self, array: list[Any], by: Any) -> list[Any]:
-        visit = self._visitor(by)
-        values = [(visit(element), element) for element in array]
-        # A text among numbers is no number, as for `sum_by`.
-        numbers = [element for value, element in values if _is_number(value)]
-        return numbers or [element for value, element in values if value is not None]
-
-    @signature({"types": ["array"]}, {"types": ["expref"]}, {"types": ["expref"]})
-    def _func_sum_by(self, array: list[Any], by: Any, of: Any) -> dict[str, Any]:
-        visit, groups = self._visitor(of), self._func_group_by(array, by)
-        return {key: sum(filter(_is_number, map(visit, groups[key]))) for key in groups}
 
     @signature({"types": ["array"]})
     def _func_unique(self, array: list[Any]) -> list[Any]:
@@ -172,9 +158,6 @@ class Questions:
         for element in array:
             first.setdefault(encode(element), element)
         return [*first.values()]
-
-    def _visitor(self, expression: Any) -> Callable[[Any], Any]:
-        return lambda element: expression.visit(expression.expression, element)
 
 
 def _lines_with(text: str, pattern: Pattern, context: int, fuel: Fuel) -> dict[str, Any]:
@@ -348,7 +331,3 @@ def _kind(value: Any) -> str:
     if value is None:
         return "null"
     return "boolean" if isinstance(value, bool) else "number"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

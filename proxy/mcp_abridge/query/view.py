@@ -62,6 +62,7 @@ def look(
             raise Refusal(f"view: {slips[0]}")
         if remarks is not None:
             remarks += slips or (lookups.absences if nothing else [])
+            remarks += lookups.remarks
         return result
     except DocumentError:
         raise
@@ -81,7 +82,7 @@ def look(
 
 def _parsed(view: str) -> Expression:
     """Return a view as an expression. Raises PatternError if no translation makes it one."""
-    from mcp_abridge.query.jmespath import function_mistake  # loads the jmespath library
+    from mcp_abridge.query.functions import function_mistake  # loads the jmespath library
 
     def parsed(text: str) -> Expression:
         expression = Expression(text)
@@ -119,6 +120,8 @@ def _evaluate(
         root = whole
     parsed = lookups.corrected(tree, [root], open, fuel, single=True)
     result = visit(parsed, root)
+    while lookups.kinds.again():
+        result = visit(parsed, root)
     return visit(parsed, whole) if result is None and isinstance(whole, str) else result
 
 

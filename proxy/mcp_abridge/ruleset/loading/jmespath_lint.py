@@ -10,7 +10,7 @@ from mcp_abridge.query.patterns import Expression
 
 def read_expression(text: str) -> Expression:
     """Read an expression. Raises AbridgeError for a mistake in its calls or comparisons, too."""
-    from mcp_abridge.query.jmespath import function_mistake, nodes
+    from mcp_abridge.query.functions import function_mistake, nodes
 
     expression = Expression(text)
     quoted_names = expression.quoted
@@ -39,7 +39,7 @@ def _compared_name(node: dict[str, Any], quoted_names: set[str]) -> str | None:
 
 def condition_mistake(condition: Expression) -> str | None:
     """Return the mistake in a rule's `when`, or None."""
-    from mcp_abridge.query.jmespath import nodes
+    from mcp_abridge.query.functions import nodes
 
     for node in nodes(condition.tree):
         if node["type"] == "function_expression" and node["value"] == "argument":

@@ -1,0 +1,163 @@
+"""The functions that order and add values: exact sums, and numbers that are held as texts.
+
+Without it, 0.1 + 0.2 + 0.3 is 0.6000000000000001, and of the texts "9" and "10" the greatest is 9.
+In views, a text that spells a number counts as one, and what cannot be compared is left out; both
+are said in a remark. Expressions of rules stay those of JMESPath.
+"""
+
+from collections.abc import Iterable, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
+from operator import itemgetter
+from typing import Any
+
+from jmespath.exceptions import JMESPathTypeError
+from jmespath.functions import signature
+
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.tree import Number, encode
+from mcp_abridge.errors import Refusal
+from mcp_abridge.query.kinds import Kinds, kind, notation, number
+
+_EXACT = Context(prec=400, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
+_ROUNDED = Context(prec=28, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+_KEY = itemgetter(0)
+
+OF_VALUES = frozenset(("avg", "max", "min", "sort", "sum"))
+"""Functions of one array whose elements are compared or added."""
+
+
+class Amounts:
+    """Sums, greatest and least values, and orders; `kinds` notes what a view left out."""
+
+    kinds: Kinds | None = None
+    _fuel: Fuel
+
+    @signature({"types": ["array-number"]})
+    def _func_sum(self, array: list[Any]) -> Any:
+        return total(array)
+
+    @signature({"types": ["array-number"]})
+    def _func_avg(self, array: list[Any]) -> Any:
+        if not array:
+            return None
+        return float(_ROUNDED.divide(_decimal(total(array)), Decimal(len(array))))
+
+    @signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_sort_by(self, array: list[Any], by: Any) -> Any:
+        if self.kinds is None:
+            return super()._func_sort_by(array, by)  # type: ignore[misc]
+        return _second(sorted(self._pairs(array, by, nulls=True), key=_KEY))
+
+    @signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_max_by(self, array: list[Any], by: Any) -> Any:
+        return max(self._pairs(array, by), key=_KEY, default=_NONE)[1]
+
+    @signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_min_by(self, array: list[Any], by: Any) -> Any:
+        return min(self._pairs(array, by), key=_KEY, default=_NONE)[1]
+
+    @signature({"types": ["array"]}, {"types": ["expref"]}, {"types": ["expref"]})
+    def _func_sum_by(self, array: list[Any], by: Any, of: Any) -> dict[str, Any]:
+        names = self._groups(array, by)
+        numbers: dict[str, list[Any]] = {name: [] for name in names}
+        keys = [of.visit(of.expression, element) for element in array]
+        for key, name in self._comparable(notation(of.expression), keys, names, adds=True):
+            numbers[name].append(key)
+        return {name: total(each) for name, each in numbers.items()}
+
+    def _groups(self, array: list[Any], by: Any) -> list[str]:
+        """Return the name of each element's group: its value by an expression."""
+        self._fuel.burn(2 * len(array))
+        values = (by.visit(by.expression, element) for element in array)
+        return [value if isinstance(value, str) else encode(value).decode() for value in values]
+
+    def of_values(self, name: str, array: Any) -> Any:
+        """Return the result of a function of OF_VALUES in a view. Raises Refusal."""
+        if not isinstance(array, list):
+            raise JMESPathTypeError(name, array, kind(array), ["array"])
+        adds = name in ("avg", "sum")
+        pairs = self._comparable("the value", array, array, adds=adds)
+        if adds:
+            if not pairs and any(each is not None for each in array):
+                raise Refusal(f"view: {name}() takes numbers, and the values are none")
+            numbers = [key for key, _ in pairs]
+            return self._func_sum(numbers) if name == "sum" else self._func_avg(numbers)
+        if name == "sort":
+            return _second(sorted(pairs, key=_KEY))
+        return (max if name == "max" else min)(pairs, key=_KEY, default=_NONE)[1]
+
+    def _pairs(self, array: list[Any], by: Any, *, nulls: bool = False) -> list[tuple[Any, Any]]:
+        keys = [by.visit(by.expression, element) for element in array]
+        return self._comparable(notation(by.expression), keys, array, nulls=nulls)
+
+    def _comparable(
+        self,
+        what: str,
+        keys: list[Any],
+        elements: Sequence[Any],
+        *,
+        nulls: bool = False,
+        adds: bool = False,
+    ) -> list[tuple[Any, Any]]:
+        """Return the elements that can be compared, each behind its key; say which cannot.
+
+        The keys are numbers if one of them is, or if they are added, else texts. `nulls`: those
+        that are null are counted among the others that are left out.
+        """
+        texts = sum(isinstance(key, str) for key in keys)
+        some = len(keys) if nulls else sum(key is not None for key in keys)
+        values: list[Any] = [
+            number(key) if self.kinds or not isinstance(key, str) else None for key in keys
+        ]
+        fit = sum(value is not None for value in values)
+        if not adds and fit < texts == sum(key is not None for key in keys):
+            values = [key if isinstance(key, str) else None for key in keys]
+            self._say(f"{what}: compared as texts, since not all are numbers", 2 * fit >= texts)
+            self._say(f"{what} is no text in {_left_out(some - texts, keys)}", some > texts)
+        else:
+            converts = any(isinstance(key, str) and value is not None
+                       for key, value in zip(keys, values, strict=True))  # fmt: skip
+            self._say(f"{what}: texts that are numbers are compared as numbers", converts)
+            self._say(f"{what} is no number in {_left_out(some - fit, keys)}", some > fit)
+        pairs = zip(values, elements, strict=True)
+        return [(value, element) for value, element in pairs if value is not None]
+
+    def _say(self, remark: str, so: bool) -> None:
+        if so and self.kinds is not None:
+            self.kinds.say(remark)
+
+
+def _left_out(count: int, keys: list[Any]) -> str:
+    return f"{count} of {len(keys)} elements, left out"
+
+
+_NONE: tuple[Any, Any] = (None, None)
+
+
+def total(numbers: Iterable[Any]) -> Any:
+    """Return the exact sum of numbers: of their spellings, not of their nearest binary fractions.
+
+    >>> total([0.1, 0.2, 0.3]), total([1, 2])
+    (0.6, 3)
+    """
+    numbers = [*numbers]
+    if all(type(each) is int for each in numbers):
+        return sum(numbers)
+    decimals = [*map(_decimal, numbers)]
+    result = Decimal(0)
+    try:
+        for each in decimals:
+            result = _EXACT.add(result, each)
+    except Inexact:  # of 1e400 and 1e-400
+        result = Decimal(0)
+        for each in decimals:
+            result = _ROUNDED.add(result, each)
+    return Number(str(result)) if result.is_finite() else float(result)
+
+
+def _decimal(value: Any) -> Decimal:
+    return Decimal(value.spelling if isinstance(value, Number) else repr(value))
+
+
+def _second(pairs: Iterable[tuple[Any, Any]]) -> list[Any]:
+    return [element for _, element in pairs]

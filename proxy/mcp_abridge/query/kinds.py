@@ -1,0 +1,314 @@
+"""The kinds of values that an expression met: numbers where it has texts, objects for arrays.
+
+Without it, `[?id=='3']` over numbers finds nothing and reads as "none", as does `[0]` of an object.
+Each evaluation is counted at its place in the expression; what to say is decided at the end, from
+all that was met there.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_abridge.document.paths import label
+from mcp_abridge.document.tree import encode
+
+Node = dict[str, Any]
+Kind = str
+Number = int | float
+
+_KINDS = {str: "text", bool: "boolean", list: "array", dict: "object", type(None): "null"}
+_NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?([eE][-+]?\d{1,3})?", re.ASCII)
+_SHOWN = 60  # characters of a text that a message repeats
+_NAMES = 8  # member names in a message
+TESTS = frozenset(("contains", "ends_with", "matches", "starts_with"))
+"""Functions that are false for a value of another kind than theirs."""
+
+
+def kind(value: Any) -> Kind:
+    """Return the word for the kind of a value: `number`, `text`, `array` ..."""
+    return _kind_of(type(value))
+
+
+def _kind_of(type_: type) -> Kind:
+    return _KINDS.get(type_, "number")
+
+
+def number(value: Any) -> Number | None:
+    """Return the number that a value is, or that a text spells; None if it is none.
+
+    >>> number("010.50"), number("-3"), number(7), number("3 kB"), number(True)
+    (10.5, -3, 7, None, None)
+    """
+    if not isinstance(value, str):
+        return value if kind(value) == "number" else None
+    match = _NUMBER.fullmatch(value)
+    if match is None:
+        return None
+    return float(value) if match[1] or match[2] else int(value)
+
+
+class Kinds:
+    """The kinds of values that one evaluation of an expression met, by the node where it did.
+
+    `converts`: numbers that are held as texts are compared as numbers, as in views.
+    """
+
+    def __init__(self, tree: Node, *, converts: bool) -> None:
+        self.converts = converts
+        _mark_optional(tree)
+        self._pairs: dict[int, _Record] = {}
+        self._bases: dict[int, _Record] = {}
+        self._sentences: dict[str, None] = {}
+        self._as_texts: dict[int, Node] = {}
+        self._undecided = False
+
+    def pair(self, node: Node, one: Any, other: Any) -> None:
+        """Note the operands of a comparison, or the first two arguments of a test."""
+        record = self._pairs.get(id(node))
+        if record is None:
+            record = self._pairs[id(node)] = _Record(node)
+        types = type(one), type(other)
+        record.counts[types] += 1
+        if types[0] is list and node["value"] == "contains":
+            record.inside.update(map(type, one))
+        for each in types:
+            if each is list or each is dict:
+                record.samples.setdefault(_KINDS[each], one if type(one) is each else other)
+
+    def base(self, node: Node, value: Any, index: Node | None = None) -> None:
+        """Note what stands before the brackets of a node, or before one index of several."""
+        key = id(index or node)
+        record = self._bases.get(key)
+        if record is None:
+            record = self._bases[key] = _Record(node)
+        record.counts[type(value)] += 1
+        if type(value) is dict:
+            record.samples.setdefault("object", value)
+
+    def say(self, remark: str) -> None:
+        self._sentences[remark] = None
+
+    def ordered(self, node: Node, one: Any, other: Any) -> tuple[Any, Any] | None:
+        """Return the operands of an order comparison as they are compared; None if they are not.
+
+        In views, a text that spells a number is a number beside a number, and beside such a text if
+        all texts there are: as soon as one is none, all have to be compared `again`, as texts.
+        """
+        texts = isinstance(one, str) + isinstance(other, str)
+        if not texts or not self.converts or id(node) in self._as_texts:
+            return (one, other) if texts != 1 else None
+        numbers = number(one), number(other)
+        if None not in numbers:
+            self.say(f"{_subject(node)}: texts that are numbers are compared as numbers")
+            return numbers
+        if texts == 2 and numbers != (None, None):
+            self._as_texts[id(node)] = node
+            self._undecided = True
+        return (one, other) if texts == 2 else None
+
+    def again(self) -> bool:
+        """Return True if the evaluation has to be done again; then nothing is noted any more."""
+        undecided, self._undecided = self._undecided, False
+        if undecided:
+            self._pairs, self._bases, self._sentences = {}, {}, {}
+        return undecided
+
+    @property
+    def slips(self) -> Iterator[str]:
+        """Sentences on what cannot have been meant: no value was of the kind that it needs."""
+        yield from (message for sure, message in self._mismatches() if sure)
+        for record in self._bases.values():
+            if "optional" not in record.node and (message := _bracket(record)):
+                yield message
+
+    @property
+    def remarks(self) -> Iterator[str]:
+        """Sentences on values that were left aside, or compared as another kind."""
+        yield from self._sentences
+        yield from (message for sure, message in self._mismatches() if not sure)
+        for node in self._as_texts.values():
+            yield f"{_subject(node)}: compared as texts, since not all are numbers"
+
+    def _mismatches(self) -> Iterator[tuple[bool, str]]:
+        for record in self._pairs.values():
+            tests = record.node["type"] == "function_expression"
+            for sure, message in _tested(record) if tests else _compared(record):
+                yield sure and "optional" not in record.node, message
+
+
+class _Record:
+    """How often a node met each type or pair of types, with a sample of some."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.counts: Counter[Any] = Counter()
+        self.samples: dict[Kind, Any] = {}
+        self.inside: set[type] = set()  # the types in arrays that `contains` searched
+
+    def kinds(self) -> Counter[Any]:
+        kinds: Counter[Any] = Counter()
+        for types, count in self.counts.items():
+            each = tuple(map(_kind_of, types)) if isinstance(types, tuple) else _kind_of(types)
+            kinds[each] += count
+        return kinds
+
+
+def _mark_optional(tree: Node) -> None:
+    """Mark the nodes that may fail to find anything, since another one stands for them."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        inside = node["type"] == "or_expression" or node.get("value") in ("not_null", "type")
+        for child in node.get("children", ()):
+            if isinstance(child, dict):
+                if inside or "optional" in node:
+                    child["optional"] = True
+                waiting.append(child)
+
+
+def _bracket(record: _Record) -> str | None:
+    kinds = record.kinds()
+    what, brackets = _brackets(record.node)
+    kinds_there = [each for each, _ in kinds.most_common() if each != "null"]
+    if not kinds_there or "array" in kinds_there or ("text" in kinds_there and ":" in brackets):
+        return None
+    message = f"{what} is {_a(kinds_there[0])}, and {brackets} takes an array"
+    if kinds_there[0] == "object":
+        advice = "" if "…" in what else f": write values({what}){brackets}"
+        return f"{message}{advice}; members: {_names(record.samples['object'])}"
+    single = brackets[1:-1].lstrip("-").isdecimal()
+    return f"{message}; one of all the results is | {brackets}" if single else message
+
+
+def _compared(record: _Record) -> Iterator[tuple[bool, str]]:
+    """Yield whether it is sure, and a sentence, if operands of a comparison differ in kind."""
+    node, of = record.node, _subject_at(record.node)
+    other, sign = node["children"][1 - of], node["value"]
+    there = {pair: count for pair, count in record.kinds().items() if "null" not in pair}
+    wrong = Counter({pair: count for pair, count in there.items() if pair[0] != pair[1]})
+    if not wrong:
+        return
+    pair, count = wrong.most_common(1)[0]
+    total, sure = sum(there.values()), len(wrong) == len(there)
+    text = f"{_subject(node)} is {_a(pair[of])}{_share(count, total)}"
+    if sign not in ("eq", "ne") and not sure:
+        yield False, f"{text}, which do{'es' * (count == 1)} not match"
+        return
+    if other["type"] == "literal":
+        advice = _advice(_subject(node), pair[of], other["value"], record.samples)
+    else:
+        advice = f", and {notation(other)} is {_a(pair[1 - of])}"
+    if sure or (advice and sign in ("eq", "ne")):
+        yield sure, text + advice
+
+
+def _advice(subject: str, real: Kind, literal: Any, samples: dict[Kind, Any]) -> str:
+    """Return how to write a comparison with a literal for values of kind `real`."""
+    if real == "object":
+        return f"; members: {_names(samples.get('object'))}"
+    if real == "array":
+        first = next(iter(samples.get("array") or [None]))
+        if isinstance(first, dict):
+            return f": write {subject}[?…]; members of its elements: {_names(first)}"
+        return f": write contains({subject}, {_literal(literal)})"
+    if real == "text":
+        plain = kind(literal) in ("number", "boolean")
+        return f": write {_literal(encode(literal).decode())}" if plain else ""
+    fits = literal in ("true", "false") if real == "boolean" else number(literal) is not None
+    if not fits or not isinstance(literal, str):
+        return ""
+    return f": write `{literal if real == 'boolean' else encode(number(literal)).decode()}`"
+
+
+def _tested(record: _Record) -> Iterator[tuple[bool, str]]:
+    """Yield whether it is sure, and a sentence, if a test such as `contains` cannot hold."""
+    name, (first, part) = record.node["value"], record.node["children"][:2]
+    subject, literal = notation(first), part.get("value") if part["type"] == "literal" else None
+    there = {pair: count for pair, count in record.kinds().items() if pair[0] != "null"}
+    fits = ("text", "array") if name == "contains" else ("text",)
+    wrong = Counter(
+        {
+            pair: count
+            for pair, count in there.items()
+            if pair[0] not in fits or (pair[0] == "text" != pair[1])
+        }
+    )
+    if wrong:
+        pair, count = wrong.most_common(1)[0]
+        sure = len(wrong) == len(there)
+        text = f"{subject} is {_a(pair[0])}{_share(count, sum(there.values()))}"
+        if pair[0] == "text":
+            yield sure, text + _advice(subject, "text", literal, {})
+        elif sure:
+            yield True, f"{text}, and {name}() takes {' or '.join(f'{each}s' for each in fits)}"
+        else:
+            yield False, f"{text}, which do{'es' * (count == 1)} not match"
+    elif literal is not None and len(inside := {*map(_kind_of, record.inside)}) == 1:
+        real, first = inside.pop(), next(iter(record.samples.get("array") or [None]))
+        if real != kind(literal) and len(there) == 1:
+            advice = _advice(f"{subject}[]", real, literal, {"object": first})
+            yield True, f"the elements of {subject} are {real}s{advice}"
+
+
+def _subject_at(node: Node) -> int:
+    """Return which operand of a comparison is its subject: the first that is no literal."""
+    first, second = node["children"]
+    return 1 if first["type"] == "literal" and second["type"] != "literal" else 0
+
+
+def _subject(node: Node) -> str:
+    return notation(node["children"][_subject_at(node)])
+
+
+def notation(node: Node) -> str:
+    """Return a short expression as JMESPath writes it; `…` for what is long.
+
+    >>> from mcp_abridge.query.patterns import Expression
+    >>> [notation(Expression(text).tree) for text in ("a.b[0].c", "length(@)", "'it'", "a[?b]")]
+    ['a.b[0].c', 'length(@)', "'it'", '…']
+    """
+    type_, children = node["type"], node.get("children", [])
+    if type_ == "field":
+        return label(node["value"])
+    if type_ in ("current", "identity"):
+        return "@"
+    if type_ == "subexpression":
+        return ".".join(map(notation, children))
+    if type_ == "index_expression" and all(each["type"] == "index" for each in children[1:]):
+        indexes = "".join(f"[{each['value']}]" for each in children[1:])
+        return f"{notation(children[0]).removeprefix('@')}{indexes}"
+    if type_ == "function_expression":
+        return f"{node['value']}({', '.join(map(notation, children))})"
+    return _literal(node["value"]) if type_ == "literal" else "…"
+
+
+def _literal(value: Any) -> str:
+    text = value if isinstance(value, str) else encode(value).decode()
+    text = text if len(text) <= _SHOWN and text.isprintable() else "…"
+    return f"'{text}'" if isinstance(value, str) else f"`{text}`"
+
+
+def _brackets(node: Node) -> tuple[str, str]:
+    """Return the text before the brackets of a node, and the brackets."""
+    type_, first = node["type"], node["children"][0]
+    if type_ == "index_expression":
+        index = node["children"][1]
+        return notation(first), f"[{index['value']}]" if index["type"] == "index" else "[:]"
+    signs = {"filter_projection": "[?…]", "projection": "[*]", "flatten": "[]"}
+    return notation(first), signs[type_]
+
+
+def _share(count: int, total: int) -> str:
+    if total == 1:
+        return ""
+    return f" in all {total} elements" if count == total else f" in {count} of {total} elements"
+
+
+def _a(word: Kind) -> str:
+    return f"an {word}" if word[0] in "ao" else f"a {word}"
+
+
+def _names(value: Any) -> str:
+    names = [*map(label, value)] if isinstance(value, dict) else []
+    return ", ".join(names[:_NAMES]) + ", …" * (len(names) > _NAMES) or "none"

@@ -1,0 +1,88 @@
+"""Sums are those of the spellings, and orders those of the numbers that are meant."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_abridge.document.tree import Document, encode, plain
+from mcp_abridge.errors import Refusal
+from mcp_abridge.query.patterns import Expression
+from mcp_abridge.query.view import look
+
+ROWS = [{"id": n, "code": str(n), "name": f"n{n}", "price": p, "of": n % 2}
+        for n, p in enumerate([9.5, "N/A", 10, None, "8.25", 100])]  # fmt: skip
+DECIMALS = st.decimals(-(10**6), 10**6, places=3) | st.integers(-9, 9).map(Decimal)
+AS_NUMBERS = "price: texts that are numbers are compared as numbers"
+
+
+def ask(view: str, value: object = ROWS) -> tuple[Any, list[str]]:
+    remarks: list[str] = []
+    raw = value if isinstance(value, bytes) else encode(value)
+    return plain(look(Document.read(raw), view, "text", None, remarks)), remarks
+
+
+@given(st.lists(DECIMALS, min_size=1))
+def test_sums_of_decimals_are_those_of_decimal_arithmetic(values: list[Decimal]) -> None:
+    raw = f"[{','.join(map(str, values))}]".encode()
+    assert Decimal(encode(ask("sum(@)", raw)[0]).decode()) == sum(values)
+    by_name = ask("sum_by(@, &'all', &@)", raw)[0]
+    assert Decimal(encode(by_name["all"]).decode()) == sum(values)
+    assert ask("avg(@)", raw)[0] == pytest.approx(float(sum(values) / len(values)))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sum_"),
+    [
+        (b"[0.1, 0.2, 0.3]", b"0.6"),
+        (b"[1, 2]", b"3"),
+        (b"[1.50, 2]", b"3.50"),
+        (b"[1e400, -1e400, 7]", b"7"),
+        (b"[1e400, 1e-400]", b"1.000000000000000000000000000E+400"),
+        (b"[]", b"0"),
+    ],
+)
+def test_a_sum_is_exact_whatever_the_size_of_its_numbers(numbers: bytes, sum_: bytes) -> None:
+    assert Decimal(encode(ask("sum(@)", numbers)[0]).decode()) == Decimal(sum_.decode())
+    assert encode(Expression("sum(@)").search(plain(Document.read(numbers).cell[0])))
+
+
+@pytest.mark.parametrize(
+    ("view", "value", "remarks"),
+    [
+        ("sort_by(@, &price)[*].id", [4, 0, 2, 5],
+         [AS_NUMBERS, "price is no number in 2 of 6 elements, left out"]),
+        ("max_by(@, &price).id", 5,
+         [AS_NUMBERS, "price is no number in 1 of 6 elements, left out"]),
+        ("min_by(@, &price).id", 4,
+         [AS_NUMBERS, "price is no number in 1 of 6 elements, left out"]),
+        ("max_by([*].{code: code, x: `9`}, &code).code", "5",
+         ["code: texts that are numbers are compared as numbers"]),
+        ("sort(['10', '9', '1'])", ["1", "9", "10"],
+         ["the value: texts that are numbers are compared as numbers"]),
+        ("max(['v9', 'v10'])", "v9", []),
+        ("max(['9', '10', 'x'])", "x", ["the value: compared as texts, since not all are numbers"]),
+        ("sum([*].price)", 127.75,
+         ["the value: texts that are numbers are compared as numbers",
+          "the value is no number in 1 of 5 elements, left out"]),
+        ("sum_by(@, &of, &price)", {"0": 27.75, "1": 100},
+         [AS_NUMBERS, "price is no number in 1 of 6 elements, left out"]),
+        ("sort_by(@, &name)[0].id", 0, []),
+    ],
+)  # fmt: skip
+def test_numbers_held_as_texts_count_as_numbers_and_what_is_left_out_is_said(
+    view: str, value: object, remarks: list[str]
+) -> None:
+    assert ask(view) == (value, remarks)
+
+
+def test_a_sum_of_words_is_refused() -> None:
+    with pytest.raises(Refusal, match=r"^view: sum\(\) takes numbers, and the values are none$"):
+        ask("sum([*].name)")
+
+
+def test_the_order_of_a_rule_is_that_of_jmespath() -> None:
+    rows = [{"n": "9"}, {"n": "10"}]
+    assert Expression("max_by(@, &n).n").search(rows) == "9"
+    assert Expression("sort_by(@, &n)[0].n").search(rows) == "10"

@@ -1,0 +1,228 @@
+"""A view never reads as "none" because a value is of another kind than the view takes it for."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_abridge.document.tree import Document, encode, plain
+from mcp_abridge.errors import Refusal
+from mcp_abridge.query.patterns import Expression
+from mcp_abridge.query.view import look
+
+ROWS = {
+    "rows": [
+        {
+            "id": n,
+            "code": str(n),
+            "ok": n % 2 == 0,
+            "price": n + 0.5 if n != 3 else "N/A",
+            "note": None if n == 2 else f"x{n}" if n != 5 else 5,
+            "tags": ["a", "b"],
+            "labels": [{"name": "bug"}],
+            "user": {"login": "ann"},
+            "cells": [n, "a"],
+        }
+        for n in range(12)
+    ],
+    "people": [
+        {"name": "bob", "homes": [{"in": "NY", "current": True}, {"in": "LA", "current": False}]},
+        {"name": "ann", "homes": [{"in": "NY", "current": True}]},
+    ],
+    "packages": {"left-pad": {"v": 1}, "is": {"v": 2}},
+}
+
+
+def ask(view: str, value: object = ROWS) -> tuple[Any, list[str]]:
+    remarks: list[str] = []
+    return plain(look(Document.read(encode(value)), view, "text", None, remarks)), remarks
+
+
+def refusal(view: str, value: object = ROWS) -> str:
+    with pytest.raises(Refusal) as error:
+        ask(view, value)
+    return str(error.value).removeprefix("view: ")
+
+
+@pytest.mark.parametrize(
+    ("view", "message"),
+    [
+        ("rows[?id=='3']", "id is a number in all 12 elements: write `3`"),
+        ("rows[?code==3]", "code is a text in all 12 elements: write '3'"),
+        ("rows[?ok=='true']", "ok is a boolean in all 12 elements: write `true`"),
+        ("rows[?id=='007']", "id is a number in all 12 elements: write `7`"),
+        ("rows[?contains(labels, 'bug')]", "the elements of labels are objects; members: name"),
+        ("rows[?'3'==id]", "id is a number in all 12 elements: write `3`"),
+        ("rows[?@.id=='x']", "@.id is a number in all 12 elements"),
+        ("rows[?id==code]", "id is a number in all 12 elements, and code is a text"),
+        ("rows[?tags=='a']", "tags is an array in all 12 elements: write contains(tags, 'a')"),
+        ("rows[?labels=='bug']", "labels is an array in all 12 elements: write labels[?…]; "
+         "members of its elements: name"),
+        ("rows[?user=='ann']", "user is an object in all 12 elements; members: login"),
+        ("rows[?contains(tags, 1)]", "the elements of tags are texts: write '1'"),
+        ("rows[?contains(id, '3')]", "id is a number in all 12 elements, and contains() takes "
+         "texts or arrays"),
+        ("rows[?matches(id, '3')]", "id is a number in all 12 elements, and matches() takes texts"),
+    ],
+)  # fmt: skip
+def test_a_condition_on_another_kind_of_value_is_refused_with_the_right_spelling(
+    view: str, message: str
+) -> None:
+    assert refusal(view) == message
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "rows[?id==`3`]",
+        "rows[?code=='3']",
+        "rows[?ok==`true`]",
+        "rows[?contains(tags, 'a')]",
+        "rows[?labels[?name=='bug']]",
+        "values(packages)[?v==`2`]",
+    ],
+)
+def test_what_a_refusal_advises_to_write_finds_what_was_meant(view: str) -> None:
+    rows_found, remarks = ask(view)
+    assert rows_found
+    assert not remarks
+
+
+@pytest.mark.parametrize(
+    ("view", "message"),
+    [
+        ("packages[?v==`2`]", "packages is an object, and [?…] takes an array: "
+         "write values(packages)[?…]; members: \"left-pad\", is"),
+        ("packages[*].v", "packages is an object, and [*] takes an array: "
+         "write values(packages)[*]; members: \"left-pad\", is"),
+        ("rows[*].user.login[?@]", "user.login is a text, and [?…] takes an array"),
+        ("rows[*].id[0]", "id is a number, and [0] takes an array; "
+         "one of all the results is | [0]"),
+        ("rows[?@.idd==`3`]", "no element has 'idd'; members: id, code, ok, price, note, tags, "
+         "labels, user, cells; did you mean 'id'?"),
+        ("rows[*].labels.nam[?@]", "no element has 'nam' in 'labels'; members: name; "
+         "did you mean 'name'?"),
+    ],
+)  # fmt: skip
+def test_brackets_after_what_is_no_array_are_refused_with_what_it_is(
+    view: str, message: str
+) -> None:
+    assert refusal(view) == message
+
+
+@pytest.mark.parametrize(
+    ("view", "value"),
+    [
+        ("packages[0] || packages.is.v", 2),
+        ("rows[?id==`99` || id=='99']", []),
+        ("not_null(packages[0], `7`)", 7),
+        ("rows[?note=='gone']", []),
+        ("rows[?tags==`[]`]", []),
+        ("rows[?user==null]", []),
+    ],
+)
+def test_a_kind_that_is_tried_for_or_is_there_is_no_slip(view: str, value: object) -> None:
+    assert ask(view)[0] == value
+
+
+@pytest.mark.parametrize(
+    ("view", "as_if"),
+    [
+        ("people[?name=='bob'].homes[?current]", "people[?name=='bob'] | [*].homes[?current]"),
+        ("people[?name=='bob'].homes[?!current].in", "people[0:1].homes[?!current].in"),
+        ("people[?name].homes[?in!='NY']", "people[*].homes[?in!='NY']"),
+        ("people[?name].homes[?current] | [0]", "people[0].homes[?current]"),
+    ],
+)  # fmt: skip
+def test_a_condition_after_a_condition_is_asked_of_each_inner_element(
+    view: str, as_if: str
+) -> None:
+    assert ask(view) == ask(as_if)
+    assert ask(view)[0]
+
+
+@pytest.mark.parametrize(
+    ("view", "as_if"),
+    [
+        ("rows[?id>2][0]", "rows[3]"),
+        ("rows[?id>2][-1].id", "rows[11].id"),
+        ("rows[?id==4][0].tags[1]", "rows[4].tags[1]"),
+        ("rows[*][0].id", "rows[0].id"),
+        ("rows[?id>2].cells[0]", "rows[3:].cells[0]"),
+        ("rows[*].cells | [?[0]==`4`][1]", "['a']"),
+    ],
+)
+def test_an_index_after_a_condition_is_the_first_match_if_no_match_is_an_array(
+    view: str, as_if: str
+) -> None:
+    assert ask(view) == ask(as_if)
+
+
+def test_an_index_after_a_condition_stays_one_of_each_element_in_rules() -> None:
+    assert Expression("rows[?id>`2`][0]").search(ROWS) == []
+
+
+@pytest.mark.parametrize(
+    ("view", "value", "remark"),
+    [
+        ("rows[?price > 10].id", [10, 11],
+         "price is a text in 1 of 12 elements, which does not match"),
+        ("rows[?price > 99].id", [], "price is a text in 1 of 12 elements, which does not match"),
+        ("rows[?contains(note, '1')].id", [1, 10, 11],
+         "note is a number in 1 of 11 elements, which does not match"),
+        ("rows[?starts_with(note, 'x1')].id", [1, 10, 11],
+         "note is a number in 1 of 11 elements, which does not match"),
+        ("rows[?code > 9].id", [10, 11], "code: texts that are numbers are compared as numbers"),
+        ("rows[?code > '9'].id", [10, 11], "code: texts that are numbers are compared as numbers"),
+        ("rows[?note > '9'].id", [0, 1, 3, 4, 6, 7, 8, 9, 10, 11],
+         "note: compared as texts, since not all are numbers"),
+    ],
+)  # fmt: skip
+def test_values_that_cannot_be_compared_do_not_match_and_are_counted(
+    view: str, value: object, remark: str
+) -> None:
+    rows_found, remarks = ask(view)
+    assert rows_found == value
+    assert remark in remarks
+
+
+def test_dates_are_compared_as_texts_without_a_word() -> None:
+    rows = [{"at": f"2026-01-0{n}"} for n in range(1, 9)]
+    assert ask("[?at > '2026-01-07']", rows) == ([{"at": "2026-01-08"}], [])
+
+
+SCALARS = st.integers(-99, 99) | st.booleans()
+
+
+@given(st.lists(SCALARS, min_size=1), SCALARS, st.booleans(), st.sampled_from(["==", "!="]))
+def test_a_literal_of_another_kind_never_finds_a_bare_nothing(
+    values: list[Any], other: Any, texts: bool, sign: str
+) -> None:
+    """Whatever the rows hold, numbers, booleans or their texts: it is refused, or remarked."""
+
+    def spelled(value: Any) -> str:
+        return encode(value).decode()
+
+    rows = [{"v": spelled(value) if texts else value} for value in values]
+    literal = f"`{spelled(other)}`" if texts else f"'{spelled(other)}'"
+    view = f"[?v {sign} {literal}]"
+    if sign == "==":
+        assert refusal(view, rows).startswith("v is a ")
+    else:
+        rows_found, remarks = ask(view, rows)
+        assert len(rows_found) == len(rows)
+        assert remarks
+
+
+NUMBERS = st.integers(-999, 999) | st.decimals(-99, 99, places=2).map(float)
+
+
+@given(st.lists(NUMBERS, min_size=1), NUMBERS, st.sampled_from(["<", "<=", ">", ">="]))
+def test_numbers_that_are_held_as_texts_are_compared_as_numbers(
+    values: list[float], limit: float, sign: str
+) -> None:
+    rows = [{"v": value, "t": repr(value)} for value in values]
+    expected = ask(f"[?v {sign} `{limit!r}`].v", rows)[0]
+
+    assert ask(f"[?t {sign} '{limit!r}'].v", rows)[0] == expected
+    assert ask(f"[?t {sign} `{limit!r}`].v", rows)[0] == expected
