@@ -29,7 +29,7 @@ def of_csv(rows: list[Row], separator: str = ",") -> str:
 
 
 def of_yaml(rows: list[Row]) -> str:
-    lines = ["kind: List  # of rows\nitems:\n"]
+    lines = ["kind: List\nitems:\n"]
     for row in rows:
         first, *others = (f"{name}: {dumped(value)}\n" for name, value in row.items())
         lines.append("  ".join([f"- {first}", *others]))
@@ -42,18 +42,26 @@ def dumped(value: Any) -> str:
 
 # How servers write rows.
 FORMS: dict[str, Callable[[list[Row]], str]] = {
+    "words around": lambda rows: f"Rows: {dumped(rows)}\n\nThat is all.",
+    "tags": lambda rows: f"<result>{dumped(rows)}</result>",
+    "BOM": lambda rows: f"\ufeff{dumped(rows)}",
     "prose": lambda rows: f"Found {len(rows)} items:\n{json.dumps(rows, indent=1)}\n",
     "prefix": lambda rows: f"Echo: {json.dumps({'items': rows})}",
     "page": lambda rows: f"Raw content:\nContents of http://x/y:\n{dumped({'items': rows})}",
     "fence": lambda rows: f"Here:\n```json\n{json.dumps(rows)}\n```\n",
     "bare fence": lambda rows: f"```\n{json.dumps(rows)}\n```",
     "NDJSON": lambda rows: "".join(json.dumps(row) + "\n" for row in rows),
+    "NDJSON in lines": lambda rows: "\n".join(json.dumps(row, indent=1) for row in rows),
+    "JSON with NaN": lambda rows: json.dumps([{**row, "zero": float("nan")} for row in rows]),
     "CSV": of_csv,
+    "CSV in a file of Excel": lambda rows: "\ufeff" + of_csv(rows, ";"),
+    "CSV below a title": lambda rows: f"Rows of today, all\n\n{of_csv(rows)}",
     "TSV": lambda rows: of_csv(rows, "\t"),
     "Python": repr,
     "YAML": of_yaml,
     "YAML in a fence": lambda rows: f"The list:\n\n```yaml\n{of_yaml(rows)}```",
 }
+NOTATIONS = ("NDJSON", "JSON with NaN", "CSV", "TSV", "Python", "YAML")
 
 
 def first(text: str, **members: Any) -> ShapeResult:
@@ -101,9 +109,9 @@ def test_the_first_answer_shows_rows_and_the_way_to_the_others(form: str) -> Non
     assert len("".join(blocks).encode()) <= BUDGET
     assert '"columns":["id","name"' in blocks[0]
     entries = notes(outcome)
-    word = form.partition(" in ")[0]
-    assert entries.get("read_from", "JSON").partition(";")[0] in (word, "JSON")
-    assert ("read_from" in entries) == (word in ("NDJSON", "CSV", "TSV", "Python", "YAML"))
+    read_from = entries.get("read_from", "JSON").partition(";")[0]
+    assert form.startswith(read_from if form.startswith(NOTATIONS) else "")
+    assert (read_from != "JSON") == form.startswith(NOTATIONS)
     ways = re.findall(r"""view=(?:'([^']*)'|"([^"]*)")""", "; ".join(entries.values()))
     assert len(ways) >= 2
     assert not any(view(text, "".join(way)).startswith("view: ") for way in ways)
@@ -143,14 +151,14 @@ LINES = [f"line {n} of a text that is long enough" for n in range(80)]
         "prose": "\n".join(LINES),
         "prose with commas": "\n".join(f"{line}, and more" for line in LINES),
         "a log": "\n".join(f"[INFO] a: [{n}] ended" for n in range(90)),
-        "JSON after prose, and more": f"Found:\n{json.dumps(rows_of(30))}\nThat is all.",
+        "JSON after prose, and far more": f"Found:\n{json.dumps(rows_of(30))}\n" + "prose " * 3000,
         "JSON that is cut off": "Found:\n" + json.dumps(rows_of(30))[:-9],
         "NDJSON with another line": FORMS["NDJSON"](rows_of(30)) + "ended",
-        "CSV without a head": "\n".join(f"{n},{n + 1},{n + 2}" for n in range(300)),
+        "words in a comma": "\n".join(f"{'abc'[n % 3]},word{n}" for n in range(300)),
+        "rules of a Makefile": "".join(f"target{n}: a b\n\tcc -c a,{n}\n" for n in range(90)),
         "CSV with a short row": FORMS["CSV"](rows_of(30)) + "1,2\r\n",
         "CSV with a name twice": "a,b,a\n" + "1,2,3\n" * 400,
         "YAML of one level": "\n".join(f"key{n}: some value" for n in range(200)),
-        "two fences": "```json\n[1]\n```\n" + f"```json\n{json.dumps(rows_of(30))}\n```",
         "a repeated key": "a:\n  b: 1\n" + "a:\n  c: 2\n" * 200,
         "a list of Markdown": "\n".join(f"- {line}\n  - below" for line in LINES),
         "a Python literal that goes on": repr(rows_of(30)) + " and more",
@@ -172,8 +180,6 @@ def test_a_text_that_fits_is_unchanged_and_one_that_fits_as_json_is_whole() -> N
     assert texts(outcome.raw) == [
         "Found:\n" + json.dumps(json.loads(spread), separators=(",", ":"))
     ]
-    deep = "items:\n" + "".join(f"{'':40}- a: {n}\n" for n in range(60))
-    assert json.loads(texts(first(deep).raw)[0]) == {"items": [{"a": n} for n in range(60)]}
 
 
 def test_an_error_and_a_text_in_structured_content_stay_texts() -> None:
@@ -185,3 +191,101 @@ def test_an_error_and_a_text_in_structured_content_stay_texts() -> None:
     assert json.loads(members["content"])["columns"][0] == "id"
     window = view(text, "content[4:30]", structuredContent={"content": text})
     assert window == text[4:30]
+
+
+YAML_OF_PEOPLE = "# keep these\n" + "".join(
+    f"- name: n{n}  # keep\n  role: !Ref Role{n}\n  base: &a{n} {{x: 1}}\n  copy: *a{n}\n"
+    for n in range(200)
+)
+
+
+def test_a_text_that_says_more_than_its_structure_is_shown_and_views_read_both() -> None:
+    outcome = first(YAML_OF_PEOPLE)
+    assert texts(outcome.raw)[0].startswith(
+        "# keep these\n- name: n0  # keep\n  role: !Ref Role0\n"
+    )
+    entries = notes(outcome)
+    assert (
+        entries["rows"] == "200 rows of name, role, base, copy, read from YAML: view='rows[0:20]'"
+    )
+    assert "read_from" not in entries
+    assert value(YAML_OF_PEOPLE, "grep('keep')")["hits"] == 201
+    assert value(YAML_OF_PEOPLE, "rows[?name=='n7'].role") == ["Role7"]
+    assert value(YAML_OF_PEOPLE, "count_by(rows, &copy.x)") == {"1": 200}
+    assert view(YAML_OF_PEOPLE, "lines(2, 2)") == "- name: n0  # keep\n"
+    assert view(YAML_OF_PEOPLE, "[0:12]") == "# keep these"
+    assert "name" in view(YAML_OF_PEOPLE, "rows[?nmae=='n7']")
+    assert "rows[*].[name, role]" in view(YAML_OF_PEOPLE, "help")
+    template = "Resources:\n" + "".join(f"  B{n}:\n    Type: !Ref T{n}\n" for n in range(200))
+    assert notes(first(template))["members"] == "1, read from YAML: view='Resources'"
+    assert value(template, "Resources.B7") == {"Type": "T7"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    {
+        "a comment": "  - a: 1  # why\n",
+        "a tag": "  - a: !Ref b\n",
+        "an anchor": "  - a: &x 1\n",
+        "a folded text": "  - a: >\n      b\n      c\n",
+        "a text in two lines": "  - a: b\n      c\n",
+        "a word that JSON spells otherwise": "  - a: True\n",
+        "quotes that matter": "  - a: '0644'\n  - a: 0755\n",
+    }.values(),
+)
+def test_yaml_that_json_says_less_than_is_shown_as_text(line: str) -> None:
+    text = "items:\n" + "  - a: 1\n" * 500 + line
+    assert "chars" in notes(first(text))["text"]
+
+
+def test_structure_that_fits_says_what_it_was_read_from() -> None:
+    deep = "items:\n" + "".join(f"{'':40}- mode: 0644\n" for n in range(60))
+    document = json.loads(texts(first(deep).raw)[0])
+    assert document == {
+        "items": [{"mode": "0644"}] * 60,
+        "_abridged": {"read_from": "YAML; view='text[0:2000]' shows it"},
+    }
+
+
+def test_the_first_record_is_no_head() -> None:
+    names = "".join(f"{'MAD'[n % 3]}\tsrc/file{n}.py\n" for n in range(500))
+    refs = "".join(f"{n:040x}\trefs/heads/b{n}\n" for n in range(500))
+    for text in (names, refs):
+        assert value(text, "length(rows)") == 500
+        assert value(text, 'rows[0].["1", "2"]') == text.partition("\n")[0].split("\t")
+    assert value("\n".join(f"{n},{n + 1},x" for n in range(300)), "rows[0]") == {
+        "1": 0,
+        "2": 1,
+        "3": "x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [
+        ("Alpha,Beta", "{n},x"),
+        ("Alpha,Beta", "x,2026-01-{n:02}"),
+        ("Alpha,Beta", "x,https://example.com/{n}"),
+        ("Alpha,Beta", "a,this is row {n} of all"),
+        ("authorName,Titel", "a{n},b{n}"),
+        ("Alpha,Beta", "a{n},b"),
+    ],
+)
+def test_a_head_is_unlike_what_is_below_it(head: str, row: str) -> None:
+    text = "\n".join([head, *(row.format(n=n) for n in range(10, 99))]) * 1
+    assert value(text + "\n" + "\n" * (BUDGET - len(text)), "keys(rows[0])") == head.split(",")
+
+
+def test_quotes_of_csv_keep_a_number_a_text_and_those_of_tsv_are_its_own() -> None:
+    codes = "code,name\n" + "".join(f'"{n}",x\n' for n in range(300))
+    assert value(codes, "rows[7]") == {"code": "7", "name": "x"}
+    quoted = "id\tword\n" + "".join(f'{n}\t"x" y\n' for n in range(300))
+    assert value(quoted, "rows[7]") == {"id": 7, "word": '"x" y'}
+    whole = '"id"\t"word"\n' + "".join(f'"{n}"\t"x\ty"\n' for n in range(300))
+    assert value(whole, "rows[7]") == {"id": "7", "word": "x\ty"}
+
+
+def test_several_blocks_are_shown_as_text_and_each_can_be_asked() -> None:
+    text = "".join(f"Part:\n```json\n{json.dumps(rows_of(20))}\n```\n" for _ in range(2))
+    assert "chars" in notes(first(text))["text"]
+    assert value(text, "rows[1][19].id") == 19

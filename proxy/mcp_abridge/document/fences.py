@@ -61,7 +61,7 @@ def _places(document: Document) -> Iterator[_Around]:
         texts = [*members.values()] if len(members) <= _RECORD else []
     for closing in document.closers:
         for _, string, frame in closing.sources:
-            if frame.separator is None:
+            if frame.separator is None and not frame.loses:
                 yield frame.before, frame.after
             else:
                 texts.append(string)

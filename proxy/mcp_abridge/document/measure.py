@@ -21,7 +21,8 @@ class TextFrame(Struct, frozen=True, kw_only=True):
     `separator` joins lines; it is empty for records, and None if the structure is written as JSON.
     `ended`: it follows the last line too. `last` is the last record if it lacks `ending`, the line
     ends that close the other records. `form` is what a text without a rule was read as: such a text
-    is restored if nothing changes the structure.
+    is restored if nothing changes the structure. `loses`: the text says more than the structure, so
+    that it is what is shown, and the structure is for views alone.
     """
 
     before: str = ""
@@ -31,6 +32,7 @@ class TextFrame(Struct, frozen=True, kw_only=True):
     last: str | None = None
     ending: str = ""
     form: str = ""
+    loses: bool = False
 
     def text(self, value: Value, *, more: bool = False) -> str:
         """Return the text that `value` is written back as; `more`: its end was cut off."""

@@ -16,7 +16,7 @@ from mcp_abridge.document.fuel import Fuel, charge
 from mcp_abridge.document.tree import Document, Number, Value, encode, loads, opened
 from mcp_abridge.query.functions import ARRAY, MeteredFunctions
 from mcp_abridge.query.kinds import TESTS
-from mcp_abridge.query.lookups import Lookups, names_members
+from mcp_abridge.query.lookups import Lookups, members_named
 from mcp_abridge.query.patterns import FIRST_ALONE
 
 # Units of a step that makes an array or an object, before its elements or members.
@@ -222,7 +222,7 @@ class _OfViews(Interpreter):
 
     def _filtered(self, node: Any, base: list[Any]) -> Any:
         # After a projection, as in `people[?name].addresses[?current]`, JMESPath asks each array.
-        inside = names_members(node["children"][2]) and _of_arrays(base)
+        inside = members_named(node["children"][2]) and _of_arrays(base)
         if not inside:
             return super()._filtered(node, base)
         parts = (self._filtered(node, self.open(each)) for each in base if not _null(each))

@@ -182,9 +182,10 @@ def renamed(tree: Node, names: Collection[str]) -> Node:
     return _replaced(tree, {id(node): current for node in fields if node.get("value") in names})
 
 
-def names_members(condition: Node) -> bool:
-    """Return True if a condition reads a member of the value that it is asked of."""
-    return any(each["type"] == "field" for each, at, _ in _alongside(condition, False) if not at)
+def members_named(tree: Node) -> set[str]:
+    """Return the names of the members of its value that an expression reads."""
+    inside = (node for node, at, _ in _alongside(tree, required=False) if not at)
+    return {node["value"] for node in inside if node["type"] == "field"}
 
 
 def compared(node: Node) -> list[tuple[Node, Node]]:

@@ -14,12 +14,13 @@ from mcp_abridge.document.own_names import unmarked
 from mcp_abridge.document.paths import ROOT, nameable, spelled
 from mcp_abridge.document.tree import Document, Value, opened
 from mcp_abridge.errors import DocumentError, OutOfFuel, Refusal
-from mcp_abridge.query.lookups import Lookups, renamed
+from mcp_abridge.query.lookups import Lookups, members_named, renamed
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression, PatternError
 from mcp_abridge.query.spellings import respelled, translated
 
 _OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail"))
 _OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
+_OF_ROWS = re.compile(r"\s*@?\s*\[[?*]|\s*(?:\w+_by|unique|keys|entries)\(")
 _LONGEST = 4000  # characters of an expression
 _FEW = 20  # rows
 _TOLD = 200  # characters of the library's error message
@@ -109,7 +110,7 @@ def _evaluate(
     # A view can also read a text that was parsed as structure as the text.
     closing = writeback_at(document, ROOT)
     frame = None if closing is None else closing.whole
-    if frame is not None and _asks_for_text(expression, name, frame, whole):
+    if frame is not None and _asks_for_text(expression, (name, "text"), frame, whole):
         document.close()
         whole = open(document.cell[0])
     root = {"text": whole, name: whole} if isinstance(whole, str) else whole
@@ -122,17 +123,34 @@ def _evaluate(
     result = visit(parsed, root)
     while lookups.kinds.again():
         result = visit(parsed, root)
-    return visit(parsed, whole) if result is None and isinstance(whole, str) else result
+    if result is None and isinstance(whole, str):
+        return visit(parsed, whole)
+    if frame is not None and frame.form and _begins_with_question(tree) and _is_fruitless(result):
+        # What a text says beside its structure: prose, the spelling of a whole line.
+        document.close()
+        in_text = visit(parsed, open(document.cell[0]))
+        return result if _is_fruitless(in_text) else in_text
+    return result
 
 
-def _asks_for_text(expression: Expression, name: str, frame: TextFrame, whole: Value) -> bool:
+def _is_fruitless(result: Value) -> bool:
+    return isinstance(result, dict) and result.get("hits") == 0
+
+
+def _asks_for_text(
+    expression: Expression, names: tuple[str, str], frame: TextFrame, whole: Value
+) -> bool:
     """Return True if a view asks for the text that structure was read from, or for its lines.
 
-    An object has no slices: if it has a member `text`, `[0:2000]` is its own text.
+    An object has no slices: if it has a member `text`, `[0:2000]` is its own text. If the structure
+    loses something, only names, conditions and functions of structure ask for it.
     """
+    if frame.loses:
+        members = members_named(expression.tree)
+        return not members.isdisjoint(names) or not (members or _OF_ROWS.match(expression.text))
     ways = []
     if not (isinstance(whole, dict) and "text" in whole):
-        ways.append(rf"(?:\w+\(\s*)?(?:text|{re.escape(name)})\b")
+        ways.append(rf"(?:\w+\(\s*)?(?:{'|'.join(map(re.escape, names))})\b")
     if isinstance(whole, dict):
         ways.append(r"@?\[[-\d\s]*:")
     if frame.form:  # else a rule has made lines or records of it
@@ -166,10 +184,17 @@ def advice(document: Document) -> str:
 
 
 def _example(document: Document) -> str:
-    if document.textual:
-        return "text[0:2000]"
-    array = _first_array(document)
-    return "keys(@)" if array is None else f"{array[0]}[0:20]"
+    array = None if document.textual else _first_array(document)
+    if array is None:
+        return "keys(@)" if _is_structure(document) else "text[0:2000]"
+    return f"{array[0]}[0:20]"
+
+
+def _is_structure(document: Document) -> bool:
+    """Return False for a text, which may have a second form as structure."""
+    closing = writeback_at(document, ROOT)
+    loses = closing is not None and closing.whole is not None and closing.whole.loses
+    return not (document.textual or loses)
 
 
 def _plain(name: str) -> bool:
@@ -180,7 +205,7 @@ def _first_array(document: Document) -> tuple[str, list[Value]] | None:
     """Return the name and the elements of an array; the whole document has the name ""."""
     value = opened(document.cell[0])
     if isinstance(value, list):
-        return "", value
+        return "" if _is_structure(document) else "rows", value
     members = value.items() if isinstance(value, dict) else ()
     pairs = ((name, opened(member)) for name, member in members if _plain(name))
     return next((pair for pair in pairs if isinstance(pair[1], list)), None)
@@ -203,7 +228,7 @@ def usage(document: Document) -> str:
     array, rows = _first_array(document) or ("", [])
     row = opened(rows[0]) if rows else None
     names = [name for name in row if _plain(name)] if isinstance(row, dict) else []
-    if document.textual:
+    if document.textual or not (names or _is_structure(document)):
         examples = ["tail(40)", "grep('(?i)error')"]
     elif names:
         listed = ", ".join(names[:2])

@@ -3,8 +3,9 @@
 transforms/abridge.py is the step that calls this: it reserves room for the notices, has the value
 cut, and writes what was left out and how to see it. What is shown is chosen here:
 
-structure_in_text  finds the structure that is written in a text
-notations          JSON Lines, CSV, YAML, Python literals and others, as JSON
+structure_in_text  finds the structure that is written in a text, and which of the two is shown
+notations          YAML, Python literals and others, as JSON
+delimited          CSV and TSV, with or without a head, as JSON
 cutter             divides the room among the parts of a value; notes each omission
 brief              an array of objects: all its rows in a few columns each
 all_rows           single members of all rows, of which something is stated

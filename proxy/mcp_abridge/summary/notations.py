@@ -1,4 +1,4 @@
-r"""Conversion of other notations to JSON text: YAML, CSV, Python literals, JSON with text after it.
+r"""Conversion of other notations to JSON text: YAML, Python literals, JSON with text after it.
 
 Each function takes a text and returns its content as JSON, and the offset at which the content
 ends. Nothing is evaluated, and the work grows with the length of the text, not with its nesting.
@@ -14,9 +14,10 @@ from msgspec.json import decode, encode
 
 from mcp_abridge.document.measure import exceeds
 from mcp_abridge.document.possessive import possessive
-from mcp_abridge.document.tree import Value, row_type, uncollected
+from mcp_abridge.document.tree import Value
 from mcp_abridge.errors import DocumentError
 
+JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 MOST_YAML = 1 << 19  # characters; the pure Python reader takes about 4 s for them
 _DEEPEST_YAML = 100  # levels: the reader's time for a token grows with its depth
 _QUOTED = "|".join(
@@ -156,100 +157,52 @@ def _string(body: str) -> str:
 _ESCAPE = r"""['"\\abfnrtv\n]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}"""
 
 
-def csv(text: str, *, fewest: int = 0) -> tuple[str, int]:
-    r"""Return the rows of CSV or TSV below its head of names as a JSON array of objects.
-
-    A column of numbers becomes numbers with all their digits, its empty cells null; all other cells
-    stay strings.
-
-    >>> csv('id,note\n1.50,"a, b"\n,\n')[0]
-    '[{"id":1.50,"note":"a, b"},{"id":null,"note":""}]'
-    >>> csv("")[0]
-    '[]'
-
-    A blank text has no rows. Raises DocumentError if the head is none, there are fewer rows than
-    `fewest`, or a row has more or fewer cells than the head.
-    """
-    if not (fewest or text.strip()):
-        return "[]", len(text.rstrip())
-    import csv as reader
-    from io import StringIO
-    from itertools import starmap
-
-    first = text.partition("\n")[0]
-    separator = next((each for each in "\t,;" if each in first), ",")
-    rows = reader.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
-    try:
-        head = next(rows, [])
-        if not _is_head(head):
-            raise DocumentError(
-                f"a head of {len(head)} columns without a name each: {first[:80]!r}"
-            )
-        with uncollected():
-            body = []
-            for row in rows:
-                if row and len(row) != len(head):
-                    line = f"line {rows.line_num}"
-                    raise DocumentError(f"{line} has {len(row)} cells, the head has {len(head)}")
-                body.append(row)
-            while body and not body[-1]:
-                body.pop()
-            if len(body) < fewest or not all(body):
-                raise DocumentError(f"{len(body)} rows, or an empty one among them")
-            columns = [_column(cells) for cells in zip(*body, strict=True)]
-            row_of = row_type(head)
-            assert row_of is not None, "names that no head has"
-            rows_of = starmap(row_of, zip(*columns, strict=True))
-            return encode([*rows_of]).decode(), len(text.rstrip())
-    except reader.Error as error:
-        raise DocumentError(f"not CSV: {error}") from error
-
-
-def _is_head(cells: list[str]) -> bool:
-    names = {cell for cell in cells if len(cell) <= 60 and re.fullmatch(_COLUMN, cell)}
-    return len(cells) > 1 and len(names) == len(cells)
-
-
-_COLUMN = r"[^\W\d](?:[\w./()%#:-]| (?! ))*(?<! )"
-
-
-def _column(cells: tuple[str, ...]) -> list[Value]:
-    """Return the cells of a column: numbers as they are spelled if all but the empty are numbers.
-
-    >>> _column(("007", "8")), [bytes(cell) for cell in _column(("1.50", "-2"))]
-    (['007', '8'], [b'1.50', b'-2'])
-    """
-    is_number = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?").fullmatch
-    filled = [cell for cell in cells if cell]
-    if not filled or not all(map(is_number, filled)):
-        return [*cells]
-    return [Raw(cell.encode()) if cell else None for cell in cells]
-
-
-def yaml(text: str, *, strict: bool = False) -> tuple[str, int]:
+def yaml(text: str) -> tuple[str, int]:
     r"""Return the one document of a YAML text as JSON; plain scalars follow YAML 1.2 core.
+
+    A plain number that JSON spells otherwise (`0644`, `0x1F`, `+49`, `.5`) stays a string.
 
     Raises DocumentError if the text is not YAML, holds several documents, is longer than 512K
     characters, or grows by its aliases.
-
-    `strict`: for a text that may be no YAML at all. It is read quickly, by the parser in C, and is
-    an error too if it is no mapping with nested values, nor a list of mappings, or if a key is
-    repeated: then one of the values would be lost.
     """
+    documents, _ = _yaml_documents(text)
+    if len(documents) > 1:
+        raise DocumentError("several YAML documents in one text")
+    return encode(documents[0] if documents else None).decode(), len(text.rstrip())
+
+
+def nested_yaml(text: str) -> tuple[str, bool]:
+    r"""Return a text that may be no YAML at all as JSON; also True if JSON loses something of it.
+
+    It is read quickly, by the parser in C. Several documents are an array. Lost are comments, tags,
+    anchors, line ends in a folded scalar, the spelling of words (`~`, `True`), and quotes if
+    scalars that some readers take for no text stand with and without them (`'0644'` beside `0755`).
+
+    Raises DocumentError as `yaml` does, also if the text is no mapping with nested values, nor a
+    list of mappings, or if a key is repeated: then one of the values would be lost.
+    """
+    documents, loses = _yaml_documents(text, strict=True)
+    value = documents[0] if len(documents) == 1 else documents
+    if not _is_nested(value):
+        raise DocumentError("YAML of one level")
+    return encode(value).decode(), loses
+
+
+def _yaml_documents(text: str, *, strict: bool = False) -> tuple[list[Value], bool]:
     import yaml as pyyaml
 
     loader: Any = getattr(pyyaml, "CBaseLoader", None) if strict else None
     if len(text) > MOST_YAML:
         raise DocumentError(f"{len(text)} characters of YAML are more than {MOST_YAML}")
+    losses = _Losses(text) if strict else None
     try:
-        value = _yaml_value(pyyaml.parse(text, Loader=loader or pyyaml.BaseLoader), strict=strict)
-        if exceeds(value, _GROWTH * len(text) + 1000):
+        events = pyyaml.parse(text, Loader=loader or pyyaml.BaseLoader)
+        documents = _yaml_values(events, losses)
+        if exceeds(documents, _GROWTH * len(text) + 1000):
             raise DocumentError("YAML that grows by its aliases")
-        if strict and not _is_nested(value):
-            raise DocumentError("YAML of one level")
-        return encode(value).decode(), len(text.rstrip())
     except (pyyaml.YAMLError, ValueError) as error:
         raise DocumentError(f"not YAML: {' '.join(str(error).split())}") from error
+    return documents, losses is not None and losses.any()
 
 
 def _is_nested(value: Value) -> bool:
@@ -259,11 +212,55 @@ def _is_nested(value: Value) -> bool:
     return any(isinstance(each, dict | list) and each for each in inner)
 
 
-def _yaml_value(events: Iterable[Any], *, strict: bool = False) -> Value:
-    """Return the value of the one document in `events`, in one pass without recursion.
+class _Losses:
+    """Losses of a YAML text that is read as JSON; its scalars are added in their order."""
 
-    `strict`: a repeated key is an error. An alias is the same object as its anchor: it may contain
-    itself.
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.end = 0
+        self.some = False
+        self.ambiguous: set[bool] = set()  # True if one has quotes
+
+    def add(self, event: Any, value: Value) -> None:
+        """Note what is lost of a scalar that is read as `value`, and between it and the last."""
+        start, end = event.start_mark.index, event.end_mark.index
+        literal, between = self.text[start:end], self.text[self.end : start]
+        self.end = end
+        changed = bool(event.tag or event.anchor) or between.strip(_BETWEEN_SCALARS) != ""
+        if event.style in ("", None):
+            spelled = value if isinstance(value, str) else bytes(value).decode()
+            changed |= literal not in (event.value, "") or (
+                spelled[:1] != '"' and literal not in (spelled, "")
+            )
+        elif event.style != "|":
+            changed |= event.style == ">" or "\n" in literal
+        if _may_be_no_text(event.value):
+            self.ambiguous.add(bool(event.style))
+        self.some |= changed
+
+    def any(self) -> bool:
+        """Return True if anything is lost, after the last scalar too."""
+        after = self.text[self.end :].strip(_BETWEEN_SCALARS)
+        return self.some or len(self.ambiguous) > 1 or after != ""
+
+
+_BETWEEN_SCALARS = " \t\r\n:-,[]{}?"
+
+
+def _may_be_no_text(text: str) -> bool:
+    """Return True if some readers take a plain scalar for no text, but `yaml` gives it as one."""
+    odd_number = _scalar(text)[0] == '"' and scalar_kind(text) != "text"
+    return odd_number or re.fullmatch(_NO_TEXT, text, re.IGNORECASE) is not None
+
+
+_NO_TEXT = r"y|n|yes|no|on|off|[-+]?[0-9]+(?::[0-5]?[0-9])+|[-+]?[0-9][0-9_]*_[0-9_.]*"  # YAML 1.1
+
+
+def _yaml_values(events: Iterable[Any], losses: _Losses | None) -> list[Value]:
+    """Return the values of the documents in `events`, in one pass without recursion.
+
+    With `losses`, a repeated key is an error. An alias is the same object as its anchor: it may
+    contain itself.
     """
     documents: list[Value] = []
     # Each open value, and its parts: keys and values in turn for a mapping.
@@ -278,12 +275,14 @@ def _yaml_value(events: Iterable[Any], *, strict: bool = False) -> Value:
             levels.pop()
             if isinstance(outer, dict):
                 outer.update(zip(parts[::2], parts[1::2], strict=True))
-                if strict and 2 * len(outer) != len(parts):
+                if losses and 2 * len(outer) != len(parts):
                     raise DocumentError("a YAML key that is repeated")
             continue
         if kind == "ScalarEvent":
             plain = event.implicit[0] and not is_key
             value = Raw(_scalar(event.value).encode()) if plain else event.value
+            if losses:
+                losses.add(event, value)
         elif kind == "AliasEvent":
             if event.anchor not in anchored:
                 raise DocumentError(f"a YAML alias *{event.anchor} to nothing before it")
@@ -300,24 +299,14 @@ def _yaml_value(events: Iterable[Any], *, strict: bool = False) -> Value:
         parts.append(value)
         if event.anchor is not None:
             anchored[event.anchor] = value
-    if len(documents) > 1:
-        raise DocumentError("several YAML documents in one text")
-    return documents[0] if documents else None
+    return documents
 
 
 def _scalar(text: str) -> str:
     kind = scalar_kind(text)
-    if kind == "text":
-        return encode(text).decode()
     if kind in ("null", "boolean"):
         return "null" if kind == "null" else text.lower()
-    if re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", text):
-        return text
-    if kind == "based":
-        return str(int(text, 0))
-    # What JSON does not spell so: `+12`, `.5`, `1.`, `01.50`.
-    sign, digits = "-" * text.startswith("-"), text.lstrip("+-").lstrip("0")
-    return sign + re.sub(r"\.(?!\d)", "", re.sub(r"^(?!\d)", "0", digits))
+    return text if kind != "text" and JSON_NUMBER.fullmatch(text) else encode(text).decode()
 
 
 ScalarKind = Literal["null", "boolean", "integer", "based", "float", "text"]

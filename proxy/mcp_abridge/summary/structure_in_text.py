@@ -2,35 +2,43 @@ r"""Reads structure that fills a text as structure, although no rule says that i
 
 Without it, the rows of CSV, of NDJSON or of JSON after a line of prose are cut as any text is, and
 no view can filter them. A text of doubtful form stays a text: it is read only if all of it fits.
+
+Such a text has two forms. If the structure says all that the text does, it is what is shown, and
+views can ask for `text`. If it says less (without the comments of YAML, say), the text is shown,
+and views can ask for `rows`, or for members by their names.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.measure import TextFrame, TextWriteback, line_bounds
+from mcp_abridge.document.measure import TextFrame, TextWriteback
 from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import Document, Value, encode
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.summary import notations
+from mcp_abridge.summary.delimited import table
 
-_PROSE = 1000  # characters before JSON, or before a fenced block
-_LONGEST_HEAD = 10_000
-_FEWEST = 3  # rows of CSV below the head
-_PLACES = 4  # places at which JSON may begin
+_PROSE = 1000  # characters before JSON, and after it
+_PLACES = 4  # places at which JSON may begin, and at which it may end
 _LONGEST_YAML = 1 << 18  # characters: the C parser takes about 0.3 s for them
 _LONGEST_PYTHON = 1 << 21
-_BEGINNING = re.compile(r"(?:^|: )(?=[\[{])", re.MULTILINE)
-_FENCE = re.compile(r"^```([\w+-]*)[ \t]*\r?\n", re.MULTILINE)
+_BEGINNING = re.compile(r"(?:^[ \t]*|[:=] ?|>)(?=[\[{])", re.MULTILINE)
+_FENCE = re.compile(r"^```([\w+-]*)[ \t]*\r?$\n?", re.MULTILINE)
+_NEXT_DOCUMENT = re.compile(r"(?<=[}\]])\s*\n(?=[{\[])")
+_NO_NUMBER = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"|-?Infinity\b|NaN\b', re.DOTALL)
 _KEY = r"""(?:[\w./$@-]+|"[^"\n]+"|'[^'\n]+')"""
 _YAML = re.compile(rf"(?:[ \t]*(?:#[^\n]*|---)?\r?\n)*(?:- )?{_KEY}:(?: |\r?\n)")
-_NESTED = re.compile(r":[ \t]*\r?\n[ ]*(?:- |[ ])", re.MULTILINE)
+_NESTED = re.compile(rf":[ \t]*\r?\n[ ]*(?:- |[ ])|^[ ]*- {_KEY}:[^\n]*\n[ ]+{_KEY}:", re.MULTILINE)
 _JSON = msgspec.json.Decoder(Raw)
 _NO_JSON = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
+_NOTHING = (DocumentError, ValueError, RecursionError)
+_BOM = "\ufeff"
+
+Reading = tuple[Value, TextFrame]
 
 
 def read_structure(document: Document, fuel: Fuel) -> None:
@@ -39,101 +47,137 @@ def read_structure(document: Document, fuel: Fuel) -> None:
     if not isinstance(source, str):
         return
     fuel.burn(len(source) >> 4)
-    reading = _fenced(source) or _after_prose(source) or _whole(source)
+    reading = _read(source.removeprefix(_BOM))
     if reading is None:
         return
-    value, frame = reading
+    document.cell[0], frame = reading
+    if source.startswith(_BOM):
+        frame = replace(frame, before=_BOM + frame.before)
     document.closers.append(TextWriteback(document, ROOT, [(source, source, frame)], among=False))
-    document.cell[0] = value
 
 
-Reading = tuple[Value, TextFrame]
-
-
-def _fenced(text: str) -> Reading | None:
-    """Read the content of the one fenced block that ends a text."""
-    opening = _FENCE.search(text, 0, _PROSE)
-    end = -1 if opening is None else text.rfind("\n```")
-    if opening is None or text[end:].strip() != "```":
-        return None
-    content = text[opening.end() : end]
-    if "\n```" in content or content.startswith("```"):
-        return None
-    reading = _json(content) or _whole(content)
-    if reading is None:
-        return None
-    value, frame = reading
-    before = f"{text[: opening.start()]}```json\n"
-    return value, TextFrame(before=before, after=text[end:], form=frame.form)
-
-
-def _after_prose(text: str) -> Reading | None:
-    """Read JSON that follows a few lines of prose and ends with the text."""
-    if text[:64].lstrip()[:1] in ("", "{", "["):
-        return None
-    for number, match in enumerate(_BEGINNING.finditer(text, 0, _PROSE)):
-        if number == _PLACES:
-            break
-        reading = _json(text[match.end() :])
-        if reading is not None:
-            return reading[0], TextFrame(before=text[: match.end()], form="JSON")
-    return None
-
-
-def _whole(text: str) -> Reading | None:
-    head = text[:64].lstrip()[:1]
-    if head == "{" and (reading := _json_lines(text)) is not None:
-        return reading
-    readers = (_python,) if head in ("{", "[") else (_table, _yaml)
+def _read(text: str) -> Reading | None:
+    bracket = text[:64].lstrip()[:1] in ("{", "[")
+    readers = _OF_BRACKETS if bracket else _OF_LINES
     return next((reading for read in readers if (reading := read(text)) is not None), None)
 
 
-def _json(text: str, form: str = "JSON") -> Reading | None:
+def _json(text: str) -> Reading | None:
     try:
         value = _JSON.decode(text)
     except _NO_JSON:
-        return None
-    return (value, TextFrame(form=form)) if memoryview(value)[0] in b"[{" else None
+        return _with_words_for_numbers(text)
+    return (value, TextFrame(form="JSON")) if memoryview(value)[0] in b"[{" else None
 
 
-def _json_lines(text: str) -> Reading | None:
-    lines = (line for line in _lines(text) if line.strip())
-    if not all(next(lines, "").strip()[-1:] == "}" for _ in range(2)):
+def _with_words_for_numbers(text: str) -> Reading | None:
+    """Read JSON with NaN and Infinity, which become strings."""
+    if "NaN" not in text and "Infinity" not in text:
         return None
+    quoted = _NO_NUMBER.sub(lambda m: m[0] if m[0][0] == '"' else f'"{m[0]}"', text)
     try:
-        objects = [_JSON.decode(line) for line in _lines(text) if line.strip()]
+        return _JSON.decode(quoted), TextFrame(form="JSON with NaN")
     except _NO_JSON:
         return None
-    if any(memoryview(each)[0] != 0x7B for each in objects):
+
+
+def _documents(text: str) -> Reading | None:
+    """Read several objects or arrays, each of which begins on a line of its own."""
+    parts, start = [], 0
+    try:
+        for match in _NEXT_DOCUMENT.finditer(text):
+            parts.append(_JSON.decode(text[start : match.start()]))
+            start = match.end()
+        if parts:
+            parts.append(_JSON.decode(text[start:]))
+    except _NO_JSON:
         return None
-    return Raw(encode(objects)), TextFrame(form="NDJSON")
+    if not parts or len({memoryview(part)[0] for part in parts}) > 1:
+        return None
+    return Raw(encode(parts)), TextFrame(form="NDJSON")
 
 
-def _lines(text: str) -> Iterator[str]:
-    return (text[start:end] for start, end in line_bounds(text))
+def _enclosed(text: str) -> Reading | None:
+    """Read JSON with a few lines of prose before or after it, or in tags; most of the text."""
+    for begin in _beginnings(text):
+        stop = len(text)
+        for _ in range(_PLACES):
+            reading = _json(text[begin:stop])
+            if reading is not None:
+                if stop - begin < len(text) // 2:
+                    return None
+                frame = TextFrame(before=text[:begin], after=text[stop:], form=reading[1].form)
+                return reading[0], frame
+            closing = "}" if text[begin] == "{" else "]"
+            stop = text.rfind(closing, max(begin, len(text) - _PROSE), stop - 1) + 1
+            if not stop:
+                break
+    return None
+
+
+def _beginnings(text: str) -> list[int]:
+    matches = _BEGINNING.finditer(text, 0, _PROSE)
+    return [match.end() for match, _ in zip(matches, range(_PLACES), strict=False)]
+
+
+def _fenced(text: str) -> Reading | None:
+    """Read fenced blocks that are most of the text: one as what is in it, several as an array."""
+    marks = [*_FENCE.finditer(text)] if "```" in text[:_PROSE] else []
+    pairs = [*zip(marks[::2], marks[1::2], strict=False)]
+    if len(marks) % 2 or any(closing[1] for _, closing in pairs):
+        return None
+    blocks = [
+        (opening, closing, reading)
+        for opening, closing in pairs
+        if (reading := _read_block(text[opening.end() : closing.start()])) is not None
+    ]
+    if 2 * sum(closing.start() - opening.end() for opening, closing, _ in blocks) < len(text):
+        return None
+    opening, closing, (value, frame) = blocks[0]
+    if len(pairs) > 1:
+        values = [value for _, _, (value, _) in blocks]
+        return Raw(encode(values)), TextFrame(form=f"{len(pairs)} fenced blocks", loses=True)
+    if frame.loses:
+        return value, TextFrame(form=frame.form, loses=True)
+    before = f"{text[: opening.start()]}```json\n"
+    return value, TextFrame(before=before, after="\n" + text[closing.start() :], form=frame.form)
+
+
+def _read_block(content: str) -> Reading | None:
+    content = content.rstrip("\r\n")
+    try:
+        return _JSON.decode(content), TextFrame(form="JSON")
+    except _NO_JSON:
+        return _read(content)
+
+
+def _table(text: str) -> Reading | None:
+    rows_and_form = table(text)
+    if rows_and_form is None:
+        return None
+    rows, start, form = rows_and_form
+    return Raw(rows), TextFrame(before=text[:start], form=form)
 
 
 def _python(text: str) -> Reading | None:
-    return _converted(text, "Python", notations.python) if len(text) <= _LONGEST_PYTHON else None
+    if len(text) > _LONGEST_PYTHON:
+        return None
+    try:
+        return _JSON.decode(notations.python(text)[0]), TextFrame(form="Python")
+    except _NOTHING:
+        return None
 
 
 def _yaml(text: str) -> Reading | None:
     start = text[:4000]
     if len(text) > _LONGEST_YAML or not (_YAML.match(start) and _NESTED.search(start)):
         return None
-    return _converted(text, "YAML", partial(notations.yaml, strict=True))
-
-
-def _converted(text: str, form: str, read: Callable[[str], tuple[str, int]]) -> Reading | None:
     try:
-        return _json(read(text)[0], form)
-    except (DocumentError, ValueError, RecursionError):
+        value, loses = notations.nested_yaml(text)
+        return _JSON.decode(value), TextFrame(form="YAML", loses=loses)
+    except _NOTHING:
         return None
 
 
-def _table(text: str) -> Reading | None:
-    first = next(_lines(text), "")
-    if not any(each in first[:_LONGEST_HEAD] for each in "\t,;"):
-        return None
-    form = "TSV" if "\t" in first else "CSV"
-    return _converted(text, form, partial(notations.csv, fewest=_FEWEST))
+_OF_BRACKETS = (_documents, _enclosed, _python)
+_OF_LINES = (_fenced, _enclosed, _table, _yaml)

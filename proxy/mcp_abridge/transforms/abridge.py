@@ -3,11 +3,23 @@
 from typing import Annotated, ClassVar
 
 from msgspec import Meta, Raw, Struct
+from msgspec.structs import replace
 
 from mcp_abridge.document.measure import TextFrame, chars_that_fit, encoded_size, ending, size
 from mcp_abridge.document.own_names import ABRIDGED, marked
+from mcp_abridge.document.paths import label, nameable, spelled
 from mcp_abridge.document.sizes import Size
-from mcp_abridge.document.tree import Document, Slot, Value, compact, encode, level, raw, text
+from mcp_abridge.document.tree import (
+    Document,
+    Slot,
+    Value,
+    compact,
+    encode,
+    level,
+    opened,
+    raw,
+    text,
+)
 from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.summary import cutter
 from mcp_abridge.summary.cutter import (
@@ -26,6 +38,7 @@ NAME = ABRIDGED
 
 _LEAST = 300  # bytes: the smallest bound allowed
 _MORE = 320  # bytes for the calls that show more
+_COLUMNS = 6  # names of columns that a note lists
 _NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
 
 
@@ -86,12 +99,22 @@ def abridge(
     inside = frames[0] if read else None
     form = "" if inside is None else inside.form
     task = _Task(document, bound, call, viewed, first_look or bound, form)
+    if inside is not None and inside.loses:
+        task = replace(task, rows=_rows(document.cell[0], form, call) if call.viewable else {})
+        document.close()
     if document.closers:
         if form and len(document.source) <= bound and encoded_size(document.source) <= bound:
             return
         structure = b"" if inside is None else compact(encode(document.cell[0]))
-        if len(structure) <= bound and size(document) <= bound:
+        origin = task.origin()
+        room = bound - (len(encode({"items": [], NAME: origin})) if origin else 0)
+        if len(structure) <= room and size(document) <= room:
             document.changed |= form != ""  # unchanged, the longer text would be restored
+            if origin:
+                if inside is not None and not (inside.before or inside.after):
+                    document.close()
+                    document.root.set(Raw(structure))
+                call.notices.append(Notice(NAME, origin))
             return
         document.close()
         if inside is not None:
@@ -100,6 +123,20 @@ def abridge(
                 call.notices.extend(notices)
                 return
     call.notices.extend(task.whole())
+
+
+def _rows(value: Value, form: str, call: Call) -> dict[str, str]:
+    """Return the note on structure that views can read in a text that is shown as a text."""
+    value = opened(value)
+    if isinstance(value, list):
+        first = opened(value[0]) if value else None
+        names = [*map(label, first)] if isinstance(first, dict) else []
+        columns = ", ".join(names[:_COLUMNS]) + ", …" * (len(names) > _COLUMNS)
+        rows = f"{len(value)} rows" + f" of {columns}" * bool(columns)
+        return {"rows": f"{rows}, read from {form}: {call.question('rows[0:20]')}"}
+    names = [name for name in value if nameable(name) and name != "text"]
+    example = f": {call.question(spelled(names[0]))}" if names else ""
+    return {"members": f"{len(value)}, read from {form}{example}"}
 
 
 def of_server(content: str) -> dict[str, str]:
@@ -123,6 +160,7 @@ class _Task(Struct, frozen=True):
     viewed: str
     first_look: int
     form: str = ""
+    rows: dict[str, str] = {}
 
     def whole(self) -> list[Notice]:
         value = self.document.cell[0]
@@ -172,6 +210,8 @@ class _Task(Struct, frozen=True):
         reserve = _reserve(bound)
         frame = len(f'{{"{NAME}":}}')
         beside = of_server(content)
+        if not self.viewed and encoded_size(self.rows) <= reserve // 2:
+            beside |= self.rows
         room, notes = bound - reserve, reserve - frame - (encoded_size(beside) if beside else 0)
         if not self.viewed:
             cut_text = description(content)
@@ -255,12 +295,16 @@ class _Task(Struct, frozen=True):
                 text = f"{text}; {way}"
         return text
 
+    def origin(self) -> dict[str, str]:
+        """Return the note that structure was read from a text; none on JSON, which looks alike."""
+        if self.form in ("", "JSON"):
+            return {}
+        hint = f"; {self.call.question('text[0:2000]')} shows it" if self.call.viewable else ""
+        return {"read_from": f"{self.form}{hint}"}
+
     def _notes(self, cuts: list[Omission], room: int) -> dict[str, str]:
         more = self._more(cuts) if self.call.viewable else None
-        way = {} if more is None else {"more": more}
-        if self.form not in ("", "JSON"):
-            hint = f"; {self.call.question('text[0:2000]')} shows it" if self.call.viewable else ""
-            way["read_from"] = f"{self.form}{hint}"
+        way = ({} if more is None else {"more": more}) | self.origin()
         for ways in (way, {"more": more.split(";")[0]} if more else {}):
             notes = _beside(ways, cuts, room)
             if encoded_size(notes) <= room:

@@ -17,7 +17,8 @@ from mcp_abridge.errors import DocumentError, ShapeMismatch
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.patterns import Pattern, PatternError
 from mcp_abridge.schema.derive import relaxed
-from mcp_abridge.summary import notations as literals
+from mcp_abridge.summary import notations
+from mcp_abridge.summary.delimited import csv
 from mcp_abridge.transforms.base import Schema, Transform
 
 Form = Literal["json", "yaml", "python", "csv", "lines", "records"]
@@ -28,9 +29,10 @@ class Parse(Transform, frozen=True):
 
     `json`, `yaml` and `python` (literals, as Python prints them) must hold an object or an array,
     and are written back as compact JSON. So is `csv` (also with tabs or semicolons), whose rows
-    below the head are an array of objects. `lines` and `records` are arrays of strings, joined
-    again with the same separators: a line excludes its line end, a record includes everything up to
-    the next record.
+    below the head are an array of objects. A number of YAML that JSON spells otherwise (`0644`,
+    `+49`, `0x1F`, `.5`) stays a string. `lines` and `records` are arrays of strings, joined again
+    with the same separators: a line excludes its line end, a record includes everything up to the
+    next record.
 
     `after` is a regular expression: the content begins at the end of its first match. `fence:
     yaml`: the content is the first fenced block (three backticks or more) of that language.
@@ -113,7 +115,7 @@ class Parse(Transform, frozen=True):
         if self.as_ == "records":
             return _records(text, start, end, self.split, fuel)
         read, units = _READERS[self.as_]
-        if read is not literals.yaml or end - start <= literals.MOST_YAML:  # else an error
+        if read is not notations.yaml or end - start <= notations.MOST_YAML:  # else an error
             fuel.burn((end - start) * units >> 6)
         return _structure(text, start, end, read)
 
@@ -213,8 +215,8 @@ def _structure(
 # The reader of each form, and its units for 64 characters. YAML takes a thousand times as long as
 # JSON.
 _READERS: dict[str, tuple[Callable[[str], tuple[str, int]], int]] = {
-    "json": (literals.json, 1),
-    "yaml": (literals.yaml, 576),
-    "python": (literals.python, 16),
-    "csv": (literals.csv, 16),
+    "json": (notations.json, 1),
+    "yaml": (notations.yaml, 576),
+    "python": (notations.python, 16),
+    "csv": (csv, 16),
 }

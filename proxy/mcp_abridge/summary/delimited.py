@@ -1,0 +1,279 @@
+r"""Conversion of CSV and TSV to JSON: an array of objects, a few thousand rows at a time.
+
+Without it, no view can filter the rows of a table in a text. Rows are never all in memory as Python
+values: each batch is encoded, and read again if a later one shows that a column was no number.
+"""
+
+import csv as reader
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice, starmap
+from typing import Any
+
+from msgspec import Raw
+from msgspec.json import Encoder
+
+from mcp_abridge.document.measure import line_bounds
+from mcp_abridge.document.tree import Value, row_type, uncollected
+from mcp_abridge.errors import DocumentError
+from mcp_abridge.summary.notations import JSON_NUMBER
+
+Rows = Callable[[], Iterator[list[str]]]
+"""Reads the rows of a table from its beginning."""
+
+_BATCH = 4096  # rows
+_ENCODER = Encoder()
+_SEPARATORS = "\t,;"
+_PREAMBLE = 10  # lines before a head
+_FEWEST = 3  # rows below the head of a text that may be no CSV at all
+_LONGEST_HEAD = 10_000
+_QUOTED_NUMBER = re.compile(r'(?:^|[\t,;]) ?"-?[0-9][0-9.eE+-]*"(?=[\t,;\r\n]|\Z)', re.MULTILINE)
+
+
+def csv(text: str) -> tuple[str, int]:
+    r"""Return the rows of CSV or TSV below its head as a JSON array of objects, and its end.
+
+    A column of numbers becomes numbers with all their digits, its empty cells null; all other cells
+    stay strings.
+
+    >>> csv('id,note\n1.50,"a, b"\n,\n')[0]
+    '[{"id":1.50,"note":"a, b"},{"id":null,"note":""}]'
+    >>> csv("")[0]
+    '[]'
+
+    A blank text has no rows. Raises DocumentError if the head is none, or a row has more or fewer
+    cells than the head.
+    """
+    end = len(text.rstrip())
+    if not end:
+        return "[]", end
+    first = text.partition("\n")[0]
+    rows = partial(_rows, text, next((each for each in _SEPARATORS if each in first), ","))
+    with _errors():
+        head = next(rows(), [])
+        if not is_head(head):
+            raise DocumentError(
+                f"a head of {len(head)} columns without a name each: {first[:80]!r}"
+            )
+        return as_json(head, lambda: islice(rows(), 1, None))[0].decode(), end
+
+
+def table(text: str) -> tuple[bytearray, int, str] | None:
+    r"""Return the rows of a text that is CSV or TSV in all its lines; None for any other text.
+
+    Given are the rows as JSON, where they begin (a few lines may precede the head), and the form.
+    The first line is the head only if something says so (see `_names`); without a head, the columns
+    are called 1, 2 and so on. Numbers in quotes make all columns texts. In TSV, quotes are part of
+    the cells, unless cells would be torn by that.
+
+    >>> table("id,name\n1,a\n2,b\n3,c\n")
+    (bytearray(b'[{"id":1,"name":"a"},{"id":2,"name":"b"},{"id":3,"name":"c"}]'), 0, 'CSV')
+    >>> table("M\ta.py\nM\tb.py\nA\tc.py\nM\td.py\n")[0][:22]
+    bytearray(b'[{"1":"M","2":"a.py"},')
+    """
+    lines = [text[start:end] for start, end in islice(line_bounds(text), _PREAMBLE + _FEWEST)]
+    for start, separator in _beginnings(lines):
+        quotes = '"' in text
+        literal = quotes and separator == "\t" and not lines[0].startswith('"')
+        content = text[start:] if start else text
+        for quoting in ("literal", "csv") if literal else ("csv",):
+            try:
+                rows = _table(content, separator, quoting == "literal", quotes, first=not start)
+            except DocumentError:
+                continue
+            if rows is not None:
+                return rows, start, "TSV" if separator == "\t" else "CSV"
+    return None
+
+
+def _table(
+    text: str, separator: str, literal: bool, quotes: bool, *, first: bool
+) -> bytearray | None:
+    line = text[: text.find("\n") + 1 or None]
+    spaced = separator != "\t" and line.count(separator) == line.count(f"{separator} ")
+    rows = partial(_rows, text, separator, literal=literal, spaced=spaced)
+    with _errors():
+        head, *sample = islice(rows(), _BATCH)
+        if len(head) < 2 or len(sample) < _FEWEST:
+            return None
+        columns = [*zip(*sample, strict=True)]
+        has_head = _names(head, columns)
+        if not (has_head or (first and _is_regular(head, columns, separator))):
+            return None
+        names = head if has_head else [str(number) for number in range(1, len(head) + 1)]
+        as_texts = quotes and not literal and _QUOTED_NUMBER.search(text) is not None
+        return as_json(names, lambda: islice(rows(), int(has_head), None), texts=as_texts)[0]
+
+
+def _beginnings(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield where a table may begin, and its separator: the first line, or one after a preamble."""
+    first = lines[0][:_LONGEST_HEAD] if lines else ""
+    yield from ((0, each) for each in _SEPARATORS if each in first)
+    start = 0
+    for before, *some in zip(lines, lines[1:], lines[2:], lines[3:], strict=False):
+        start += len(before)
+        for each in _SEPARATORS:
+            widths = {_width(line, each) for line in some}
+            if len(widths) == 1 and widths.isdisjoint((1, _width(before, each))):
+                yield start, each
+                return
+
+
+def _width(line: str, separator: str) -> int:
+    return len(next(reader.reader([line], delimiter=separator), []))
+
+
+def _rows(
+    text: str, separator: str, *, literal: bool = False, spaced: bool = False
+) -> Iterator[list[str]]:
+    """Yield the rows, all of one width. Raises DocumentError, csv.Error."""
+    lines = (text[start:end] for start, end in line_bounds(text))
+    quoting: Any = reader.QUOTE_NONE if literal else reader.QUOTE_MINIMAL
+    rows = reader.reader(
+        lines, delimiter=separator, strict=True, quoting=quoting, skipinitialspace=spaced
+    )
+    width = blank = 0
+    for row in rows:
+        if not row:
+            blank = rows.line_num
+            continue
+        width = width or len(row)
+        if blank or len(row) != width:
+            ragged = f"line {rows.line_num} has {len(row)} cells, the head has {width}"
+            raise DocumentError(f"line {blank} is empty" if blank else ragged)
+        yield row
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except reader.Error as error:
+        raise DocumentError(f"not CSV: {error}") from error
+
+
+def as_json(names: Sequence[str], rows: Rows, *, texts: bool = False) -> tuple[bytearray, int]:
+    """Return rows as a JSON array of objects, and their number; `texts`: no cell is a number.
+
+    >>> as_json(["a", "b"], lambda: iter([["1", ""], ["", "x"]]))
+    (bytearray(b'[{"a":1,"b":""},{"a":null,"b":"x"}]'), 2)
+    """
+    row, kinds = row_type(names), ["text" if texts else ""] * len(names)
+    if row is None:
+        raise DocumentError("a column with a name that no head has")
+    output, count, source = bytearray(), 0, rows()
+    with uncollected():
+        while batch := [*islice(source, _BATCH)]:
+            columns = [*zip(*batch, strict=True)]
+            before, kinds = kinds, [*map(_kind, columns, kinds)]
+            if count and any(map(_contradicts, before, kinds)):
+                output, count, source = bytearray(), 0, rows()
+                continue
+            begin, cells = len(output), map(_cells, columns, kinds)
+            _ENCODER.encode_into([*starmap(row, zip(*cells, strict=True))], output, -1)
+            if begin:
+                output[begin] = ord(",")
+            del output[-1]
+            count += len(batch)
+    output += b"]" if output else b"[]"
+    return output, count
+
+
+def _kind(cells: Sequence[str], before: str) -> str:
+    """Return the kind of a column by some more of its cells: "" if all of them are empty."""
+    if before == "text" or not any(cells):
+        return before
+    return "number" if all(map(JSON_NUMBER.fullmatch, filter(None, cells))) else "text"
+
+
+def _contradicts(before: str, kind: str) -> bool:
+    """Return True if cells that were written by one kind must be written by another."""
+    return before != kind and "number" in (before, kind)
+
+
+def _cells(cells: Sequence[str], kind: str) -> Sequence[Value]:
+    """Return the cells of a column as JSON has them.
+
+    >>> _cells(("007", "8"), "text"), [bytes(cell) for cell in _cells(("1.50", "-2"), "number")]
+    (('007', '8'), [b'1.50', b'-2'])
+    """
+    if kind != "number":
+        return cells
+    return [Raw(cell.encode()) if cell else None for cell in cells]
+
+
+def is_head(cells: Sequence[str]) -> bool:
+    """Return True if each cell could name its column, and no other one."""
+    names = {cell for cell in cells if len(cell) <= 60 and re.fullmatch(_COLUMN, cell)}
+    return len(cells) > 1 and len(names) == len(cells)
+
+
+_COLUMN = r"[^\W\d](?:[\w./()%#:-]| (?! ))*(?<! )"
+
+
+def _names(head: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
+    """Return True if a first row is clearly a head: it is unlike what is below it.
+
+    Of numbers, dates, hashes, paths or sentences below a name, either is enough; or no cell of the
+    head occurs in its column, and half of them are words of heads, or a column has few values,
+    each more than once.
+    """
+    if not is_head(head):
+        return False
+    forms = [_form(cells) for cells in columns]
+    own = [_form([cell]) for cell in head]
+    if any(form == "number" != _form([cell]) for form, cell in zip(forms, head, strict=True)):
+        return True
+    if any(cell in cells for cell, cells in zip(head, columns, strict=True)):
+        return False
+    if any(form == mine != "word" for form, mine in zip(forms, own, strict=True)):
+        return False
+    if any(form not in ("word", "") for form in forms):
+        return True
+    last_words = (re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", cell)[-1].lower() for cell in head)
+    of_heads = sum(f" {word} " in _HEADS for word in last_words)
+    return 2 * of_heads >= len(head) or any(map(_repeats, columns))
+
+
+def _form(cells: Sequence[str]) -> str:
+    """Return the form of all filled cells: number, hash, path, sentence, or word for the rest."""
+    filled = [*filter(None, cells)]
+    if not filled:
+        return ""
+    fits = (name for name, form in _FORMS.items() if all(map(form.fullmatch, filled)))
+    return next(fits, "word")
+
+
+def _repeats(cells: Sequence[str]) -> bool:
+    counts = Counter(filter(None, cells))
+    return len(cells) >= 20 and bool(counts) and min(counts.values()) > 1
+
+
+def _is_regular(head: Sequence[str], columns: Sequence[Sequence[str]], separator: str) -> bool:
+    """Return True if rows without a head are a table and no text in lines of one kind."""
+    forms = [_form([cell, *cells]) for cell, cells in zip(head, columns, strict=True)]
+    if "" in forms:
+        return False
+    return separator == "\t" or any(form in ("number", "hash") for form in forms)
+
+
+_FORMS = {
+    "number": re.compile(r"(?=[^\d]*\d)[-+$€£]?[\d.,:%/+ TZ-]+"),  # also dates and times
+    "hash": re.compile(r"(?=.*\d)[0-9a-f]{7,64}"),
+    "path": re.compile(r"[^\s/@]*[/@]\S*"),
+    "sentence": re.compile(r"(?:\S+\s+){3,}\S.*", re.DOTALL),
+}
+_HEADS = (
+    " account address age amount author body branch category channel city class code color"
+    " comment comments company content count country created currency customer date day"
+    " department description domain due duration email end event file filename first group"
+    " hash host id index ip key kind label labels language last latitude level line link"
+    " location longitude message method modified month name namespace note notes number order"
+    " owner parent path phone place port price priority product project quantity rate reason"
+    " reference region repository result role scope score service severity size source start"
+    " state status subject summary surname tag tags team text time timestamp title to total"
+    " type unit updated url user username value vendor version warning week year zip "
+)
