@@ -279,7 +279,7 @@ def test_an_error_is_never_taken_for_the_answer_that_pages_are_cut_from() -> Non
     ("view", "begins"),
     [
         ("tail(1)", "KeyError: 'row 17'"),
-        ("grep('row 17')", '{"view":{"hits":1,'),
+        ("grep('row 17')", '{"view":{"matches":1,'),
         ("items[*].id", "Traceback (most recent call last):\n"),
         ("tail(no)", "Traceback (most recent call last):\n"),
     ],

@@ -24,6 +24,7 @@ patterns    regular expressions in linear time; JMESPath expressions, checked on
 jmespath    evaluation under fuel, and without opening what nothing reads
 functions   the table of all functions, and what a call burns
 questions   the functions that JMESPath lacks
+search      what `grep` finds, in a text and in structure
 headings    the headings of a text
 amounts     the functions that order and add values
 lookups     names that an expression takes wrongly

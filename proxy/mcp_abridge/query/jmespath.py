@@ -277,6 +277,9 @@ class LazyInterpreter(_OfViews):
         self._computing = _OfViews(fuel, lookups)
         self._document = document
         self._room: int | None = None
+        self.source_text: str | None = (
+            None  # the text that the document was read from, for a search
+        )
 
     def visit(self, node: Any, value: Any) -> Any:
         kind = node["type"]
@@ -291,6 +294,7 @@ class LazyInterpreter(_OfViews):
     def _computed(self, node: Any, value: Any) -> Any:
         charge(value, self.fuel)
         output = encode(value)
+        self._computing._functions.source_text = self.source_text  # type: ignore[attr-defined]
         result = self._computing.visit(node, loads(output))
         if isinstance(result, dict | list):
             # The result may keep all values decoded for it: free once for the whole document.

@@ -5,10 +5,9 @@ the expressions of rules. Each applies to the value before it: `items[0].body | 
 """
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from io import StringIO
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Any
 
 from jmespath.functions import signature
@@ -20,30 +19,23 @@ from mcp_abridge.errors import Refusal
 from mcp_abridge.query.amounts import Amounts
 from mcp_abridge.query.headings import headings
 from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.query.search import Hits, hits_of, in_structure, in_text
 
-_AROUND = 300  # characters of a line, or of a string, that are shown around a hit
-_SNIPPET = 120  # characters around a hit in a member of an object
-_MOST_HITS = 1000  # hits that are described
-_MOST_COUNTED = 2500  # hits; a search goes no further
 _MOST_CONTEXT = 50  # lines before and after a hit
 _HEADINGS = 200  # headings of an outline
-_BATCH = 1000  # texts that are searched together
 _PATTERNS = 16  # compiled patterns that are kept
 _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
-_RECORD = 60  # members; of an object with more, a map, the names are searched, too
-
-Key = str | int
-Place = tuple[Any, Key] | None
-"""Where a value is: the place of the object or array that it is in, and its name or index there."""
-Texts = tuple[list[str], list[Place], list[Key]]
-"""Texts, the places of the objects and arrays that they are in, and their keys there."""
 
 
 class Questions(Amounts):
-    """The functions beside those of JMESPath; `current` is the value that a call is applied to."""
+    """The functions beside those of JMESPath; `current` is the value that a call is applied to.
+
+    `source_text` is the text that the value was read from, if a search goes through that, too.
+    """
 
     current: Any = None
+    source_text: str | None = None
     _fuel: Fuel
     _patterns: dict[str, Pattern] | None = None
 
@@ -51,22 +43,33 @@ class Questions(Amounts):
     def _func_grep(self, pattern: Any, context: Any = 0, *_: Any) -> Any:
         if isinstance(context, str):
             raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
-        around, pattern = min(max(int(context), 0), _MOST_CONTEXT), str(pattern)
-        remaining, value = self._fuel.remaining, self.current
+        around, value = min(max(int(context), 0), _MOST_CONTEXT), self.current
+        text, remaining = str(pattern), self._fuel.remaining
+        if self._pattern(f"(?m){text}").search("", self._fuel):
+            raise Refusal(
+                f"grep: {text!r} matches the empty text, and so it is everywhere; write one that "
+                "needs a character, such as 'x+' for 'x*'"
+            )
         # Numbers are searched too if the pattern may fit one.
-        texts = _texts(value, numbers=re.search(r"\d|\\d", pattern) is not None)
+        numbers = re.search(r"\d|\\d", text) is not None
 
-        def search(flags: str) -> dict[str, Any]:
-            compiled = self._pattern(f"(?{flags}){pattern}")
+        def search(flags: str) -> Hits:
+            compiled = self._pattern(f"(?{flags}){text}")
             if isinstance(value, str):
-                return _lines_with(value, compiled, around, self._fuel)
-            return _strings_with(texts, compiled, self._fuel)
+                return in_text(value, compiled, around, self._fuel)
+            hits = in_structure(value, compiled, self._fuel, numbers=numbers)
+            if self.source_text is not None:
+                in_lines = in_text(self.source_text, compiled, around, self._fuel)
+                # What structure leaves out of its text: signs, comments, words around it.
+                if len(in_lines["lines"]) > len(hits["at"]) + len(hits.get("names", ())):
+                    hits["text"] = in_lines
+            return hits
 
         result = search("m")
-        if result["hits"] or 3 * self._fuel.remaining < 2 * remaining:
+        if not result.none or 3 * self._fuel.remaining < 2 * remaining:
             return result
         other = search("im")
-        return {**result, "ignoring_case": other} if other["hits"] else result
+        return result if other.none else Hits({**result, "ignoring_case": other})
 
     @signature({"types": ["number"]})
     def _func_head(self, count: Any) -> Any:
@@ -83,8 +86,7 @@ class Questions(Amounts):
     def _part(self, name: str, first: int, last: int | None) -> Any:
         """Return a range of lines or elements; a negative `first` counts from the end."""
         value = self.current
-        if isinstance(value, dict) and "hits" in value:  # of a search
-            value = value.get("lines") or value.get("at") or []
+        value = value if (hits := hits_of(value)) is None else hits
         if isinstance(value, list):
             self._fuel.burn(len(value))
             parts: Any = value
@@ -158,127 +160,6 @@ class Questions(Amounts):
         for element in array:
             first.setdefault(encode(element), element)
         return [*first.values()]
-
-
-def _lines_with(text: str, pattern: Pattern, context: int, fuel: Fuel) -> dict[str, Any]:
-    hits, number, counted, visible_end = 0, 1, 0, -1
-    lines: list[dict[str, Any]] = []
-    for at, _ in islice(pattern.spans(text, fuel), _MOST_COUNTED):
-        hits += 1
-        if at < visible_end or len(lines) == _MOST_HITS:
-            continue
-        number += text.count("\n", counted, at)
-        counted = at
-        start, visible_end = _line_around(text, at)
-        before, after = start, visible_end
-        for _ in range(context):
-            before = _line_around(text, before - 1)[0] if before > 0 else 0
-            after = _line_around(text, after + 1)[1] if after < len(text) else after
-        fuel.burn(8 + (after - before) // 16)
-        first = number - text.count("\n", before, at)
-        lines.append({"line": first, "offset": before, "text": text[before:after]})
-        visible_end = after
-    return _described(hits, "lines", lines)
-
-
-def _line_around(text: str, at: int) -> tuple[int, int]:
-    """Return the start and the end of the line at `at`; of the part around it if it is long."""
-    start = text.rfind("\n", max(0, at - _AROUND), at) + 1
-    if not start:
-        start = max(0, at - _AROUND)
-    end = text.find("\n", at, at + _AROUND)
-    if end < 0:
-        end = min(len(text), at + _AROUND)
-    if end - start > _AROUND:
-        start = max(start, at - _AROUND // 2)
-        end = min(end, start + _AROUND)
-    return start, end
-
-
-def _strings_with(texts: Texts, pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
-    contents, places, keys = texts
-    fuel.burn(len(contents))
-    hits = [*islice(_with_match(contents, pattern, fuel), _MOST_COUNTED)]
-    entries = []
-    for index in hits[:_MOST_HITS]:
-        text = contents[index]
-        start = pattern.search(text, fuel).start() if len(text) > _SNIPPET else 0
-        path = _path(places[index], keys[index])
-        entries.append({"path": path, "text": _snippet(text, start)})
-    return _described(len(hits), "at", entries)
-
-
-def _described(hits: int, name: str, entries: list[Any]) -> dict[str, Any]:
-    result: dict[str, Any] = {"hits": hits, name: entries}
-    if len(entries) == _MOST_HITS or hits == _MOST_COUNTED:
-        most = f"at most {_MOST_HITS} are listed, and {_MOST_COUNTED} counted"
-        result["more"] = f"{most}; use a narrower pattern"
-    return result
-
-
-def _with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
-    """Yield the index of each text with a match; to search through many at once is quicker."""
-    size = 1 if re.search(r"\\[Az]", pattern.text) else _BATCH
-    for first in range(0, len(texts), size):
-        batch = texts[first : first + size]
-        whole = "\n".join(batch).encode()
-        at, ends = 0, list[int]()
-        while at <= len(whole) and (match := pattern.search(whole, fuel, at)) is not None:
-            ends = ends or [*accumulate(len(text.encode()) + 1 for text in batch)]
-            index = bisect_right(ends, match.start())
-            if match.end() >= ends[index]:  # it goes on in the next text, and may hide a match
-                rest = range(first + index, first + len(batch))
-                yield from (each for each in rest if pattern.search(texts[each], fuel))
-                break
-            yield first + index
-            at = ends[index]
-
-
-def _texts(value: Any, *, numbers: bool) -> Texts:
-    """Return the strings inside a value, the names in maps, and the numbers as they are written."""
-    texts, places, keys = list[str](), list[Place](), list[Key]()
-
-    def walk(items: Iterable[tuple[Key, Any]], place: Place) -> None:
-        for key, item in items:
-            kind = type(item)
-            if kind is str:
-                texts.append(item)
-            elif kind is dict:
-                walk(_by_name(item), (place, key))
-                continue
-            elif kind is list:
-                walk(enumerate(item), (place, key))
-                continue
-            elif numbers and kind is not bool and item is not None:
-                texts.append(str(item) if kind is int else encode(item).decode())
-            else:
-                continue
-            places.append(place)
-            keys.append(key)
-
-    walk([("", value)], None)
-    return texts, places, keys
-
-
-def _by_name(members: dict[str, Any]) -> Iterable[tuple[str, Any]]:
-    if len(members) <= _RECORD:
-        return members.items()
-    return ((name, part) for name, member in members.items() for part in (name, member))
-
-
-def _path(place: Place, key: Key) -> str:
-    """Return as JMESPath where the value of a key is."""
-    path = ""
-    while place is not None:
-        path = (f"[{key}]" if isinstance(key, int) else f".{spelled(key)}") + path
-        place, key = place
-    return path.removeprefix(".") or "@"
-
-
-def _snippet(text: str, at: int) -> str:
-    start = max(0, min(at - _SNIPPET // 3, len(text) - _SNIPPET))
-    part = text[start : start + _SNIPPET]
-    return f"{'…' * (start > 0)}{part}{'…' * (start + _SNIPPET < len(text))}"
 
 
 def _headings(text: str, fuel: Fuel) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from mcp_abridge.document.tree import Document, Value, opened
 from mcp_abridge.errors import DocumentError, OutOfFuel, Refusal
 from mcp_abridge.query.lookups import Lookups, members_named, renamed
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression, PatternError
+from mcp_abridge.query.search import Hits, first_hits
 from mcp_abridge.query.spellings import respelled, translated
 
 _OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail"))
@@ -64,7 +65,7 @@ def look(
         if remarks is not None:
             remarks += slips or (lookups.absences if nothing else [])
             remarks += lookups.remarks
-        return result
+        return first_hits(result, _searched(expression)) if isinstance(result, Hits) else result
     except DocumentError:
         raise
     except OutOfFuel as error:
@@ -119,6 +120,8 @@ def _evaluate(
         tree = renamed(tree, _OF_ARRAYS)
     elif isinstance(whole, str) and _begins_with_question(tree):
         root = whole
+    if closing is not None and frame is not None and frame.form and _is_search(tree):
+        interpreter.source_text = closing.sources[0][1]
     parsed = lookups.corrected(tree, [root], open, fuel, single=True)
     result = visit(parsed, root)
     while lookups.kinds.again():
@@ -156,6 +159,15 @@ def _asks_for_text(
     if frame.form:  # else a rule has made lines or records of it
         ways.append(r"(?:head|tail|lines)\(")
     return bool(ways) and re.match(rf"\s*(?:{'|'.join(ways)})", expression.text) is not None
+
+
+def _is_search(tree: dict[str, Any]) -> bool:
+    return bool(tree["type"] == "function_expression" and tree["value"] == "grep")
+
+
+def _searched(view: str) -> str:
+    """Return the view before the search that ends a view."""
+    return view[: view.rfind("grep(")].rstrip().removesuffix("|").rstrip()
 
 
 def _begins_with_question(node: dict[str, Any]) -> bool:

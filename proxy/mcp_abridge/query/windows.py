@@ -11,6 +11,7 @@ from mcp_abridge.document.measure import chars_that_fit, ending
 from mcp_abridge.document.tree import Document, Value, opened
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.patterns import PatternError
+from mcp_abridge.query.search import FIRST, Hits
 from mcp_abridge.query.spellings import respelled
 from mcp_abridge.query.view import look
 
@@ -42,6 +43,8 @@ def following(
     >>> following(rows, "[0:2].{a, b}", [{}, {}])
     "view='[2:3].{a, b}' is next, 1 of 3 elements are left"
     """
+    if isinstance(value, Hits):
+        return _other_hits(value, respelled(view), question)
     lines = _LINES.fullmatch(respelled(view))
     part = lines or _SLICE.fullmatch(view) or _SLICE.fullmatch(respelled(view))
     if part is None:
@@ -73,6 +76,13 @@ def following(
         return None
     unit = unit if isinstance(whole, str) else "elements"
     return f"{question(following_view)} is next, {total - stop} of {total} {unit} are left"
+
+
+def _other_hits(hits: Hits, view: str, question: Callable[[str], str]) -> str | None:
+    rest, following_view = hits.listed - FIRST, f"{view}.{hits.list_name}[{FIRST}:{2 * FIRST}]"
+    if rest <= 0 or len(following_view) > _LONGEST:
+        return None
+    return f"{question(following_view)} is next, {rest} more are listed"
 
 
 def _whole(document: Document, place: str, name: str) -> Value:

@@ -17,6 +17,7 @@ from mcp_abridge.document.tree import (
     text,
 )
 from mcp_abridge.query.call import Call, Notice
+from mcp_abridge.query.search import Hits
 from mcp_abridge.ruleset.guard import FACTS
 from mcp_abridge.shaping import steps
 from mcp_abridge.shaping.budget import ESCAPED, overrun
@@ -108,7 +109,10 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     if content is None:
         document = _with_remarks(value, [*remarks, rest] if rest else remarks, whole)
     if bound is not None:
-        call = replace(call, viewable=job.viewable and job.rule.snapshot_step.viewable)
+        viewable = job.viewable and job.rule.snapshot_step.viewable
+        # Of hits, fewer are shown, each with its text.
+        breadth = call.breadth and "grep(" not in job.view
+        call = replace(call, viewable=viewable, breadth=breadth)
         bound -= sum(len(encode({NAME: notice.value})) for notice in notices)
         bound -= len(encode(beside)) if beside else 0
         abridge(document, bound, call, job.view)
@@ -136,7 +140,9 @@ def _remove_remark(document: Document, value: Value) -> None:
     """Remove the remark on the next window if this one is shown in part: a notice says so."""
     members = document.root.open()
     part = opened(members.get("view")) if isinstance(members, dict) else None
-    if isinstance(part, str | list) and type(part) is type(value) and len(part) < len(value):
+    if isinstance(value, Hits) or (
+        isinstance(part, str | list) and type(part) is type(value) and len(part) < len(value)
+    ):
         members.pop("more", None)
 
 

@@ -1,0 +1,357 @@
+"""The search of `grep` in a text or in structure: without it, a view can cut a text, not search it.
+
+All matches are counted, and each number is named for what it counts. A view shows the first hits,
+each with text around its match, and counts the others by place (`first_hits`). The path of a hit in
+structure is a view, as are `more`, which shows what is around it in a long text, and `view` of the
+row that it lies in: an element of an array, or a member of a map.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, islice
+from typing import Any
+
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.paths import spelled
+from mcp_abridge.document.tree import encode
+from mcp_abridge.query.patterns import Pattern
+
+FIRST = 20  # hits that a view shows
+_LISTED = 1000  # hits that are described, for `grep('x').lines[20:40]`
+_COUNTED = 100_000  # matches; a search goes no further
+_LINE = 240  # characters of a line that is shown whole
+_SNIPPET = 160  # characters around a match in a longer one
+_NEAR = 10  # lines shown on either side of a match in a text inside of structure
+_WINDOW = 2000  # characters around a match in a long line
+_BATCH = 1000  # texts that are searched together
+_RECORD = 60  # members; an object with more is a map
+_ROW = 40_000  # bytes of a row; of a longer one, the row inside of it counts
+_PLACES = 8  # places by which the other hits are counted
+_IDENTITY = 80  # characters of a text that says which row it is
+_KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
+_NAMES = ("name", "title", "subject", "summary", "label", "login", "path", "filename", "url")
+
+Key = str | int
+Place = tuple[Any, Key] | None
+"""Where a value is: the place of the object or array that it is in, and its name or index there."""
+
+
+class Hits(dict[str, Any]):
+    """The result of a search; `listed` counts all hits of one whose first hits a view shows."""
+
+    listed = 0
+
+    @property
+    def none(self) -> bool:
+        """True if nothing was found."""
+        return not (self.get("lines") or self.get("at") or self.get("names") or self.get("text"))
+
+    @property
+    def list_name(self) -> str:
+        return "lines" if "lines" in self else "at"
+
+
+def in_text(text: str, pattern: Pattern, context: int, fuel: Fuel) -> Hits:
+    """Return the lines of a text with a match, and `context` lines around each."""
+    matches, number, counted, visible_end = 0, 1, 0, -1
+    numbers: list[int] = []  # of the lines with a match
+    lines: list[dict[str, Any]] = []
+    beyond: list[int] = []  # lines of matches that are not among the first hits
+    for at, end in islice(pattern.spans(text, fuel), _COUNTED):
+        matches += 1
+        number += text.count("\n", counted, at)
+        counted = at
+        if not numbers or numbers[-1] != number:
+            numbers.append(number)
+            if len(lines) > FIRST or (len(lines) == FIRST and at >= visible_end):
+                beyond.append(number)
+        fuel.burn(2)
+        if at < visible_end or len(lines) == _LISTED:
+            continue
+        start, visible_end = _around(text, at, end)
+        hit: dict[str, Any] = {"line": number}
+        if context:
+            start, visible_end = _lines_around(text, start, visible_end, context)
+            hit["from"] = number - text.count("\n", start, at)
+        hit["text"] = _marked(text, start, visible_end)
+        if not context and hit["text"] != text[start:visible_end]:
+            hit["more"] = _window(at)
+        fuel.burn(8 + (visible_end - start) // 16)
+        lines.append(hit)
+    least = "_at_least" if matches == _COUNTED else ""
+    result = Hits({f"matches{least}": matches, f"matched_lines{least}": len(numbers)})
+    result["lines"] = lines
+    if beyond:
+        result["others"] = _by_lines(beyond)
+    return result
+
+
+def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> Hits:
+    """Return the strings inside a value with a match, and the names of members, with how many.
+
+    `numbers`: those are searched too, as they are written.
+    """
+    texts, places, names = _contents(value, numbers=numbers)
+    fuel.burn(len(texts) + len(names))
+    indexes = [*islice(_with_match(texts, pattern, fuel), _COUNTED)]
+    least = "_at_least" if len(indexes) == _COUNTED else ""
+    matching = {names[index] for index in _with_match(names, pattern, fuel)}
+    members = _members(value, matching, fuel) if matching else Counter[str]()
+    rows: dict[int, int] = {}
+    hits = []
+    for index in indexes[:_LISTED]:
+        keys = _keys(places[index])
+        hits.append(_hit(texts[index], keys, pattern, fuel) | _row(value, keys, rows, fuel))
+    result = Hits({f"matched_values{least}": len(indexes), "matched_names": len(members)})
+    result["at"] = hits
+    if members:
+        result["names"] = [{"path": path, "count": count} for path, count in members.items()]
+    if len(indexes) > FIRST:
+        fuel.burn(4 * len(indexes))
+        others = Counter(_general(value, _keys(places[index])) for index in indexes[FIRST:])
+        most = others.most_common(_PLACES)
+        rest = len(indexes) - FIRST - sum(count for _, count in most)
+        result["others"] = dict(most) | ({"elsewhere": rest} if rest else {})
+    return result
+
+
+def first_hits(hits: Hits, before: str = "") -> Hits:
+    """Return the first hits, with views of the whole: `before` is the view that was searched."""
+    part = Hits(hits)
+    part.listed = len(hits[hits.list_name])
+    for name in {"lines", "at", "names"} & hits.keys():
+        part[name] = [_within(hit, before) for hit in hits[name][:FIRST]]
+    for name in {"ignoring_case", "text"} & hits.keys():
+        part[name] = first_hits(hits[name], before)
+    if "others" in hits:
+        part["others"] = {
+            place if place == "elsewhere" else _piped(before, place): count
+            for place, count in hits["others"].items()
+        }
+    return part
+
+
+def hits_of(value: Any) -> list[Any] | None:
+    """Return the hits in the result of a search, None if `value` is none."""
+    if isinstance(value, dict):
+        if "matched_lines" in value or "matched_lines_at_least" in value:
+            return list(value["lines"])
+        if "matched_names" in value:
+            return list(value["at"])
+    return None
+
+
+def _within(hit: dict[str, Any], before: str) -> dict[str, Any]:
+    hit = {
+        name: _piped(before, each) if name in ("path", "more") else each
+        for name, each in hit.items()
+    }
+    if "row" in hit:
+        hit["row"] = {**hit["row"], "view": _piped(before, hit["row"]["view"])}
+    return hit
+
+
+def _piped(before: str, view: str) -> str:
+    if before:
+        return f"{before} | {view}"
+    return f"text{view}" if re.fullmatch(r"\[\d+:\d+\]", view) else view
+
+
+def _around(text: str, at: int, match_end: int) -> tuple[int, int]:
+    """Return the start and the end of the line at `at`; of the part around it if it is long."""
+    start = text.rfind("\n", max(0, at - _LINE), at) + 1
+    end = text.find("\n", at, at + _LINE)
+    end = len(text) if end < 0 and at + _LINE >= len(text) else end
+    if (start or at <= _LINE) and 0 <= end <= start + _LINE:
+        return start, end
+    first = max(start, at - max(_SNIPPET - (match_end - at), _SNIPPET // 3) // 2)
+    last = first + _SNIPPET
+    if 0 <= end < last:
+        first, last = max(start, end - _SNIPPET), end
+    return first, min(last, len(text))
+
+
+def _marked(text: str, start: int, end: int) -> str:
+    before = "…" if start and text[start - 1] != "\n" else ""
+    after = "…" if end < len(text) and text[end] != "\n" else ""
+    return f"{before}{text[start:end]}{after}"
+
+
+def _lines_around(text: str, start: int, end: int, count: int) -> tuple[int, int]:
+    for _ in range(count):
+        start = _around(text, start - 1, start)[0] if start > 0 else 0
+        end = _around(text, end + 1, end + 1)[1] if end + 1 < len(text) else end
+    return start, end
+
+
+def _window(at: int) -> str:
+    start = max(0, at - _WINDOW // 2)
+    return f"[{start}:{start + _WINDOW}]"
+
+
+def _by_lines(numbers: list[int]) -> dict[str, int]:
+    """Count lines by parts of the text, each named by the view that shows it.
+
+    >>> _by_lines([40, 41, 230, 1000])
+    {'lines(40, 160)': 2, 'lines(161, 281)': 1, 'lines(887, 1007)': 1}
+    """
+    first = numbers[0]
+    size = max(-(-(numbers[-1] - first + 1) // _PLACES), 10)
+    parts = Counter((number - first) // size for number in numbers)
+    return {
+        f"lines({first + part * size}, {first + (part + 1) * size - 1})": count
+        for part, count in parts.items()
+    }
+
+
+def _hit(text: str, keys: list[Key], pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
+    """Describe the first match in a text inside of structure."""
+    path = _path(keys)
+    if len(text) <= _SNIPPET:
+        return {"path": path, "text": text}
+    at, end = pattern.search(text, fuel).span()
+    start, stop = _around(text, at, end)
+    hit: dict[str, Any] = {"path": path}
+    if "\n" in text:
+        hit["line"] = line = text.count("\n", 0, at) + 1
+        more = f"{path} | lines({max(line - _NEAR, 1)}, {line + _NEAR})"
+    else:
+        more = f"{path}{_window(at)}"
+    return {**hit, "text": _marked(text, start, stop), "more": more}
+
+
+def _row(value: Any, keys: list[Key], rows: dict[int, int], fuel: Fuel) -> dict[str, Any]:
+    """Return the row that a hit lies in, and what it is; `rows` keeps the sizes of rows."""
+    row, depth = None, 0
+    for position, key in enumerate(keys[:-1], 1):
+        repeated = isinstance(key, int) or len(value) > _RECORD
+        value = value[key]
+        if repeated and isinstance(value, dict):
+            row, depth = value, position
+            if id(row) not in rows:
+                rows[id(row)] = size = len(encode(row))
+                fuel.burn(size >> 6)
+            if rows[id(row)] <= _ROW:
+                break
+    return {} if row is None else {"row": {"view": _path(keys[:depth]), **_identity(row)}}
+
+
+def _identity(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the members that say which row it is: its key and its name, or its first ones.
+
+    >>> _identity({"size": 3, "metadata": {"name": "web"}, "id": 7})
+    {'id': 7, 'metadata.name': 'web'}
+    """
+    inner = [
+        (f"{spelled(name)}.{spelled(part)}", part, value)
+        for name, member in islice(row.items(), _RECORD)
+        if isinstance(member, dict)
+        for part, value in islice(member.items(), _RECORD)
+    ]
+    outer = [(spelled(name), name, value) for name, value in islice(row.items(), _RECORD)]
+    short = [
+        (path, name.lower(), value[:_IDENTITY] if isinstance(value, str) else value)
+        for path, name, value in (*outer, *inner)
+        if (isinstance(value, str) and value) or isinstance(value, int | float)
+    ]
+    telling = [
+        min((each for each in short if each[1] in names), key=lambda each: "." in each[0])
+        for names in (_KEYS, _NAMES)
+        if any(each[1] in names for each in short)
+    ]
+    return {path: value for path, _, value in telling or short[:2] if path != "view"}
+
+
+def _with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
+    """Yield the index of each text with a match; to search through many at once is quicker."""
+    size = 1 if re.search(r"\\[Az]", pattern.text) else _BATCH
+    for first in range(0, len(texts), size):
+        batch = texts[first : first + size]
+        whole = "\n".join(batch).encode()
+        at, ends = 0, list[int]()
+        while at <= len(whole) and (match := pattern.search(whole, fuel, at)) is not None:
+            ends = ends or [*accumulate(len(text.encode()) + 1 for text in batch)]
+            index = bisect_right(ends, match.start())
+            if match.end() >= ends[index]:  # it goes on in the next text, and may hide a match
+                rest = range(first + index, first + len(batch))
+                yield from (each for each in rest if pattern.search(texts[each], fuel))
+                break
+            yield first + index
+            at = ends[index]
+
+
+def _contents(value: Any, *, numbers: bool) -> tuple[list[str], list[Place], list[str]]:
+    """Return the strings inside a value with their places, and the names of members once each."""
+    texts, places, names = list[str](), list[Place](), dict[str, None]()
+
+    def walk(items: Iterable[tuple[Key, Any]], place: Place) -> None:
+        for key, item in items:
+            kind = type(item)
+            if kind is str:
+                texts.append(item)
+            elif kind is dict:
+                names.update(dict.fromkeys(item))
+                walk(item.items(), (place, key))
+                continue
+            elif kind is list:
+                walk(enumerate(item), (place, key))
+                continue
+            elif numbers and kind is not bool and item is not None:
+                texts.append(str(item) if kind is int else encode(item).decode())
+            else:
+                continue
+            places.append((place, key))
+
+    walk([("", value)], None)
+    return texts, places, [*names]
+
+
+def _keys(place: Place) -> list[Key]:
+    """Return the names and indexes that lead to a place from the value that was searched."""
+    keys = []
+    while place is not None:
+        place, key = place
+        keys.append(key)
+    return keys[-2::-1]
+
+
+def _path(keys: list[Key]) -> str:
+    """Return as JMESPath where the value of these keys is."""
+    path = "".join(f"[{key}]" if isinstance(key, int) else f".{spelled(key)}" for key in keys)
+    return path.removeprefix(".") or "@"
+
+
+def _general(value: Any, keys: list[Key]) -> str:
+    """Return the path of the values at the same place of all rows, as JMESPath."""
+    path = ""
+    for key in keys:
+        path += "[*]" if isinstance(key, int) else _step(value, key)
+        value = value[key]
+    return path.removeprefix(".") or "@"
+
+
+def _step(value: dict[str, Any], name: str) -> str:
+    return f".{spelled(name)}" if len(value) <= _RECORD else ".*"
+
+
+def _members(value: Any, names: set[str], fuel: Fuel) -> Counter[str]:
+    """Count the members of these names by their paths; those of a map have a path each."""
+    paths = Counter[str]()
+
+    def walk(value: Any, path: str) -> None:
+        if isinstance(value, dict):
+            fuel.burn(1 + (len(value) >> 3))
+            for name, member in value.items():
+                if name in names:
+                    paths[f"{path}.{spelled(name)}".removeprefix(".")] += 1
+                if isinstance(member, dict | list):
+                    walk(member, path + _step(value, name))
+        else:
+            for element in value:
+                if isinstance(element, dict | list):
+                    walk(element, f"{path}[*]")
+
+    walk(value, "")
+    return paths

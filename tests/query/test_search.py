@@ -1,0 +1,225 @@
+"""Searches as a model reads them: every match is counted, and text stands around each shown."""
+
+import json
+from typing import Any
+
+import pytest
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.tree import Document, encode, plain
+from mcp_abridge.errors import Refusal
+from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.query.view import look
+from mcp_abridge.summary.structure_in_text import read_structure
+
+LOG = "".join(
+    f"12:00:{n % 60:02} step {n} {'FAILED: no room' if n in (70, 199) else 'ok'}\n"
+    for n in range(250)
+)
+LINES = LOG.splitlines(keepends=True)
+DIFF = "".join(f"+ line {n}{' needle' if n == 388 else ''}\n" for n in range(1, 501))
+SERVICES = {
+    "services": [
+        {
+            "id": n,
+            "metadata": {"name": f"web-{n}", "labels": {"tier": "front"}},
+            "spec": {"containers": [{"env": [{"name": "MODE", "value": "needle" * (n == 3)}]}]},
+            "diff": DIFF if n == 5 else "",
+        }
+        for n in range(30)
+    ]
+}
+
+
+def ask(view: str, value: object) -> Any:
+    document = Document(value) if isinstance(value, str) else Document.read(encode(value))
+    return plain(look(document, view))
+
+
+def ask_of_text(view: str, text: str) -> Any:
+    document = Document(text)
+    read_structure(document, Fuel())
+    assert not document.textual
+    return plain(look(document, view))
+
+
+@pytest.mark.parametrize(
+    ("view", "lines"),
+    [
+        ("grep('FAILED')", [(71, "12:00:10 step 70 FAILED: no room"), (200, None)]),
+        ("grep('(?i)failed: NO')", [(71, None), (200, None)]),
+        ("grep('^12:00:59.*9 ok$')", [(60, None), (120, None), (180, None), (240, None)]),
+        ("grep('step 199', 1)", [(200, "".join(LINES[198:201])[:-1])]),
+        ("grep('nothing of it')", []),
+    ],
+)
+def test_grep_of_a_text_has_the_lines_and_their_numbers(
+    view: str, lines: list[tuple[int, str | None]]
+) -> None:
+    answer = ask(view, LOG)
+
+    assert answer["matched_lines"] == len(lines)
+    assert [each["line"] for each in answer["lines"]] == [number for number, _ in lines]
+    for each, (number, text) in zip(answer["lines"], lines, strict=True):
+        assert text is None or each["text"] == text
+        assert LINES[number - 1][:-1] in each["text"]
+
+
+def test_words_and_lines_are_counted_by_their_names() -> None:
+    answer = ask("grep('a')", "a banana\nnone\nan a\n")
+
+    assert answer["matches"] == 6
+    assert answer["matched_lines"] == 2
+    assert ask("grep('a', 1)", "one\ntwo a\n")["lines"] == [
+        {"line": 2, "from": 1, "text": "one\ntwo a"}
+    ]
+
+
+def test_the_first_hits_have_text_however_many_there_are_and_the_others_are_counted() -> None:
+    text = "".join(f"{'x' * 300} needle {n} {'y' * 300}\n" for n in range(500))
+    answer = ask("grep('needle')", text)
+
+    assert [each["line"] for each in answer["lines"]] == [*range(1, 21)]
+    assert all(f" needle {n} " in each["text"] for n, each in enumerate(answer["lines"]))
+    assert sum(answer["others"].values()) == answer["matched_lines"] - 20 == 480
+    for view, count in answer["others"].items():
+        assert ask(view, text).count("needle") == count
+    assert [each["line"] for each in ask("grep('needle').lines[20:22]", text)] == [21, 22]
+
+
+def test_a_hit_in_a_long_line_has_a_view_of_what_is_around_it() -> None:
+    line = "x" * 5000 + "needle" + "y" * 5000
+    (hit,) = ask("grep needle", f"{line}\n{line[:100]}")["lines"]
+
+    assert len(hit["text"]) <= 300
+    assert "needle" in hit["text"]
+    assert hit["text"].strip("…") in line
+    assert "needle" in ask(hit["more"], line)
+    (hit,) = ask("a | grep('needle')", {"a": line})["lines"]
+    assert "needle" in ask(hit["more"], {"a": line})
+
+
+def test_a_hit_says_which_row_it_is_in_however_deep_it_lies() -> None:
+    (hit, other) = ask("grep('needle')", SERVICES)["at"]
+
+    assert hit["path"] == "services[3].spec.containers[0].env[0].value"
+    assert hit["row"] == {"view": "services[3]", "id": 3, "metadata.name": "web-3"}
+    assert ask(hit["row"]["view"], SERVICES) == SERVICES["services"][3]
+    assert other["line"] == 388
+    assert other["text"] == "+ line 388 needle"
+    assert other["more"] == "services[5].diff | lines(378, 398)"
+    assert ask(other["more"], SERVICES).splitlines()[10] == "+ line 388 needle"
+
+
+def test_the_views_of_a_search_in_a_part_lead_from_the_whole() -> None:
+    answer = ask("services | grep('needle')", SERVICES)
+
+    for hit in answer["at"]:
+        assert "needle" in ask(hit["path"], SERVICES)
+        assert ask(hit["row"]["view"], SERVICES)["id"] == hit["row"]["id"]
+
+
+def test_grep_finds_the_names_of_members_with_how_many_there_are() -> None:
+    answer = ask("grep('^(tier|diff)$')", SERVICES)
+
+    assert answer["matched_names"] == 2
+    assert {each["path"]: each["count"] for each in answer["names"]} == {
+        "services[*].diff": 30,
+        "services[*].metadata.labels.tier": 30,
+    }
+    for each in answer["names"]:
+        assert len(ask(each["path"], SERVICES)) == each["count"]
+
+
+def test_every_string_and_number_has_the_path_that_leads_to_it() -> None:
+    value = {
+        "a": ["x1", {"b c": "x2", "d": [], "e": {}}, [["x3"], 4], None, True],
+        "\u00e9": {"f": [[[]], {"g": 5.5}], "h": "x6"},
+        "i": "x7",
+    }
+
+    answer = ask(r"grep('[x\d]')", value)
+
+    texts = ["x1", "x2", "x3", "4", "5.5", "x6", "x7"]
+    assert [each["text"] for each in answer["at"]] == texts
+    assert [str(ask(each["path"], value)) for each in answer["at"]] == texts
+
+
+def test_grep_without_a_hit_shows_those_in_other_case_beside_the_zero() -> None:
+    none = {"matches": 0, "matched_lines": 0, "lines": []}
+    one = {"matches": 1, "matched_lines": 1, "lines": [{"line": 2, "text": "A Crash"}]}
+    assert ask("grep('crash')", "one\nA Crash\n") == {**none, "ignoring_case": one}
+    assert ask("grep('nowhere')", LOG) == none
+
+
+def test_the_names_in_a_map_have_a_path_each() -> None:
+    packages = {f"left-pad-{number}": {"version": f"1.{number}"} for number in range(61)}
+    answer = ask("grep('pad-(7|1)$|^1.60$')", {"packages": packages})
+
+    assert [each["path"] for each in answer["names"]] == [
+        'packages."left-pad-1"',
+        'packages."left-pad-7"',
+    ]
+    assert ask(answer["names"][1]["path"], {"packages": packages}) == {"version": "1.7"}
+    (hit,) = answer["at"]
+    assert hit["row"]["view"] == 'packages."left-pad-60"'
+
+
+@pytest.mark.parametrize("value", ["ok ok\n" * 60_000, ["ok"] * 110_000])
+def test_a_count_that_is_not_the_whole_says_so(value: object) -> None:
+    answer = ask("grep('k')", value)
+
+    name = "matches_at_least" if isinstance(value, str) else "matched_values_at_least"
+    assert answer[name] == 100_000
+
+
+@pytest.mark.parametrize(
+    "pattern", ["b", "^b$", "(?i)B|\u00e9", "b[^x]*", "[^b]b", r"\s|c$", r"\Ab", "7"]
+)
+def test_a_hit_does_not_depend_on_the_texts_beside_it(pattern: str) -> None:
+    texts = ["b", "\u00e9\u00e9 b", "", "cb", "d\nb", "xc", "\u00e9 x", "bbb", "x"]
+    value = [texts[n * n % 11 % 9] for n in range(2200)]
+
+    answer = ask(f"grep('{pattern}')", value)
+    listed = ask(f"grep('{pattern}').at[*].path", value) or []
+
+    exact = Pattern(f"(?m){pattern}")
+    paths = [f"[{n}]" for n, text in enumerate(value) if exact.search(text)]
+    assert answer["matched_values"] == len(paths)
+    assert listed == paths[:1000]
+
+
+@pytest.mark.parametrize(
+    ("view", "line"),
+    [
+        ("grep('keep')", "# keep this"),
+        ("grep('image: ng')", "    image: nginx"),
+    ],
+)
+def test_a_text_that_was_read_as_structure_is_searched_as_a_text_too(view: str, line: str) -> None:
+    text = "# keep this\nservices:\n  web:\n    image: nginx\n  db:\n    image: pg\n"
+    answer = ask_of_text(view, text)
+
+    assert answer["at"] == []
+    assert [each["text"] for each in answer["text"]["lines"]] == [line]
+    assert "text" not in ask_of_text("grep('nginx')", text)
+
+
+@pytest.mark.parametrize("pattern", ["", "x*", "^$", "a?|b"])
+def test_a_pattern_that_matches_everywhere_is_refused(pattern: str) -> None:
+    with pytest.raises(Refusal, match=r"matches the empty text.*write one that needs a character"):
+        ask(f"grep('{pattern}')", LOG)
+
+
+def test_an_invalid_pattern_is_refused_with_the_reason() -> None:
+    with pytest.raises(Refusal, match=r"is not a regular expression RE2 takes: missing \)"):
+        ask("grep('(')", LOG)
+
+
+def test_only_a_newline_ends_a_line_of_a_hit() -> None:
+    assert ask("grep('d')", "a\x0cb\r\nc\u2028d\n")["lines"] == [{"line": 2, "text": "c\u2028d"}]
+
+
+def test_a_search_answers_with_less_than_the_text_that_it_goes_through() -> None:
+    value = [{"id": n, "body": f"needle {'word ' * 400}"} for n in range(300)]
+
+    assert len(json.dumps(ask("grep('needle')", value))) < 8000
