@@ -233,6 +233,7 @@ DATED = {
     "proxy/mcp_abridge/storage/folder.py": "says when a file was used last, for other processes",
     "proxy/mcp_abridge/storage/ledger.py": "says when a call was, and how old a row is",
     "proxy/mcp_abridge/storage/recorder.py": "says when a session began, in the name of its folder",
+    "proxy/mcp_abridge/storage/redis.py": "orders the answers in a list by their age",
     "proxy/mcp_abridge/storage/snapshots.py": "says how old an answer in another process is",
     "proxy/mcp_abridge/transports/log.py": "begins a line with the time",
 }

@@ -170,7 +170,7 @@ def test_a_clock_that_jumps_makes_nothing_early_or_late(start: Start, tmp_path: 
             assert failure(late, 2).startswith(DEADLINE)
             assert time.monotonic() - since >= 1.0
         client.ask(posted(3, "heard"))
-        # Kept for half an hour, and not asked for anew.
+        # StoredAnswer for half an hour, and not asked for anew.
         for offset in (1, 2, 3) * 4:
             assert items(client.ask(listing(4, offset=offset))) == [1, 2, 3, 4][offset : offset + 2]
         assert texts(client.ask(posted(5, "heard"))) == [""]

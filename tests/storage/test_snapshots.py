@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 from mcp_abridge.errors import StoreError
+from mcp_abridge.storage.answer_list import read
 from mcp_abridge.storage.folder import Folder
 from mcp_abridge.storage.redis import Redis
 from mcp_abridge.storage.snapshots import Key, Memory, Snapshot, Store
@@ -17,8 +18,8 @@ from redis import Redis as Client
 from tests.redis_server import RedisServer, redis_server
 
 SECONDS = 100
-SIZE = 1000
-HEAD = 24  # bytes that a file has beside the snapshot
+SIZE = 2000
+HEAD = 67  # bytes that a file has beside the snapshot
 
 
 def snapshot(size: int) -> Snapshot:
@@ -119,6 +120,23 @@ def test_all_of_a_rule_is_dropped_in_its_scope_alone(store: Store) -> None:
     assert [store.get(each) for each in others] == [snapshot(1)] * 3
     store.put(B, snapshot(2))
     assert [store.get(each) for each in (A, B)] == [None, snapshot(2)]
+
+
+def test_a_caller_gets_the_list_of_its_own_answers_the_newest_first(case: Case) -> None:
+    store = case.store
+    store.put(key('["old",{"token":"hunter2"}]0000abcd'), snapshot(7))
+    case.pass_by(2)
+    store.put(key('["new",{}]{"limit":5}0000abcd', rule="other"), snapshot(8))
+    store.put(key('["hers",{}]', scope="other"), snapshot(9))
+    stored = store.get(Key("scope", "", None))
+
+    assert stored is not None
+    answers = read(stored)
+    assert sorted(each.call for each in answers) == [
+        '["new",{"limit":5}]',
+        '["old",{"token":"***"}]',
+    ]
+    assert all(each.size >= 7 and each.age < SECONDS for each in answers)
 
 
 def test_names_may_hold_anything_and_are_told_apart(store: Store) -> None:

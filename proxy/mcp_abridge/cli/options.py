@@ -20,7 +20,7 @@ class Options:
     """The options of `run`, as read from the command line and the environment."""
 
     rules: list[str] | None
-    budget: "int | Literal['auto', 'off'] | None"
+    budget: "int | Literal['auto', 'client', 'off'] | None"
     ledger: str | None
     record: str | None
     record_size: int
@@ -93,12 +93,12 @@ _LEAST_BUDGET = 300  # as of a rule's `max_bytes`: less has no room for a notice
 
 
 def _budget(text: str) -> object:
-    if text in ("auto", "off"):
+    if text in ("auto", "client", "off"):
         return text
     try:
         budget = size(text)
     except ValueError as error:
-        raise ValueError(f"{error}, or auto or off") from None
+        raise ValueError(f"{error}, or auto, client or off") from None
     if budget < _LEAST_BUDGET:
         raise ValueError(f"{text!r} is less than the minimum of {_LEAST_BUDGET} bytes")
     return budget
@@ -152,8 +152,8 @@ OPTIONS = (
     ),
     Option(
         "--budget",
-        "most bytes of a response that no rule covers: a size, auto (by the client) or off "
-        "(default: auto)",
+        "most bytes of a response without a rule: a size, off, client (if that would cut it) or "
+        "auto (default: auto)",
         "SIZE",
         _budget,
     ),

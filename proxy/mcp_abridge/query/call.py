@@ -25,6 +25,11 @@ class Notice(Struct, frozen=True):
 _SPECIAL, _ESCAPED = re.compile(r'["$`\\]'), r"\\\g<0>"  # between double quotes, in a shell
 _QUOTE = re.compile(r'["\\]')
 
+_FEWEST = 1.5  # bytes of a token, of rows of hexadecimal digits
+
+ALL = "all"
+"""The view that asks for all of a document at once."""
+
 DROPPED = "_dropped"  # the notice on how many blocks of each type a rule dropped
 
 
@@ -39,6 +44,27 @@ class Warned(Struct, frozen=True):
     text: str
 
 
+class Room(Struct, frozen=True):
+    """The most bytes and tokens of a document that may come whole, if a model asks for it."""
+
+    size: int
+    tokens: int | None = None
+
+    def bytes_for(self, raw: bytes) -> int:
+        """Return how many bytes of JSON or of a text may come.
+
+        >>> room = Room(60_000, 25_000)
+        >>> room.bytes_for(b"item " * 12_000), room.bytes_for(b"5fd1e " * 10_000)
+        (60000, 34090)
+        """
+        part = raw[: self.size]
+        if self.tokens is None or len(part) <= self.tokens * _FEWEST:
+            return self.size
+        from mcp_abridge.document.tokens import tokens  # few answers are so long, and still fit
+
+        return min(self.size, len(part) * self.tokens // tokens(part.decode(errors="ignore")))
+
+
 class Call(Struct):
     """The shaping of one response: the facts of the call, and the messages of the steps.
 
@@ -47,10 +73,12 @@ class Call(Struct):
     take, if the rule has a bound. `structured`: clients may get a structuredContent. `blocks`: the
     document is an array of the texts of several blocks. `names` maps the rule's argument names to
     the advertised names if they differ. `member` is the member of structuredContent that holds the
-    document, if the document is a text. `viewable`: notices may offer views. `breadth`: a
-    size budget shows all rows in brief, not the first rows whole. `fuel` is the budget of all steps
+    document, if the document is a text. `viewable`: notices may offer views. `breadth`: a size
+    budget shows all rows in brief, not the first rows whole. `fuel` is the budget of all steps
     together. `error`: the document is an error, whose end matters more than its middle. `reader` is
-    the shell command that answers views if no call of the tool can; "" otherwise.
+    the shell command that answers views if no call of the tool can; "" otherwise. `whole` is the
+    room for a document that the model asks for as a whole; None if that is no more than `bound`.
+    `all_question` is how to ask for it, "" if the document does not fit.
     """
 
     tool: str
@@ -68,6 +96,8 @@ class Call(Struct):
     error: bool = False
     breadth: bool = True
     reader: str = ""
+    whole: Room | None = None
+    all_question: str = ""
 
     def warn(self, kind: str, text: str) -> None:
         self.warnings.append(Warned(kind, text))
@@ -94,6 +124,13 @@ class Call(Struct):
             return f"'{view}'" if "'" not in view else f'"{_SPECIAL.sub(_ESCAPED, view)}"'
         word = f"'{view}'" if "'" not in view else f'"{_QUOTE.sub(_ESCAPED, view)}"'
         return f"{self.advertised_name('view')}={word}"
+
+    def whole_question(self, raw: bytes) -> str:
+        """Return how to ask for all of a document, "" if that does not fit into one answer."""
+        size = len(raw)
+        if self.whole is None or size > self.whole.size or size > self.whole.bytes_for(raw):
+            return ""
+        return f"{self.question(ALL)} gives all {size:,} bytes"
 
     def next_question(self, view: str) -> str:
         """Return how to ask for a view: the first sentence of a notice."""

@@ -39,10 +39,11 @@ class Client(Struct, frozen=True):
     of a response, measured on the copies that the model reads. `beyond` describes what the client
     does with a result above `limit_bytes` (None: no known limit), `beyond_bytes` is how much of it
     the model then reads. A limit in characters is given as that many bytes, which is stricter.
-    `tokens_env` is the variable with the user's own limit in tokens. `code_mode` identifies a call
-    whose result goes to a program: the path to a text in `params._meta`, and its prefix.
-    `measured` is the version that the facts were measured with, `source` is where else they come
-    from. `needs` are the results that it cannot use as they are.
+    `limit_tokens` applies beside `limit_bytes`; `tokens_env` is the variable with the user's own
+    limit in tokens. `author_bytes`: up to so many bytes, the author of a tool may raise the limit.
+    `code_mode` identifies a call whose result goes to a program: the path to a text in
+    `params._meta`, and its prefix. `measured` is the version that the facts were measured with,
+    `source` is where else they come from. `needs` are the results that it cannot use as they are.
     """
 
     name: str
@@ -53,9 +54,23 @@ class Client(Struct, frozen=True):
     beyond: str | None = None
     measured: str | None = None
     source: str | None = None
+    limit_tokens: int | None = None
     tokens_env: str | None = None
+    author_bytes: int = 0
     code_mode: tuple[tuple[str, ...], str] | None = None
     needs: tuple[Need, ...] = ()
+
+    @property
+    def whole_bytes(self) -> int:
+        """The most bytes that one answer gives if a model asks for all of it.
+
+        >>> [client_for(name).whole_bytes for name in ("claude-code", "copilot-cli", "new")]
+        [48000, 19456, 8000]
+        """
+        if self.limit_bytes is None:
+            return self.budget_bytes if self is UNKNOWN else _WHOLE
+        limit = self.limit_bytes
+        return _WHOLE if limit >= _WHOLE else max(self.budget_bytes, limit * 19 // 20)
 
     def cut(self, size: int) -> int:
         """Return the bytes that the client itself leaves out of a result of `size` bytes.
@@ -78,11 +93,14 @@ class Client(Struct, frozen=True):
         if not own or self.limit_bytes is None:
             return self
         limit = min(self.limit_bytes, max(own, _LEAST))
-        return replace(self, limit_bytes=limit, budget_bytes=min(self.budget_bytes, limit))
+        least = min(self.limit_tokens or int(tokens), int(tokens))
+        budget = min(self.budget_bytes, limit)
+        return replace(self, limit_bytes=limit, limit_tokens=least, budget_bytes=budget)
 
 
 _SMALL = 8_000  # the smallest known limit
 _ROOMY = 10_000
+_WHOLE = 48_000  # what the clients show that people code with
 _LEAST = 300
 _BYTES_PER_TOKEN = 2  # of rows of numbers; Claude Code counts no result below that
 _FILE = "is saved to a file; the model reads its "
@@ -122,7 +140,9 @@ CLIENTS: tuple[Client, ...] = (
         beyond="is saved to a file; the model reads at most its first 2 kB, or an error",
         measured="Claude Code 2.1.332",
         source="https://github.com/anthropics/claude-code/issues/79944",
+        limit_tokens=25_000,
         tokens_env="MAX_MCP_OUTPUT_TOKENS",
+        author_bytes=500_000,
     ),
     # Claude Desktop's local servers, and the connectors of claude.ai. The documentation gives
     # "about 150,000 characters"; over 1,048,576 bytes the call fails (strickvl/mcp-beeminder#2).

@@ -105,6 +105,21 @@ class FailurePolicy(Struct, frozen=True):
     protects: bool = False
 
 
+class Whole(Struct, frozen=True):
+    """The bytes beyond the budget that a client shows whole: what may come at once if need be.
+
+    A request for all of an answer gets up to `size` bytes, and at most `tokens`. The author of a
+    tool can say that its results belong together (`anthropic/maxResultSizeChars`): up to `size`
+    they pass as they are, and a request for all gets up to `author` bytes. If `passes`, every
+    result up to `size` passes.
+    """
+
+    size: int
+    tokens: int | None = None
+    author: int = 0
+    passes: bool = False
+
+
 class SnapshotStep(Struct, frozen=True):
     """The step of a pipeline before which the snapshot for later pages and views is taken.
 
@@ -156,8 +171,9 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     """The handling of calls of some tools, and of their responses; RuleSpec describes the keys.
 
     `pipeline` holds the steps of `response` in order, then the check of `validate`, and the
-    `abridge` of `max_bytes` last. `place` is `file:line`. `foreign` is true if a step or the guard
-    comes from Python that the file names: it may depend on this process, so it runs in no other.
+    `abridge` of `max_bytes` last. `whole` is for the budget by client alone. `place` is
+    `file:line`. `foreign` is true if a step or the guard comes from Python that the file names: it
+    may depend on this process, so it runs in no other.
     """
 
     name: str
@@ -178,6 +194,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     allow_growth: bool = True
     mode: Literal["active", "shadow"] = "active"
     max_bytes: int | None = None
+    whole: Whole | None = None
     view: bool = True
     breadth: bool = True
     output_schema: Schema | None = None
@@ -283,6 +300,11 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         """The rule for a result without a document: only the `max_bytes` of this rule."""
         assert self.max_bytes is not None
         return replace(self, pipeline=self.pipeline[-1:], validate=None)
+
+    def for_all(self, size: int) -> "Rule":
+        """Return the rule for a request for all of an answer, in at most `size` bytes."""
+        steps = (*self.pipeline[:-1], replace(self.pipeline[-1], max_bytes=None, first_look=None))
+        return replace(self, pipeline=steps, max_bytes=size)
 
     @cached_property
     def for_errors(self) -> "Rule":

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mcp_abridge.document.paths import matches
 from mcp_abridge.document.tree import uncollected
 from mcp_abridge.errors import AbridgeError, Problem, RuleErrors
-from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
+from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet, Whole
 from mcp_abridge.storage.rule_history import RuleHistory
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mcp_abridge.ruleset.loading.rulefile import LoadedRules
 
-Budget = int | Literal["auto", "off"]
+Budget = int | Literal["auto", "client", "off"]
 Log = Callable[[str], None]
 
 NO_RULES = "none"
@@ -137,7 +137,8 @@ class Selection:
 
     `files` are the requested files, or a function that returns them as they are now, or None for
     the bundled file that matches the server. Every tool without a rule gets `budget`: bytes, `auto`
-    for the client's default, or `off`; None is `auto`. `log` gets one line for each bundled file
+    for the client's default, `client` for the same where the client would cut the result, or `off`;
+    None is `auto`. `log` gets one line for each bundled file
     that applies, and for each given file that does not, unless a session may need it nevertheless.
     `first` is a file before all others. `environ` is the client's own environment, if that is
     known: some clients have limits there. `history` has the files that held in earlier sessions.
@@ -210,15 +211,19 @@ class Selection:
     def _otherwise(self, client: str | None) -> Rule | None:
         from mcp_abridge.transforms.abridge import Abridge
 
-        budget, first_look = self._budget, None
+        budget, first_look, whole = self._budget, None, None
         if budget == "off":
             return None
-        if budget == "auto":
-            from mcp_abridge.ruleset.clients import client_for
+        if not isinstance(budget, int):
+            from mcp_abridge.ruleset.clients import UNKNOWN, client_for
 
-            budget, first_look = client_for(client).within(self._environ).budget_bytes, _FIRST_LOOK
+            facts, passes = client_for(client).within(self._environ), budget == "client"
+            if passes and facts.limit_bytes is None and facts is not UNKNOWN:
+                return None
+            budget, first_look = facts.budget_bytes, _FIRST_LOOK
+            whole = Whole(facts.whole_bytes, facts.limit_tokens, facts.author_bytes, passes)
         steps = (Abridge(max_bytes=budget, first_look=first_look),)
-        return Rule(name="budget", tools=("*",), pipeline=steps, max_bytes=budget)
+        return Rule(name="budget", tools=("*",), pipeline=steps, max_bytes=budget, whole=whole)
 
 
 def _server_name(text: str) -> str | None:

@@ -33,6 +33,7 @@ _AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
 _NEEDS_NO_TASK = (
     "the tool has run, and its answer is kept: a part of it needs no task, call again without one"
 )
+_LIST_VIEWS = ("kept", "kept()")  # the view for a list of the stored answers
 _IN_BATCH = "rules guard calls here: send each call in a message of its own"
 
 
@@ -306,6 +307,17 @@ def loaded(
     rule = pending.rule
     assert rule is not None
     advice = pending.start_again
+    if pending.view is not None and pending.view.strip() in _LIST_VIEWS:
+        # Imported late: few sessions need it.
+        from mcp_abridge.session import answer_list
+
+        if pending.lists and snapshot is not None:
+            return answer_list.answer(state, pending, rule, snapshot)
+        if (
+            not pending.lists
+            and (outputs := answer_list.load(state, pending, snapshot)) is not None
+        ):
+            return outputs
     if pending.max_age is not None:
         if snapshot is None or snapshot.age > pending.max_age or rule.circuit_breaker.open:
             return again(state, pending, pending.line)

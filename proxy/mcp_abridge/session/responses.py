@@ -196,6 +196,7 @@ def job(
         view=pending.view,
         viewable=pending.cacheable,
         dates=facts is None or not facts.reads_only,
+        author_bytes=0 if facts is None else facts.author_bytes,
         keep=pending.cacheable and pending.key is not None and rule.snapshot_step.is_used,
         shows=client_for(state.rules.client).shows,
         modern=pending.modern,

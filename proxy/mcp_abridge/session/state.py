@@ -74,8 +74,9 @@ class PendingRequest(Struct):
     suspended. `call` is the tool and its arguments, the same for each repetition. A held call has
     the slot of the proxy's query in `query`, and the query has the call as its `held_call` and its
     `own_request`. `searched_key`: there is no snapshot of that key. `max_age`: the call needs none,
-    but takes one of at most so many seconds. `listed`: the server was asked for its tools. `due` is
-    the time at which it is overdue, if calls have a deadline.
+    but takes one of at most so many seconds. `listed`: the server was asked for its tools. `lists`:
+    it waits for the list of stored answers. `due` is the time at which it is overdue, if calls have
+    a deadline.
     """
 
     exchange: bytes
@@ -102,6 +103,7 @@ class PendingRequest(Struct):
     searched_key: Key | None = None
     max_age: int | None = None
     listed: bool = False
+    lists: bool = False
     query: bytes = b""
     progress_token: bytes = b""
     due: float | None = None

@@ -4,7 +4,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from mcp_abridge.document.tree import Document, Value, encode, text
-from mcp_abridge.query.call import Call
+from mcp_abridge.query.call import Call, Room
 from mcp_abridge.shaping.job import ShapeJob
 from mcp_abridge.shaping.result.frame import Frame, VisibleSize, other_texts, with_other_texts
 from mcp_abridge.transforms.abridge import abridge
@@ -22,29 +22,69 @@ def document_budget(job: ShapeJob, frame: Frame, excess: int = 0) -> int | None:
 
     `excess` is the number of bytes by which it was too long when it took that many.
     """
-    if job.rule.max_bytes is None:
+    return (
+        None
+        if (most := job.rule.max_bytes) is None
+        else max(_room(job, frame, most) - excess, _MINIMUM)
+    )
+
+
+def whole_room(job: ShapeJob, frame: Frame) -> Room | None:
+    """Return the room for a document if the model asks for all of it; None if that is no more.
+
+    A shell shows less than a call of a tool does.
+    """
+    whole = job.rule.whole
+    if whole is None or job.reader:
         return None
+    room = max(_room(job, frame, whole_bytes(job)), _MINIMUM)
+    room = room * 2 // 3 if job.shows in ESCAPED else room  # escapes take up to a third
+    return Room(room, None if job.author_bytes else whole.tokens)
+
+
+def _room(job: ShapeJob, frame: Frame, most: int) -> int:
     together = job.shows in _TOGETHER or any(copy.where == "text" for copy in frame.copies)
     others = _size_of_texts(frame) if together and not _hides_text(job, frame) else 0
     separate = _separate(frame) if job.shows in _TOGETHER else None
     others += 0 if separate is None else len(memoryview(separate))
-    return max((job.rule.max_bytes - others) // _copies_shown(job, frame) - excess, _MINIMUM)
+    return (most - others) // _copies_shown(job, frame)
 
 
-def overrun(job: ShapeJob, size: VisibleSize, frame: Frame | None = None) -> int:
-    """Return the bytes by which the result is too long, or each copy of the document in `frame`."""
-    if job.rule.max_bytes is None:
+def passes(job: ShapeJob, size: VisibleSize) -> bool:
+    """Return True if a result of this size passes as it is under a rule that only abridges."""
+    most, whole = job.rule.max_bytes or 0, job.rule.whole
+    if whole is not None:
+        by_author = min(job.author_bytes, whole.author)
+        most = max(most, min(whole.size if whole.passes else by_author, whole.size))
+    return overrun(job, size, most=most) <= 0
+
+
+def whole_bytes(job: ShapeJob) -> int:
+    """Return the most bytes of a result that is the answer to a request for all."""
+    whole, most = job.rule.whole, job.rule.max_bytes or 0
+    return most if whole is None else max(most, whole.size, min(job.author_bytes, whole.author))
+
+
+def overrun(
+    job: ShapeJob, size: VisibleSize, frame: Frame | None = None, *, most: int | None = None
+) -> int:
+    """Return the bytes by which the result is too long, or each copy of the document in `frame`.
+
+    `most` are the bytes that it may have, by default those of its rule.
+    """
+    most = job.rule.max_bytes if most is None else most
+    if most is None:
         return 0
     visible = size.to(job.shows)
     if job.shows != "structured":
         # Only a text that is surely hidden is free: some clients read both copies by default.
         visible = max(visible, size.most)
-    excess = visible - job.rule.max_bytes
+    excess = visible - most
     if frame is None or excess <= 0:
         return excess
     if job.shows in ESCAPED:
         # Each byte of the document is shown as more than one; small steps would take long.
-        excess = max(excess * job.rule.max_bytes // visible, job.rule.max_bytes // 32)
+        excess = max(excess * most // visible, most // 32)
     twice = job.shows in _ONCE and not size.equal(job.shows)
     return excess // (2 if twice else _copies_shown(job, frame)) + 1
 

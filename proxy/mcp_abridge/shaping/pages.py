@@ -6,6 +6,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document import message
+from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import (
     ABSENT,
     Document,
@@ -16,10 +17,10 @@ from mcp_abridge.document.tree import (
     opened,
     text,
 )
-from mcp_abridge.query.call import Call, Notice
+from mcp_abridge.query.call import ALL, Call, Notice
 from mcp_abridge.query.search import Hits
 from mcp_abridge.ruleset.guard import FACTS
-from mcp_abridge.shaping import steps
+from mcp_abridge.shaping import budget, steps
 from mcp_abridge.shaping.budget import ESCAPED, overrun
 from mcp_abridge.shaping.job import ShapeContext, ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.frame import Frame, VisibleSize
@@ -71,6 +72,15 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
         end = None if job.view is None else rule.snapshot_step.cut
         steps.read_structure(rule, document, call)
         steps.run(rule, document, call, slice(rule.snapshot_step.restart, end), context.observe)
+        if job.view is not None and (view := _view_of_all(document, job.view)):
+            job = replace(job, view=view)
+            if call.whole is not None:
+                content = text(document.cell[0])
+                raw = document.encode() if content is None else content.encode()
+                most = call.whole.bytes_for(raw)
+                call = replace(call, bound=None if len(raw) <= most else most)
+                rule = rule.for_all(budget.whole_bytes(job))
+                job = replace(job, rule=rule)
         if job.view is None:
             document.close()
         else:
@@ -82,6 +92,18 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
         if more <= 0 or excess > (rule.max_bytes or 0):
             return Page(result, size, tuple(call.missing))
         excess += max(more, excess // 2) if job.shows in ESCAPED else more
+
+
+def _view_of_all(document: Document, view: str) -> str | None:
+    """Return an expression for the whole of a document if that is what `view` asks for."""
+    if view.strip() not in (ALL, f"{ALL}()"):
+        return None
+    from mcp_abridge.document.measure import writeback_at
+
+    value = opened(document.cell[0])
+    if isinstance(value, dict) and ALL in value:
+        return None
+    return "@" if not document.textual and writeback_at(document, ROOT) is None else "text"
 
 
 def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:

@@ -140,7 +140,7 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
         located = locate(response.members, "blocks", response.content) or located
     if rule.error_if is not None and _matches(rule.error_if, located.document, context.fuel):
         return error_results.of_result(job, response, located, context)
-    fits = rule.passes_small and budget.overrun(job, located.size) <= 0
+    fits = rule.passes_small and budget.passes(job, located.size)
     if fits and job.view is None:
         return job.original("untouched", None, located.size.to(job.shows))
     return _from_document(job, response, located, context)

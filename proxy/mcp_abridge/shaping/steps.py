@@ -37,6 +37,7 @@ def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) ->
         tool=job.tool,
         arguments=job.arguments,
         bound=budget.document_budget(job, frame, excess) if limited else None,
+        whole=None if rule.whole is None else budget.whole_room(job, frame),
         structured=rule.structures or any(copy.where == "structured" for copy in frame.copies),
         blocks=any(copy.each for copy in frame.copies),
         names=job.names,

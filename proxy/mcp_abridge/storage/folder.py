@@ -9,8 +9,9 @@ import time
 from contextlib import suppress
 
 from mcp_abridge.errors import StoreError
+from mcp_abridge.storage.answer_list import MOST, StoredAnswer, listing, text_of
 from mcp_abridge.storage.scope import secret_of_store
-from mcp_abridge.storage.snapshots import Key, Snapshot, digest, pack, unpack
+from mcp_abridge.storage.snapshots import LABELS, Key, Snapshot, digest, label_of, pack, unpack
 
 _SUFFIX = ".snapshot"
 
@@ -45,7 +46,7 @@ class Folder:
         self._make_room()
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
-        raw = pack(snapshot)
+        raw = pack(snapshot, f"{self._owner(key)} {text_of(key.call)}")
         if len(raw) > self._size:
             self.drop(key)
             return
@@ -63,6 +64,8 @@ class Folder:
             raise StoreError(f"--store {self._path}: {_reason(error)}") from None
 
     def get(self, key: Key) -> Snapshot | None:
+        if key.call is None:
+            return self._list(key)
         path = self._file(key)
         try:
             with open(path, "rb") as file:
@@ -83,6 +86,24 @@ class Folder:
         for path in paths:
             with suppress(FileNotFoundError):
                 os.unlink(path)
+
+    def _owner(self, key: Key) -> str:
+        return digest(self._secret, key.scope)
+
+    def _list(self, key: Key) -> Snapshot:
+        own: list[tuple[float, StoredAnswer]] = []
+        for entry in os.scandir(self._path):
+            if not entry.name.endswith(_SUFFIX):
+                continue
+            with suppress(OSError), open(entry.path, "rb") as file:
+                status, label = os.fstat(file.fileno()), label_of(file.read(LABELS))
+                if label is None or status.st_mtime < time.time() - self._seconds:
+                    continue
+                owner, _, call = label[0].partition(" ")
+                if owner == self._owner(key):
+                    own.append((status.st_mtime, StoredAnswer(call, status.st_size, label[1])))
+        own.sort(key=lambda each: each[0], reverse=True)
+        return listing(answer for _, answer in own[:MOST])
 
     def _file(self, key: Key) -> str:
         start = digest(self._secret, key.scope, key.rule)

@@ -14,7 +14,8 @@ from typing import Any
 
 from mcp_abridge.errors import StoreError
 from mcp_abridge.storage import calls
-from mcp_abridge.storage.snapshots import Key, Snapshot, digest, pack, unpack
+from mcp_abridge.storage.answer_list import MOST, StoredAnswer, listing, text_of
+from mcp_abridge.storage.snapshots import LABELS, Key, Snapshot, digest, label_of, pack, unpack
 
 try:
     import redis
@@ -27,6 +28,7 @@ except ModuleNotFoundError as error:
 
 _PREFIX = "mcp-abridge"
 _TIMEOUT = 1.0  # seconds, to connect and for each reply: the sum of both is the longest wait
+_TOKEN = 16  # bytes of the token of an epoch
 _PAUSE = 1.0  # seconds without requests to Redis after a failure
 
 Command = tuple[str | bytes | int, ...]
@@ -69,13 +71,21 @@ class Redis:
             return
         epoch, name = _names(key)
         _, token, _ = self._ask(
-            ("SET", epoch, os.urandom(16), "NX", "EX", self._seconds),
+            ("SET", epoch, os.urandom(_TOKEN), "NX", "EX", self._seconds),
             ("GET", epoch),
             ("EXPIRE", epoch, self._seconds),
         )
-        self._ask(("SET", name, (token or b"") + pack(snapshot), "EX", self._seconds))
+        raw, index = (token or b"") + pack(snapshot, text_of(key.call)), _index(key)
+        self._ask(
+            ("SET", name, raw, "EX", self._seconds),
+            ("ZADD", index, int(time.time()), f"{epoch} {name}"),
+            ("ZREMRANGEBYRANK", index, 0, -MOST - 1),
+            ("EXPIRE", index, self._seconds),
+        )
 
     def get(self, key: Key) -> Snapshot | None:
+        if key.call is None:
+            return self._list(key)
         epoch, name = _names(key)
         token, raw, *_ = self._ask(
             ("GET", epoch),
@@ -86,6 +96,18 @@ class Redis:
         if not (token and raw and raw.startswith(token)):
             return None
         return unpack(raw[len(token) :])
+
+    def _list(self, key: Key) -> Snapshot:
+        [members] = self._ask(("ZREVRANGE", _index(key), 0, -1))
+        own: list[StoredAnswer] = []
+        for epoch, name in (member.decode().split(" ") for member in members):
+            token, raw, size = self._ask(
+                ("GET", epoch), ("GETRANGE", name, 0, _TOKEN + LABELS), ("STRLEN", name)
+            )
+            label = label_of(raw[_TOKEN:]) if token and raw.startswith(token) else None
+            if label is not None:
+                own.append(StoredAnswer(label[0], size, label[1]))
+        return listing(own)
 
     def drop(self, key: Key) -> None:
         epoch, name = _names(key)
@@ -143,6 +165,10 @@ class Redis:
 
 def _call(hash: bytes) -> str:
     return f"{_PREFIX}:call:{hash.hex()}"
+
+
+def _index(key: Key) -> str:
+    return f"{_PREFIX}:kept:{digest(key.scope)}"
 
 
 def _names(key: Key) -> tuple[str, str]:

@@ -40,6 +40,7 @@ class Snapshot(Struct, frozen=True):
 class Key(Struct, frozen=True):
     """The key of a snapshot, or with `call` None, of all of the rule in that scope.
 
+    What a store returns for a key without a call is a list of the caller's snapshots of any rule.
     `scope` separates clients that must not see each other's documents: a caller, perhaps with one
     of its sessions in a second line.
     """
@@ -62,24 +63,39 @@ class Key(Struct, frozen=True):
         return Key(caller, self.rule, self.call)
 
 
-# Stores beyond this process: a mark with the version, the unix time, and the size of the frame.
-_HEAD = Head(">8sdQ")
-_MARK = b"abridge\x03"
+# Stores beyond this process: a mark with the version, the unix time, the size of the frame, and
+# that of the label: what a list says of the snapshot, and of whom it is.
+_HEAD = Head(">8sdQH")
+_MARK = b"abridge\x04"
+LABELS = 2048
+"""The bytes in which the head of a stored snapshot ends, and its label."""
 
 
-def pack(snapshot: Snapshot) -> bytes:
+def pack(snapshot: Snapshot, label: str) -> bytes:
     """Return a snapshot that is stored now as bytes."""
-    head = _HEAD.pack(_MARK, time.time(), len(snapshot.frame))
-    return head + snapshot.frame + snapshot.document
+    raw_label = label.encode()
+    raw_label = raw_label if len(raw_label) <= LABELS - _HEAD.size else b""
+    head = _HEAD.pack(_MARK, time.time(), len(snapshot.frame), len(raw_label))
+    return head + raw_label + snapshot.frame + snapshot.document
 
 
 def unpack(raw: bytes) -> Snapshot | None:
     """Return the snapshot that `pack` wrote; None if another version of this program did."""
     if not raw.startswith(_MARK) or len(raw) < _HEAD.size:
         return None
-    _, stored, length = _HEAD.unpack_from(raw)
-    end = _HEAD.size + length
-    return Snapshot(raw[_HEAD.size : end], raw[end:], _age(time.time() - stored))
+    _, stored, length, label = _HEAD.unpack_from(raw)
+    start = _HEAD.size + label
+    end = start + length
+    return Snapshot(raw[start:end], raw[end:], _age(time.time() - stored))
+
+
+def label_of(raw: bytes) -> tuple[str, int] | None:
+    """Return the label in the first LABELS bytes of what `pack` wrote, and the age in seconds."""
+    if not raw.startswith(_MARK) or len(raw) < _HEAD.size:
+        return None
+    _, stored, _, label = _HEAD.unpack_from(raw)
+    raw_label = raw[_HEAD.size : _HEAD.size + label]
+    return raw_label.decode(errors="replace"), _age(time.time() - stored)
 
 
 def _age(seconds: float) -> int:
@@ -110,7 +126,10 @@ class Store(Protocol):
         """Store `snapshot` in place of an earlier one; if it is too large, drop that."""
 
     def get(self, key: Key) -> Snapshot | None:
-        """Return the snapshot of `key`, which then counts as just used; None if there is none."""
+        """Return the snapshot of `key`, which then counts as just used; None if there is none.
+
+        Without a call in the key, a list of the caller's snapshots (storage/answer_list.py).
+        """
 
     def drop(self, key: Key) -> None:
         """Drop the snapshot of `key`; without a call, all snapshots of that scope and rule."""
@@ -160,6 +179,8 @@ class Memory:
                 self._forget(next(iter(self._snapshots)))
 
     def get(self, key: Key) -> Snapshot | None:
+        if key.call is None:
+            return self._list(key)
         with self._lock:
             self._expire()
             key = self._newest.get(key, key)
@@ -170,6 +191,25 @@ class Memory:
             self._snapshots[key] = (now, stored, snapshot)
             self._snapshots.move_to_end(key)
             return replace(snapshot, age=_age(now - stored))
+
+    def _list(self, key: Key) -> Snapshot:
+        from mcp_abridge.storage.answer_list import (
+            MOST,
+            StoredAnswer,
+            listing,
+            text_of,
+        )  # for few sessions
+
+        now, shared = time.monotonic(), key.of_caller
+        with self._lock:
+            self._expire()
+            own = [
+                (each.call, snapshot.size, _age(now - stored))
+                for each, (_, stored, snapshot) in reversed(self._snapshots.items())
+                if each.scope == key.scope
+                or (shared is not None and (each.of_caller or each).scope == shared.scope)
+            ]
+        return listing(StoredAnswer(text_of(call), size, age) for call, size, age in own[:MOST])
 
     def drop(self, key: Key) -> None:
         with self._lock:

@@ -75,9 +75,10 @@ def both_ends(text: str, room: int) -> tuple[int, int]:
 
 
 def calls_for_more(call: Call, view: str) -> list[str]:
-    """Return the calls that each notice names: `view`, which shows what is next, and a search."""
+    """Return the calls that notices name: `view` for what is next, all if it fits, a search."""
     search = call.question("grep('word')")
-    return [call.next_question(view), f"{search} searches"]
+    whole = [call.all_question] if call.all_question else []
+    return [call.next_question(view), *whole, f"{search} searches"]
 
 
 def _facts(

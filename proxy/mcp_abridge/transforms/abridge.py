@@ -98,6 +98,8 @@ def abridge(
     read = len(frames) == 1 and not document.textual and frames[0].separator is None
     inside = frames[0] if read else None
     form = "" if inside is None else inside.form
+    if call.viewable and call.whole is not None and not viewed:
+        call.all_question = call.whole_question(_whole(document, call))
     task = _Task(document, bound, call, viewed, first_look or bound, form)
     if inside is not None and inside.loses:
         task = replace(task, rows=_rows(document.cell[0], form, call) if call.viewable else {})
@@ -137,6 +139,17 @@ def _rows(value: Value, form: str, call: Call) -> dict[str, str]:
     names = [name for name in value if nameable(name) and name != "text"]
     example = f": {call.question(spelled(names[0]))}" if names else ""
     return {"members": f"{len(value)}, read from {form}{example}"}
+
+
+def _whole(document: Document, call: Call) -> bytes:
+    """Return a document as `view='all'` gives it; of a text that is too long, a part."""
+    assert call.whole is not None
+    source = document.source if document.closers else document.cell[0]
+    content = source if isinstance(source, str) else text(source) if document.textual else None
+    if content is None:
+        return encode(source)
+    part = content[: call.whole.size + 1]
+    return encode(part) if call.structured else part.encode()
 
 
 def of_server(content: str) -> dict[str, str]:
@@ -283,13 +296,13 @@ class _Task(Struct, frozen=True):
         following = next((each for each in map(self._next, cuts[:3]) if each is not None), None)
         if following is None:
             return None
-        text, search = calls_for_more(self.call, following)
+        text, *others = calls_for_more(self.call, following)
         ways = []
         if not self.viewed:
             reachable = (cut for cut in cuts if cutter.UNSHOWN not in cut.place)
             examples = next((cut.examples for cut in reachable if cut.examples), ())
             ways = [f"{self.call.question(view)} {effect}" for view, effect in examples]
-            ways.insert(1, search)
+            ways = [*ways[:1], *others, *ways[1:]]
         for way in ways:
             if len(text) + len(way) + 2 <= _MORE + len(self.call.reader):
                 text = f"{text}; {way}"

@@ -150,8 +150,9 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
     rules: tuple[RuleFileName, ...] | None = None
     """Rule files, directories of them, names of bundled ones, or `none`. Paths are relative to the
     configuration."""
-    budget: Annotated[Size, Meta(ge=300)] | Literal["auto", "off"] | None = None
-    """The most bytes of a response that no rule covers; `auto` chooses by the client."""
+    budget: Annotated[Size, Meta(ge=300)] | Literal["auto", "client", "off"] | None = None
+    """The most bytes of a response that no rule covers; `auto` chooses by the client, `client` does
+    so for responses that the client itself would cut."""
     tools: tuple[str, ...] | None = None
     """Globs: only these tools are listed and may be called."""
     deadline_seconds: Seconds | None = None

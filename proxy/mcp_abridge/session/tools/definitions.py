@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from mcp_abridge.document.message import members, string_at
+from mcp_abridge.document.message import members, string_at, value_at
 from mcp_abridge.document.tree import ABSENT, compact, encode, level, plain, text
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.rule import Rule, RuleSet
@@ -26,7 +26,8 @@ class ToolFacts(Struct, frozen=True):
     """The facts of one tool in a tool list: its own arguments, whether a second run is harmless.
 
     `structured`: it declares an outputSchema; `objects`: by that every document is an object.
-    `app`: it has a widget for its results (MCP Apps), a program that reads them whole.
+    `app`: it has a widget for its results (MCP Apps), a program that reads them whole. Results of
+    up to `author_bytes` belong together, by its author.
     """
 
     arguments: frozenset[str] = frozenset()
@@ -36,9 +37,13 @@ class ToolFacts(Struct, frozen=True):
     app: bool = False
     reads_only: bool = False
     destructive: bool = False
+    author_bytes: int = 0
 
 
+_AUTHOR_BYTES = "anthropic/maxResultSizeChars"
 _WIDGET = (("ui", "resourceUri"), ("ui/resourceUri",))  # in a tool's _meta
+
+_LONGEST_NUMBER = 10  # digits
 
 _SCHEMAS = ("inputSchema", "outputSchema")
 
@@ -52,12 +57,14 @@ def facts_of(tool: dict[str, Raw]) -> ToolFacts:
     objects = structured and _is_of_objects(tool["outputSchema"])
     meta = tool.get("_meta", Raw(b"null"))
     app = any(string_at(meta, *path) is not None for path in _WIDGET)
+    hint = bytes(value_at(meta, _AUTHOR_BYTES))
+    author_bytes = int(hint) if hint.isdigit() and len(hint) < _LONGEST_NUMBER else 0
     try:
         schema = members(tool["inputSchema"]) if "inputSchema" in tool else {}
         properties = members(schema["properties"]) if "properties" in schema else {}
         annotations = members(tool["annotations"]) if "annotations" in tool else {}
     except DocumentError:
-        return ToolFacts(structured=structured, objects=objects, app=app)
+        return ToolFacts(structured=structured, objects=objects, app=app, author_bytes=author_bytes)
     names = set(properties)
     for name, value in properties.items():
         try:
@@ -75,6 +82,7 @@ def facts_of(tool: dict[str, Raw]) -> ToolFacts:
         app,
         reads_only,
         "destructiveHint" in hints,
+        author_bytes,
     )
 
 

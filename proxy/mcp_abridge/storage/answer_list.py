@@ -1,0 +1,74 @@
+"""The list of a caller's stored answers, which a model gets by the view `kept`.
+
+Without it, a model whose client has shortened their conversation runs each tool once more.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from json import JSONDecoder
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from mcp_abridge.document.tree import encode
+from mcp_abridge.storage.snapshots import Snapshot
+
+if TYPE_CHECKING:
+    from mcp_abridge.storage.redaction import Redaction
+
+MOST = 50
+"""Answers in a list: those that were used last."""
+
+_SECRET = ("password", "passwd", "secret", "token", "api_key", "apikey", "authorization", "cookie")
+
+
+class StoredAnswer(Struct, frozen=True):
+    """A stored answer: the text of its call (see `text_of`), its bytes, and seconds of its age."""
+
+    call: str
+    size: int
+    age: int
+
+
+@cache
+def _redaction() -> "Redaction":
+    # Imported late: it loads regular expressions, and few sessions have such a list.
+    from mcp_abridge.storage.redaction import Redaction
+
+    return Redaction(_SECRET)
+
+
+def text_of(call: str | None) -> str:
+    """Return the call in a key as JSON of the tool and its arguments, without secrets.
+
+    >>> text_of('["deploy",{"token":"a1","to":"b"}]{"limit":5}0000abcd')
+    '["deploy",{"token":"***","to":"b","limit":5}]'
+    """
+    parts, at, text = list[Any](), 0, call or ""
+    try:
+        while text[at : at + 1] in ("[", "{"):
+            part, at = _DECODER.raw_decode(text, at)
+            parts.append(part)
+        [[tool, arguments], *own] = parts
+        for each in own:
+            arguments |= each
+        return _redaction().text(encode([tool, arguments]).decode())
+    except (ValueError, TypeError):
+        return ""  # a key without a call, or with the hash of a long one
+
+
+_DECODER = JSONDecoder()
+
+
+def listing(answers: Iterable[StoredAnswer]) -> Snapshot:
+    """Return the snapshot of a list of stored answers, which `read` reads."""
+    return Snapshot(b"", encode([*answers]))
+
+
+def read(snapshot: Snapshot) -> list[StoredAnswer]:
+    """Return the stored answers in the snapshot of a list."""
+    return _LIST.decode(snapshot.document)
+
+
+_LIST = msgspec.json.Decoder(list[StoredAnswer])
