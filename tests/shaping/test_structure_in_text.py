@@ -209,7 +209,7 @@ def test_a_text_that_says_more_than_its_structure_is_shown_and_views_read_both()
         entries["rows"] == "200 rows of name, role, base, copy, read from YAML: view='rows[0:20]'"
     )
     assert "read_from" not in entries
-    assert value(YAML_OF_PEOPLE, "grep('keep')")["hits"] == 201
+    assert value(YAML_OF_PEOPLE, "grep('keep')")["matched_lines"] == 201
     assert value(YAML_OF_PEOPLE, "rows[?name=='n7'].role") == ["Role7"]
     assert value(YAML_OF_PEOPLE, "count_by(rows, &copy.x)") == {"1": 200}
     assert view(YAML_OF_PEOPLE, "lines(2, 2)") == "- name: n0  # keep\n"

@@ -126,18 +126,7 @@ def _evaluate(
     result = visit(parsed, root)
     while lookups.kinds.again():
         result = visit(parsed, root)
-    if result is None and isinstance(whole, str):
-        return visit(parsed, whole)
-    if frame is not None and frame.form and _begins_with_question(tree) and _is_fruitless(result):
-        # What a text says beside its structure: prose, the spelling of a whole line.
-        document.close()
-        in_text = visit(parsed, open(document.cell[0]))
-        return result if _is_fruitless(in_text) else in_text
-    return result
-
-
-def _is_fruitless(result: Value) -> bool:
-    return isinstance(result, dict) and result.get("hits") == 0
+    return visit(parsed, whole) if result is None and isinstance(whole, str) else result
 
 
 def _asks_for_text(
