@@ -3,14 +3,20 @@
 import csv
 import json
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from io import StringIO
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.tree import Document, encode
 from mcp_abridge.ruleset.selection import Selection
 from mcp_abridge.shaping.job import ShapeResult
 from mcp_abridge.shaping.pipeline import shape
+from mcp_abridge.summary.structure_in_text import read_structure
 
 from tests.builders import answer, result, texts, tool_result
 from tests.jobs import job
@@ -289,3 +295,112 @@ def test_several_blocks_are_shown_as_text_and_each_can_be_asked() -> None:
     text = "".join(f"Part:\n```json\n{json.dumps(rows_of(20))}\n```\n" for _ in range(2))
     assert "chars" in notes(first(text))["text"]
     assert value(text, "rows[1][19].id") == 19
+
+
+def of_pods(rows: list[Row]) -> str:
+    cells = [["NAME", "READY", "LAST SEEN"], *([f"pod-{r['id']}", "1/1", "5m ago"] for r in rows)]
+    return "".join(f"{a:12}{b:8}{c}\n" for a, b, c in cells)
+
+
+REPEATED: dict[str, Callable[[list[Row]], str]] = {
+    "logfmt": lambda rows: "".join(f'id={r["id"]} level=info msg="row of all"\n' for r in rows),
+    "kubectl": of_pods,
+    "pip": lambda rows: (
+        "Package    id\n---------- --\n" + "".join(f"pkg{r['id']:<8}{r['id']}\n" for r in rows)
+    ),
+    "Markdown": lambda rows: (
+        "Rows:\n\n| id | name |\n|---:|---|\n"
+        + "".join(f"| {r['id']} | n, {r['id']} |\n" for r in rows)
+    ),
+    "psql": lambda rows: (
+        " id | name \n----+------\n"
+        + "".join(f" {r['id']:2} | x\n" for r in rows)
+        + f"({len(rows)} rows)\n"
+    ),
+    "mysql": lambda rows: (
+        "+----+---+\n| id | a |\n+----+---+\n"
+        + "".join(f"| {r['id']:2} | x |\n" for r in rows)
+        + "+----+---+\n"
+    ),
+    "git log": lambda rows: "\n".join(
+        f"commit {r['id']:040x}\nAuthor: A <a@b>\nDate:   today\n\n    Row {r['id']}\n"
+        for r in rows
+    ),
+    "blocks": lambda rows: "\n".join(f"id: {r['id']}\nName: n{r['id']}\n" for r in rows),
+}
+
+
+@pytest.mark.parametrize("form", REPEATED)
+def test_a_repeated_form_is_read_as_rows(form: str) -> None:
+    text = REPEATED[form](rows_of(300))
+    assert notes(first(text))["read_from"].partition(";")[0]
+    assert value(text, "length(rows)") == 300
+    row = value(text, "rows[7]")
+    assert row.get("id", 7) == 7
+    assert all(str(cell) in text for cell in row.values())
+    assert view(text, "lines(1, 1)").strip() == text.partition("\n")[0].strip()
+
+
+def test_a_log_of_commits_with_more_than_rows_hold_is_shown_as_text() -> None:
+    text = REPEATED["git log"](rows_of(99)).replace("    Row", "    Row\n\n    of all:")
+    outcome = first(text)
+    assert notes(outcome)["rows"].startswith("99 rows of commit, author, date, message, read from")
+    assert view(text, "rows[3].message") == "Row\n\nof all: 3"
+
+
+def test_cases_of_junit_can_be_asked_for() -> None:
+    cases = "".join(f'<testcase classname="a" name="t{n}" time="0.1"/>\n' for n in range(90))
+    failed = '<testcase name="bad &gt; good"><failure message="no">Trace\n</failure></testcase>'
+    text = f'<?xml version="1.0"?>\n<testsuite name="all">\n{cases}{failed}</testsuite>'
+    assert value(text, "rows[?result=='failure'].[suite, name, text]") == [
+        ["all", "bad > good", "Trace"]
+    ]
+    assert "chars" in notes(first(text))["text"]
+
+
+WORDS = st.text("ab1,;|:= \t\"'#-\n", max_size=6) | st.sampled_from(
+    (
+        "id",
+        "name",
+        "0644",
+        "1.50",
+        "NAME  ID",
+        "a: b\n",
+        "a,b\n",
+        "- x: 1\n",
+        "k=v k2=w\n",
+        "| a | b |\n",
+    )
+)
+
+
+def cells_of(value: Any) -> Iterator[str]:
+    """Yield the names and the scalars of a value, numbers as they are spelled."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield name
+            yield from cells_of(member)
+    elif isinstance(value, list):
+        for element in value:
+            yield from cells_of(element)
+    elif value is not None:
+        yield value if isinstance(value, str) else json.dumps(value)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=12), st.integers(1, 6))
+def test_structure_that_loses_nothing_has_each_cell_of_the_text(
+    words: list[str], times: int
+) -> None:
+    text = "".join(words) * times
+    document = Document(text)
+    read_structure(document, Fuel())
+    frames = [frame for closing in document.closers for _, _, frame in closing.sources]
+    if not frames or frames[0].loses:
+        return
+    structure = json.loads(encode(document.cell[0]), parse_float=str, parse_int=str)
+    cells = [*cells_of(structure)]
+    plain = text.replace('""', '"').replace("''", "'")
+    numbered = {str(number) for number in range(1, 30)}  # columns without a head
+    assert all(cell in plain for cell in cells if cell not in numbered)
+    every = "".join([*cells, frames[0].before, frames[0].after])
+    assert Counter(re.findall(r"\w", every)) >= Counter(re.findall(r"\w", text))

@@ -123,7 +123,10 @@ def _beginnings(lines: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def _width(line: str, separator: str) -> int:
-    return len(next(reader.reader([line], delimiter=separator), []))
+    try:
+        return len(next(reader.reader([line], delimiter=separator), []))
+    except reader.Error:
+        return 0
 
 
 def _rows(

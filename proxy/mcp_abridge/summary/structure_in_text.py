@@ -21,6 +21,7 @@ from mcp_abridge.document.tree import Document, Value, encode
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.summary import notations
 from mcp_abridge.summary.delimited import table
+from mcp_abridge.summary.repeated import repeated
 
 _PROSE = 1000  # characters before JSON, and after it
 _PLACES = 4  # places at which JSON may begin, and at which it may end
@@ -131,7 +132,8 @@ def _fenced(text: str) -> Reading | None:
         for opening, closing in pairs
         if (reading := _read_block(text[opening.end() : closing.start()])) is not None
     ]
-    if 2 * sum(closing.start() - opening.end() for opening, closing, _ in blocks) < len(text):
+    size = sum(closing.start() - opening.end() for opening, closing, _ in blocks)
+    if not blocks or 2 * size < len(text):
         return None
     opening, closing, (value, frame) = blocks[0]
     if len(pairs) > 1:
@@ -159,6 +161,15 @@ def _table(text: str) -> Reading | None:
     return Raw(rows), TextFrame(before=text[:start], form=form)
 
 
+def _repeated(text: str) -> Reading | None:
+    rows = repeated(text)
+    if rows is None:
+        return None
+    before, after = ("", "") if rows.loses else (rows.before, rows.after)
+    frame = TextFrame(before=before, after=after, form=rows.form, loses=rows.loses)
+    return Raw(rows.as_json()), frame
+
+
 def _python(text: str) -> Reading | None:
     if len(text) > _LONGEST_PYTHON:
         return None
@@ -180,4 +191,4 @@ def _yaml(text: str) -> Reading | None:
 
 
 _OF_BRACKETS = (_documents, _enclosed, _python)
-_OF_LINES = (_fenced, _enclosed, _table, _yaml)
+_OF_LINES = (_fenced, _enclosed, _table, _repeated, _yaml)

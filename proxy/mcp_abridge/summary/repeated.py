@@ -1,0 +1,250 @@
+r"""Texts that repeat one form, as rows: git log, blocks of fields, logfmt, tables, JUnit.
+
+Without it, a model counts the lines of `kubectl get pods` by eye. All lines must fit the form that
+the beginning has, and each value stands in the text as it is given; what is around is kept apart.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from html import unescape
+from typing import NamedTuple
+
+from msgspec import Raw
+
+from mcp_abridge.document.tree import Value, encode, uncollected
+from mcp_abridge.summary.notations import JSON_NUMBER
+
+_LONGEST = 4 << 20  # characters
+_BEGINNING = 4000  # characters by which a form is told
+_FEWEST = 3  # rows
+_MOST_FIELDS = 60
+
+
+class Rows(NamedTuple):
+    """Rows that were read from a text, with the text before and after them.
+
+    `loses`: the text says more than the rows.
+    """
+
+    rows: list[dict[str, str]]
+    form: str
+    before: str = ""
+    after: str = ""
+    loses: bool = False
+
+    def as_json(self) -> bytes:
+        """Return the rows as JSON; a column of numbers alone becomes numbers."""
+        kinds: dict[str, bool] = {}
+        for row in self.rows:
+            for name, cell in row.items():
+                if kinds.get(name, True):
+                    kinds[name] = JSON_NUMBER.fullmatch(cell) is not None
+        numbers = {name for name, is_number in kinds.items() if is_number}
+
+        def value(name: str, cell: str) -> Value:
+            return Raw(cell.encode()) if name in numbers else cell
+
+        with uncollected():
+            return encode([{n: value(n, cell) for n, cell in row.items()} for row in self.rows])
+
+
+def repeated(text: str) -> Rows | None:
+    r"""Return the rows of a text that repeats one form in all its lines; None for any other text.
+
+    >>> repeated("NAME   READY\na-1    1/1\nb-22   0/1\nc      1/1\n").rows[1]
+    {'NAME': 'b-22', 'READY': '0/1'}
+    >>> repeated("level=info n=1\nlevel=warn n=2\nlevel=info n=3\n").as_json()[:25]
+    b'[{"level":"info","n":1},{'
+    """
+    if len(text) > _LONGEST:
+        return None
+    beginning = text[:_BEGINNING]
+    for sign, read in _FORMS:
+        if sign.search(beginning):
+            rows = read(text)
+            if rows is not None and len(rows.rows) >= _FEWEST:
+                return rows
+    return None
+
+
+def _git_log(text: str) -> Rows | None:
+    rows, plain = [], True
+    for part in re.split(r"^commit (?=[0-9a-f]{7,64}\b)", text, flags=re.MULTILINE)[1:]:
+        match = _COMMIT.fullmatch(part)
+        if match is None:
+            return None
+        row = {name: cell for name, cell in match.groupdict().items() if cell}
+        lines = [line[4:] for line in row.pop("message", "").strip("\r\n").splitlines()]
+        row["message"] = "\n".join(lines)
+        row |= {"changes": row.pop("changes").strip("\n")} if "changes" in row else {}
+        plain = plain and len(lines) < 2 and "changes" not in row
+        rows.append(row)
+    return Rows(rows, "git log", loses=not plain)
+
+
+_COMMIT = re.compile(
+    r"(?P<commit>[0-9a-f]{7,64})(?: \((?P<refs>[^\n]*)\))?\r?\n(?:Merge: (?P<merge>[^\n]*)\n)?"
+    r"Author: +(?P<author>[^\n]*)\n(?:Date: +(?P<date>[^\n]*)\n)?"
+    r"(?P<message>(?:[ \t]*\n| {4}[^\n]*(?:\n|\Z))*)(?P<changes>.*)",
+    re.DOTALL,
+)
+
+
+def _blocks(text: str) -> Rows | None:
+    """Read records of `name: value` lines, each of which begins with the same name."""
+    first = _FIELD.search(text)
+    if first is None or text.count("\n", 0, first.start()) > 2:
+        return None
+    rows: list[dict[str, str]] = []
+    last, plain = "", True
+    for line in text[first.start() :].splitlines():
+        match = _FIELD.match(line)
+        if match is not None:
+            last, cell = match[1], match[2].strip()
+            if last == first[1]:
+                rows.append({})
+            if last in rows[-1] or len(rows[-1]) > _MOST_FIELDS:
+                return None
+            rows[-1][last] = cell
+        elif line[:1] in (" ", "\t") and line.strip():
+            rows[-1][last] += f"\n{line.strip()}"
+            plain = False
+        elif line.strip("-= \t"):
+            return None
+    if min(map(len, rows)) < 2:
+        return None
+    return Rows(rows, "blocks of fields", text[: first.start()], loses=not plain)
+
+
+_FIELD = re.compile(
+    r"^([A-Za-z][\w./()-]*(?: [\w./()-]+){0,3})[ \t]*:(?=\s|$)[ \t]*(.*)$", re.MULTILINE
+)
+
+
+def _logfmt(text: str) -> Rows | None:
+    rows = []
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        if _PAIRS.fullmatch(line) is None:
+            return None
+        pairs = _PAIR.findall(line)
+        rows.append({name: cell[1:-1] if cell[:1] == '"' else cell for name, cell in pairs})
+        if len(rows[-1]) != len(pairs) or "\\" in line:
+            return None
+    return Rows(rows, "logfmt")
+
+
+_PAIR = re.compile(r'([A-Za-z_][\w.@/-]*)=("[^"]*"|[^\s"]*)')
+_PAIRS = re.compile(rf"(?:{_PAIR.pattern}(?: +|\s*$)){{2,}}")
+
+
+def _aligned(text: str) -> Rows | None:
+    """Read columns below names in capitals, two blanks or more apart: kubectl, docker."""
+    head, *lines = text.splitlines()
+    starts = [match.start() for match in re.finditer(r"\S+(?: \S+)*", head)]
+    return _in_columns(head, lines, starts, "a table")
+
+
+def _ruled(text: str) -> Rows | None:
+    """Read columns below names with a line of dashes below them."""
+    head, rule, *lines = text.splitlines()
+    return _in_columns(
+        head, lines, [mark.start() for mark in re.finditer(r"[-=]+", rule)], "a table"
+    )
+
+
+def _in_columns(head: str, lines: list[str], starts: list[int], form: str) -> Rows | None:
+    spans = [*zip(starts, [*starts[1:], None], strict=True)]
+    names = [head[start:end].strip() for start, end in spans]
+    if len(set(names)) < len(names) or not all(names):
+        return None
+    while lines and not lines[-1].strip():
+        lines.pop()
+    for line in (head, *lines):
+        if not line.strip() or any(line[start - 1 : start].strip() for start in starts[1:]):
+            return None
+    rows = [
+        {name: line[start:end].strip() for name, (start, end) in zip(names, spans, strict=True)}
+        for line in lines
+    ]
+    return Rows(rows, form) if all(row[names[0]] for row in rows) else None
+
+
+def _barred(text: str) -> Rows | None:
+    """Read a table of Markdown, psql or mysql: cells between bars, a rule below the names."""
+    match = _TABLE.search(text)
+    if match is None or 2 * len(match[0]) < len(text):
+        return None
+    lines = [line for line in match[0].splitlines() if not _RULE.fullmatch(line)]
+    table = [[cell.strip() for cell in _cells(line)] for line in lines]
+    names, *rest = table
+    if len(set(names)) < len(names) or not all(names) or len(names) < 2:
+        return None
+    if any(len(cells) != len(names) for cells in rest):
+        return None
+    rows = [dict(zip(names, cells, strict=True)) for cells in rest]
+    return Rows(rows, "a table", text[: match.start()], text[match.end() :])
+
+
+def _cells(line: str) -> list[str]:
+    cells = re.split(r"(?<!\\)\|", line.strip() if line.lstrip()[:1] == "|" else line)
+    return cells[1:-1] if line.lstrip()[:1] == "|" else cells
+
+
+_RULE_LINE = r"[ \t]*[|+]?[ \t]*:?-{2,}[-:| +\t]*"
+_RULE = re.compile(_RULE_LINE)
+_TABLE = re.compile(
+    rf"^(?:[ \t]*\+-[-+]+\+[ \t]*\r?\n)?[^\n|]*\|[^\n]*\n{_RULE_LINE}\r?\n"
+    rf"(?:[^\n|]*\|[^\n]*(?:\n|\Z)|[ \t]*\+-[-+]+\+[ \t]*(?:\r?\n|\Z))+",
+    re.MULTILINE,
+)
+
+
+def _junit(text: str) -> Rows | None:
+    rows, suite = [], ""
+    for match in _CASE.finditer(text):
+        if match["suite"] is not None:
+            suite = _attributes(match["suite"]).get("name", "")
+            continue
+        result = _RESULT.search(match["body"] or "")
+        row = {"suite": suite} | _attributes(match["case"])
+        row["result"] = "passed" if result is None else result[1]
+        if result is not None:
+            row |= {f"result.{name}": cell for name, cell in _attributes(result[2]).items()}
+            row |= {"text": unescape(result[3]).strip()} if result[3] else {}
+        rows.append(row)
+    return Rows(rows, "JUnit", loses=True)
+
+
+def _attributes(tag: str) -> dict[str, str]:
+    return {name: unescape(cell) for name, cell in re.findall(r'([\w:.-]+)="([^"]*)"', tag)}
+
+
+_CASE = re.compile(
+    r"<testsuite\s(?P<suite>[^>]*)>"
+    r"|<testcase\s(?P<case>(?:[^>\"]|\"[^\"]*\")*?)(?:/>|>(?P<body>.*?)</testcase>)",
+    re.DOTALL,
+)
+_RESULT = re.compile(
+    r"<(failure|error|skipped)\b((?:[^>\"]|\"[^\"]*\")*?)(?:/>|>(.*?)</\1>)", re.DOTALL
+)
+
+_Form = tuple[re.Pattern[str], Callable[[str], Rows | None]]
+_FORMS: Iterable[_Form] = (
+    (re.compile(r"\Acommit [0-9a-f]{7,64}\b[^\n]*\n(?:Merge: [^\n]*\n)?Author: "), _git_log),
+    (re.compile(rf"\A{_PAIRS.pattern}", re.MULTILINE), _logfmt),
+    (
+        re.compile(r"\A[A-Z][A-Z()/_-]*(?: [A-Z]+)*(?: {2,}[A-Z][A-Z()/_-]*(?: [A-Z]+)*)+ *\r?\n"),
+        _aligned,
+    ),
+    (re.compile(r"\A[^\n]*\w[^\n]*\n *[-=]{2,}(?: +[-=]{2,})+ *\r?\n"), _ruled),
+    (_TABLE, _barred),
+    (re.compile(r"\A(?:<\?[^\n]*\?>\s*)?<testsuites?\b"), _junit),
+    (
+        re.compile(
+            rf"\A(?:[^\n]*\n){{0,2}}?{_FIELD.pattern}\n(?:{_FIELD.pattern}|[ \t])", re.MULTILINE
+        ),
+        _blocks,
+    ),
+)
