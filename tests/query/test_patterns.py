@@ -31,8 +31,7 @@ DEEP = ["(" * 5000 + "a" + ")" * 5000, "`" + "[" * 100_000 + "]" * 100_000 + "`"
         (
             Expression,
             f"{'a' * 400} b",
-            f"'{'a' * 60}…' is not a JMESPath expression: Unexpected token: b: Parse error at "
-            'column 401, token "b" (UNQUOTED_IDENTIFIER)',
+            f"'{'a' * 60}…' is not a JMESPath expression: 'b' at column 402",
         ),
     ],
 )
@@ -96,7 +95,7 @@ def test_any_expression_of_a_model_is_evaluated_or_refused(text: str) -> None:
 
 @pytest.mark.parametrize("value", [{"a": "secret" * 100}, ["secret"] * 100, "secret" * 100])
 def test_a_refusal_does_not_repeat_a_document(value: Any) -> None:
-    with pytest.raises(Refusal, match="invalid type for value") as error:
+    with pytest.raises(Refusal, match=r"abs\(\) takes a number") as error:
         Expression("abs(@)").search(value)
     assert len(str(error.value)) < 200
     assert str(error.value).count("secret") <= 10
@@ -106,7 +105,9 @@ NAMING = ["a", "a.b[0].c", "a && !b || c == 'x'", "starts_with(a, argument('p'))
 NAMING += ["a[?b].c | [0]", "{x: a, y: [b, c.d]}", "sort_by(a, &b)", "a[].b[1:2]"]
 
 
-@pytest.mark.parametrize("text", ["@", "*.a", "[0]", "[?a]", "keys(@) && a"])
+@pytest.mark.parametrize(
+    "text", ["@", "*.a", "[0]", "[?a]", "keys(@) && a", "grep('x')", "a == $.b"]
+)
 def test_an_expression_that_may_read_any_member_names_none(text: str) -> None:
     assert Expression(text).names is None
 

@@ -4,10 +4,11 @@ from random import Random
 import pytest
 from mcp_abridge.document.fuel import LITTLE, Fuel
 from mcp_abridge.document.tree import Document
-from mcp_abridge.errors import Refusal
+from mcp_abridge.errors import Refusal, TransformError
 from mcp_abridge.transforms.base import Argument
 from mcp_abridge.transforms.filter import Filter
 
+from tests.builders import rule
 from tests.documents import call, shaped
 
 # A glob, and the paths among PATHS that it fits.
@@ -68,3 +69,25 @@ def test_a_pattern_of_the_model_has_at_most_1000_characters() -> None:
     with pytest.raises(Refusal) as caught:
         shaped(b'["a"]', step, at=call(glob="a" * 1001))
     assert str(caught.value) == "glob: more than 1000 characters"
+
+
+TIMES = b'[{"id":1,"made":"a","seen":"a"},{"id":2,"made":"b","seen":"c"},{"id":3,"made":"d"}]'
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [("made == seen", [1]), ("made != seen", [2, 3]), ("made < seen", [2]), ("made == @.gone", [])],
+)
+def test_two_members_of_an_element_are_compared(where: str, ids: list[int]) -> None:
+    step = rule(f"response: [{{filter: {where}}}]").pipeline[0]
+    assert [each["id"] for each in json.loads(shaped(TIMES, step))] == ids
+
+
+def test_a_bare_word_that_is_compared_and_is_no_member_fails_with_the_right_quotes() -> None:
+    step = rule("response: [{filter: made == open}]").pipeline[0]
+    with pytest.raises(TransformError) as caught:
+        shaped(TIMES, step)
+    assert str(caught.value) == (
+        "filter: open is a name, and no member there; did you mean 'open' in single quotes? "
+        "As a name that may be missing, write @.open"
+    )

@@ -52,8 +52,7 @@ def test_a_document_that_no_case_fits_stays_with_a_warning(raw: str, warning: st
         (
             "cases: [{match: x, to: {n: {jmespath: sum(text)}}}]",
             '"x"',
-            "recast: In function sum(), invalid type for value: x, expected one of: "
-            "['array-number'], received: \"string\"",
+            "recast: sum() takes an array of numbers, found a text",
         ),
     ],
 )

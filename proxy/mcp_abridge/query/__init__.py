@@ -21,6 +21,7 @@ test in tests/query/test_questions.py. The lint of rules and the reference read 
 
 call        the facts of a call that steps and notices may use, and the notices themselves
 patterns    regular expressions in linear time; JMESPath expressions, checked on creation
+mistakes    words for what is wrong with an expression
 jmespath    evaluation under fuel, and without opening what nothing reads
 functions   the table of all functions, and what a call burns
 questions   the functions that JMESPath lacks

@@ -27,6 +27,8 @@ _WRITTEN = 4  # `to_string` writes up to 12 bytes for each byte of a text
 class MeteredFunctions(Questions, Functions):
     """The functions of JMESPath and of questions, and `argument('name')`: one of the call."""
 
+    root: Callable[[], Any]
+
     def __init__(self, fuel: Fuel, arguments: Mapping[str, Any]) -> None:
         self._fuel = fuel
         self._arguments = arguments
@@ -34,6 +36,10 @@ class MeteredFunctions(Questions, Functions):
     @signature({"types": ["string"]})
     def _func_argument(self, name: str) -> Any:
         return self._arguments.get(name)
+
+    @signature()
+    def _func_root(self) -> Any:
+        return self.root()
 
     def call_function(self, function_name: str, resolved_args: Any) -> Any:
         if function_name in _DEEP:

@@ -13,10 +13,11 @@ from jmespath.visitor import TreeInterpreter
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel, charge
-from mcp_abridge.document.tree import Document, Number, Value, encode, loads, opened
+from mcp_abridge.document.tree import Document, Number, Value, encode, loads, opened, plain
+from mcp_abridge.errors import Refusal
 from mcp_abridge.query.functions import ARRAY, MeteredFunctions
 from mcp_abridge.query.kinds import TESTS
-from mcp_abridge.query.lookups import Lookups, members_named
+from mcp_abridge.query.lookups import Lookups, members_named, slip_of
 from mcp_abridge.query.patterns import FIRST_ALONE
 
 # Units of a step that makes an array or an object, before its elements or members.
@@ -39,6 +40,7 @@ class Interpreter(TreeInterpreter):
         super().__init__(Options(custom_functions=MeteredFunctions(fuel, arguments or {})))
         self.fuel = fuel
         self.lookups = lookups
+        self.bare: set[int] = set()  # the names that must be members where they are first compared
         # Functions, not bound methods: those would hold `self` and its values in a reference cycle.
         self._ways: dict[str, Callable[[Any, Any, Any], Any]] = {}
 
@@ -53,6 +55,15 @@ class Interpreter(TreeInterpreter):
             own = type(self)
             way = self._ways[kind] = getattr(own, f"visit_{kind}", own.default_visit)
         return way(self, node, value)
+
+    def over(self, node: Any, value: Any) -> Any:
+        """Evaluate a whole expression over a value, which is `$` in it; see `visit`."""
+        self.functions.root = lambda: value
+        return self.visit(node, value)
+
+    @property
+    def functions(self) -> MeteredFunctions:
+        return self._functions  # type: ignore[attr-defined, no-any-return]
 
     def open(self, value: Any) -> Any:
         """Return `value` in a form whose elements can be read; a subclass may decode it."""
@@ -73,6 +84,10 @@ class Interpreter(TreeInterpreter):
         one, other = self.visit(first, value), self.visit(second, value)
         kinds = None if self.lookups is None else self.lookups.kinds
         if sign in ("eq", "ne"):
+            if id(second) in self.bare:
+                if not (isinstance(value, dict) and second["value"] in value):
+                    raise Refusal(slip_of(second["value"]))
+                self.bare.discard(id(second))
             if kinds is not None:
                 kinds.pair(node, one, other)
             return self._equal(one, other) == (sign == "eq")
@@ -201,9 +216,8 @@ class Interpreter(TreeInterpreter):
                 )
         if self.lookups is not None and node["value"] in TESTS:
             self.lookups.kinds.pair(node, *arguments)
-        functions: MeteredFunctions = self._functions  # type: ignore[attr-defined]
-        functions.current = value
-        return functions.call_function(node["value"], arguments)
+        self.functions.current = value
+        return self.functions.call_function(node["value"], arguments)
 
     def _is_false(self, value: Any) -> bool:
         return value is not True and (value is None or value is False or value in _EMPTY)
@@ -218,7 +232,7 @@ class _OfViews(Interpreter):
 
     def __init__(self, fuel: Fuel, lookups: Lookups) -> None:
         super().__init__(fuel, lookups=lookups)
-        self._functions.kinds = lookups.kinds  # type: ignore[attr-defined]
+        self.functions.kinds = lookups.kinds
 
     def _filtered(self, node: Any, base: list[Any]) -> Any:
         # After a projection, as in `people[?name].addresses[?current]`, JMESPath asks each array.
@@ -247,12 +261,12 @@ class _OfViews(Interpreter):
 
     def visit_subexpression(self, node: Any, value: Any) -> Any:
         first, *others = node["children"]
-        if not _ends_in(first, "index"):
+        if not (_ends_in(first, "index") or first["type"] == "function_expression"):
             return super().visit_subexpression(node, value)
         value = self.visit(first, value)
         for each in others:
             value = self.open(value)
-            # The members of one element are searched here: `Lookups` sees the array alone.
+            # The members of one value are searched here: `Lookups` sees the array alone.
             value = self.visit(self._corrected(each, [value], single=True), value)
         return value
 
@@ -277,9 +291,16 @@ class LazyInterpreter(_OfViews):
         self._computing = _OfViews(fuel, lookups)
         self._document = document
         self._room: int | None = None
-        self.source_text: str | None = (
-            None  # the text that the document was read from, for a search
-        )
+        # The text that the document was read from, for a search.
+        self.source_text: str | None = None
+        self._root: Any = None
+        self._computing.functions.root = self._whole
+
+    def _whole(self) -> Any:
+        if self._root is None:
+            self._root = plain(self._document.cell[0], None, self.fuel)
+            charge(self._root, self.fuel)
+        return self._root
 
     def visit(self, node: Any, value: Any) -> Any:
         kind = node["type"]

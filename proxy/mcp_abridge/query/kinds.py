@@ -111,8 +111,12 @@ class Kinds:
         """Return True if the evaluation has to be done again; then nothing is noted any more."""
         undecided, self._undecided = self._undecided, False
         if undecided:
-            self._pairs, self._bases, self._sentences = {}, {}, {}
+            self.restart()
         return undecided
+
+    def restart(self) -> None:
+        """Forget what was noted: another evaluation begins."""
+        self._pairs, self._bases, self._sentences = {}, {}, {}
 
     @property
     def slips(self) -> Iterator[str]:

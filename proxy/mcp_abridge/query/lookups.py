@@ -94,12 +94,16 @@ class _Place:
         # The members that no element has so far; True if a member is required.
         self.missing: dict[Names, bool] = {}
         self._pairs: list[tuple[Node, Node]] = []
+        self._orders: set[int] = set()  # the names among them that are compared by order
         for each, at, required_here in _alongside(node, required):
             if each["type"] == "field":
                 path = (*at, each["value"])
                 self.missing[path] = required_here or self.missing.get(path, False)
             elif not at:
-                self._pairs += compared(each)
+                pairs = compared(each)
+                self._pairs += pairs
+                if each["type"] == "comparator" and each["value"] in ORDERS:
+                    self._orders.update(id(name) for name, _ in pairs)
         # The members of the objects that lack a wanted one; none if there is no object.
         self._lacking: dict[Names, dict[str, None]] = {}
         self._names_of = "members"
@@ -157,7 +161,12 @@ class _Place:
     def messages(self, required: bool) -> Iterator[str]:
         literals = self.literals
         corrected = {(node["value"],) for node, _ in self._pairs if id(node) in literals}
-        others = [(node["value"],) for node, other in self._pairs if _open(other, literals)]
+        others = [
+            (node["value"],)
+            for node, other in self._pairs
+            if _open(other, literals)
+            and (id(node) not in self._orders or node["value"] in self._quoted)
+        ]
         for path, required_here in self.missing.items():
             if required_here == required and path not in corrected and path in self._lacking:
                 yield self._message(path, compared=path in others)
@@ -186,6 +195,28 @@ def members_named(tree: Node) -> set[str]:
     """Return the names of the members of its value that an expression reads."""
     inside = (node for node, at, _ in _alongside(tree, required=False) if not at)
     return {node["value"] for node in inside if node["type"] == "field"}
+
+
+def bare_names(expression: Expression) -> list[Node]:
+    """Return the names without quotes on the right of `==` and `!=` that may be meant as texts."""
+    names, waiting, quoted = list[Node](), [expression.tree], None
+    while waiting:
+        node = waiting.pop()
+        waiting += (each for each in node.get("children", ()) if isinstance(each, dict))
+        if node["type"] != "comparator" or node["value"] in ORDERS:
+            continue
+        first, second = node["children"]
+        if second["type"] == "field" and first["type"] in _REFERENCES and not _null(second):
+            quoted = expression.quoted if quoted is None else quoted
+            if quoted.isdisjoint((second["value"], str(first.get("value")))):
+                names.append(second)
+    return names
+
+
+def slip_of(name: str) -> str:
+    """Return the sentence on a bare word that is compared, and is no member there."""
+    reason = f"{name} is a name, and no member there; did you mean {name!r} in single quotes?"
+    return f"{reason} As a name that may be missing, write @.{name}"
 
 
 def compared(node: Node) -> list[tuple[Node, Node]]:
@@ -257,4 +288,8 @@ def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
+ORDERS = frozenset(("gt", "gte", "lt", "lte"))
+"""The signs of comparisons that are no tests for equality, which suit no bare word."""
+
+_REFERENCES = ("field", "subexpression", "index_expression")
 _COMPARING = {"contains", "starts_with", "ends_with"}

@@ -1,5 +1,6 @@
 """Regular expressions and JMESPath expressions of rule files, checked on creation."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,17 @@ if TYPE_CHECKING:
 _SHOWN = 60  # characters of a value that a message repeats
 _READ = 300  # characters of an expression
 _CONTINUING = bytes(range(0x80, 0xC0))  # the bytes of a character in UTF-8 after its first
+
+
+# A text, a name or a literal in quotes, or the sign for the whole value.
+_ROOT = re.compile(r"""'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`|"(?:[^"\\]|\\.)*"|\$(?![\w$])""")
+
+
+def _source(text: str) -> str:
+    """Return an expression with a function in place of `$`, which the library does not know."""
+    if "$" not in text:
+        return text
+    return _ROOT.sub(lambda match: "root()" if match[0] == "$" else match[0], text)
 
 
 class PatternError(AbridgeError):
@@ -130,42 +142,36 @@ class Pattern:
 
 
 class Expression:
-    """A JMESPath expression; `argument('name')` in it is the call's argument."""
+    """A JMESPath expression; in it, `$` is the whole value, `argument('name')` one of the call."""
 
-    __slots__ = ("_parsed", "text")
+    __slots__ = ("_bare", "_parsed", "text")
 
     def __init__(self, text: str) -> None:
         """Parse `text`. Raises PatternError if it is no JMESPath expression."""
+        self._bare: frozenset[int] | None = None
         import warnings
 
         import jmespath
         import jmespath.exceptions
 
+        source = _source(text)
         try:
             with warnings.catch_warnings():
                 # `text` in backticks without quotes is an older way to write 'text'; it works.
                 warnings.simplefilter("ignore", PendingDeprecationWarning)
-                self._parsed = jmespath.compile(text)
+                self._parsed = jmespath.compile(source)
             # The library caches the last 512; expressions of a model may take a megabyte each.
             jmespath.parser.Parser.purge()
         except RecursionError:
             raise PatternError("nested too deeply") from None
         except ValueError as error:
             # Python's own error if a number has too many digits, else an error of the library.
-            if not isinstance(error, jmespath.exceptions.JMESPathError):
+            if not isinstance(error, jmespath.exceptions.ParseError):
                 raise PatternError(f"{_clipped(text)!r} has a number too long to read") from None
-            # The library repeats the expression, with a mark under it: one line has neither.
-            reason = str(error).partition("\n")[0].rpartition("jmespath expression: ")[2]
-            reason = reason.removesuffix(":").removesuffix(", for expression")
-            advice = "; did you mean '=='?" if reason == "Unknown token '='" else ""
-            if isinstance(error, jmespath.exceptions.IncompleteExpressionError):
-                unclosed = (
-                    f"; {a!r} is not closed" for a, b in _PAIRS if text.count(a) > text.count(b)
-                )
-                reason, advice = "it ends too early", next(unclosed, "")
-            if getattr(error, "token_type", None) == "NUMBER":
-                advice = "; a number stands in backticks, such as `5`"
-            message = f"{_clipped(text)!r} is not a JMESPath expression: {_clipped(reason)}{advice}"
+            from mcp_abridge.query.mistakes import unreadable
+
+            reason = _clipped(unreadable(source, error))
+            message = f"{_clipped(text)!r} is not a JMESPath expression: {reason}"
             raise PatternError(message) from None
         self.text = text
 
@@ -182,7 +188,7 @@ class Expression:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PendingDeprecationWarning)
-            tokens = list(Lexer().tokenize(self.text))
+            tokens = list(Lexer().tokenize(_source(self.text)))
         return {each["value"] for each in tokens if each["type"] == "quoted_identifier"}
 
     @property
@@ -200,22 +206,29 @@ class Expression:
         """Return the function that evaluates this expression over plain values.
 
         It records missing members in `lookups`. It raises Refusal with the reason if the
-        expression does not fit the value (a wrong type, an unknown function), and OutOfFuel.
+        expression does not fit the value (a wrong type, an unknown function, a bare word that is
+        compared and is no member there), and OutOfFuel.
         """
         from mcp_abridge.query.jmespath import Interpreter
+        from mcp_abridge.query.lookups import bare_names
 
         # One interpreter for all values: it caches the method for each kind of node.
-        visit, parsed = Interpreter(fuel, arguments, lookups).visit, self._parsed.parsed
+        interpreter, parsed = Interpreter(fuel, arguments, lookups), self._parsed.parsed
+        if self._bare is None:
+            self._bare = frozenset(id(name) for name in bare_names(self))
+        interpreter.bare = {*self._bare}
 
         def evaluate(value: Any) -> Any:
             try:
-                return visit(parsed, value)
-            except OutOfFuel:
+                return interpreter.over(parsed, value)
+            except (OutOfFuel, Refusal):
                 raise
             except Exception as error:
                 # Not just JMESPathError: a slice with step 0 raises Python's ValueError, the
                 # maximum of texts and numbers a TypeError.
-                raise Refusal(_error_text(error)) from error
+                from mcp_abridge.query.mistakes import unsuitable
+
+                raise Refusal(unsuitable(error)) from error
 
         return evaluate
 
@@ -229,21 +242,8 @@ class Expression:
         return Expression, (self.text,)
 
 
-_PAIRS = (("[", "]"), ("{", "}"), ("(", ")"))
-
-
 def _clipped(text: str) -> str:
     return text if len(text) <= _READ else f"{text[:_SHOWN]}…"
-
-
-def _error_text(error: Exception) -> str:
-    """Return the reason on one line; the library would repeat the value, maybe a whole document."""
-    value = getattr(error, "current_value", None)
-    if isinstance(value, dict | list):
-        error.current_value = "an object" if isinstance(value, dict) else "an array"  # type: ignore[attr-defined]
-    elif isinstance(value, str) and len(value) > _SHOWN:
-        error.current_value = f"{value[:_SHOWN]}…"  # type: ignore[attr-defined]
-    return " ".join(str(error).split())
 
 
 FIRST_ALONE = {
@@ -257,6 +257,10 @@ FIRST_ALONE = {
 """Kinds of nodes of which only the first child is evaluated over the same value as the node."""
 
 
+OF_THE_VALUE = frozenset(("grep", "head", "lines", "outline", "root", "tail", "uniq"))
+"""Functions of the value that they are applied to, which is not among their arguments."""
+
+
 def _names(node: dict[str, Any]) -> dict[str | None, None]:
     """Return the members that `node` reads, in order; None among them for the whole value."""
     kind = node["type"]
@@ -265,6 +269,8 @@ def _names(node: dict[str, Any]) -> dict[str | None, None]:
     if kind in ("literal", "expref"):
         return {}
     if kind in ("current", "identity", "index", "slice"):
+        return {None: None}
+    if kind == "function_expression" and node["value"] in OF_THE_VALUE:
         return {None: None}
     first_alone = kind in FIRST_ALONE or kind == "subexpression"
     children = node["children"][:1] if first_alone else node["children"]

@@ -68,6 +68,7 @@ _KEPT = re.compile(r"""'(?:[^'\\]|\\.)*'|`[^`]*`|"(?:[^"\\]|\\.)*\"""")
 _BARE_NUMBER = re.compile(r"((?:[(,]|[<>=]=?|!=)\s*)(-?\d+(?:\.\d+)?)\b")
 _NUMBER_BEFORE = re.compile(r"(?<![\w.:\[-])(-?\d+(?:\.\d+)?)(\s*(?:[<>=]=?|!=))")
 _BARE_WORD = re.compile(r"([=!]=\s*)(true|false|null)\b")
+_DOTTED_INDEX = re.compile(r"(?<=[\w\])*])\.\[(?=\s*(?:-?\d+\s*\]|-?\d*\s*:))")
 _BARE_MEMBERS = re.compile(r"\{(\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*)\}")
 _QUOTED_PATTERN = re.compile(r"""(\bgrep\(\s*|\bmatches\(\s*[\w.@]+\s*,\s*)"((?:[^"\\]|\\.)*)\"""")
 _QUOTED_MEMBER = re.compile(r"""(?<=[\w\])])\[\s*(["'])(\w+)\1\s*\]""")
@@ -95,6 +96,7 @@ def respelled(view: str) -> str:
     view, literals = _masked(view)
     view = _BARE_NUMBER.sub(r"\1`\2`", view)
     view = _BARE_WORD.sub(r"\1`\2`", _NUMBER_BEFORE.sub(r"`\1`\2", view))
+    view = _DOTTED_INDEX.sub("[", view)
     return _unmasked(_BARE_MEMBERS.sub(lambda match: _hash(match[1]), view), literals)
 
 

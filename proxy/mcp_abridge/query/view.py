@@ -24,7 +24,6 @@ _OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened re
 _OF_ROWS = re.compile(r"\s*@?\s*\[[?*]|\s*(?:\w+_by|unique|keys|entries)\(")
 _LONGEST = 4000  # characters of an expression
 _FEW = 20  # rows
-_TOLD = 200  # characters of the library's error message
 
 
 def look(
@@ -76,7 +75,9 @@ def look(
         raise Refusal(f"view: nested too deeply; {advice(document)}") from error
     except (ValueError, TypeError, ArithmeticError) as error:
         # Errors that the jmespath library raises, its own classes included.
-        reason = _shortened(_reason(error))
+        from mcp_abridge.query.mistakes import unsuitable
+
+        reason = unsuitable(error)
         missing = [*lookups.slips, *lookups.absences] if lookups is not None else []
         cause = missing[0] if missing else advice(document)
         raise Refusal(f"view: {expression!r} fails: {reason}; {cause}") from error
@@ -126,7 +127,10 @@ def _evaluate(
     result = visit(parsed, root)
     while lookups.kinds.again():
         result = visit(parsed, root)
-    return visit(parsed, whole) if result is None and isinstance(whole, str) else result
+    if result is not None or not isinstance(whole, str):
+        return result
+    lookups.kinds.restart()
+    return visit(parsed, whole)
 
 
 def _asks_for_text(
@@ -163,20 +167,6 @@ def _begins_with_question(node: dict[str, Any]) -> bool:
     while node["type"] in FIRST_ALONE or node["type"] == "subexpression":
         node = node["children"][0]
     return node["type"] == "function_expression" and node["value"] in _OF_THE_WHOLE
-
-
-def _reason(error: Exception) -> str:
-    from jmespath.exceptions import JMESPathTypeError
-
-    if not isinstance(error, JMESPathTypeError):
-        return str(error)
-    expected = " or ".join(error.expected_types)
-    return f"{error.function_name}() takes {expected}, found {error.actual_type}"
-
-
-def _shortened(message: str) -> str:
-    words = " ".join(message[: 2 * _TOLD].split())
-    return words if len(words) <= _TOLD else f"{words[: _TOLD - 1]}…"
 
 
 def advice(document: Document) -> str:

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from mcp_abridge.errors import AbridgeError
-from mcp_abridge.query.lookups import compared
+from mcp_abridge.query.lookups import bare_names, compared
 from mcp_abridge.query.patterns import Expression
 
 
@@ -30,10 +30,6 @@ def _compared_name(node: dict[str, Any], quoted_names: set[str]) -> str | None:
         if name in quoted_names and text and other["type"] != "literal" and _PLAIN.fullmatch(name):
             reason = f'"{name}" in double quotes is a name, as {name} is'
             return f"{reason}; did you mean {name!r} in single quotes?"
-        bare = name != "null" and quoted_names.isdisjoint((name, str(other.get("value"))))
-        if bare and field is node["children"][1] and other["type"] in _REFERENCES:
-            reason = f"{name} is a name, too; did you mean {name!r} in single quotes?"
-            return f"{reason} As a name, write @.{name}"
     return None
 
 
@@ -44,9 +40,13 @@ def condition_mistake(condition: Expression) -> str | None:
     for node in nodes(condition.tree):
         if node["type"] == "function_expression" and node["value"] == "argument":
             return "`when` sees the arguments themselves: write name, not argument('name')"
+    # Of a response, the names that exist are known when it comes; an argument may be left out.
+    for node in bare_names(condition):
+        name = node["value"]
+        reason = f"{name} is a name, too; did you mean {name!r} in single quotes?"
+        return f"{reason} As a name, write @.{name}"
     return None
 
 
 # Such a name needs no quotes: if it has quotes, it is probably meant as a text.
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_REFERENCES = ("field", "subexpression", "index_expression")

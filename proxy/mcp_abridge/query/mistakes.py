@@ -1,0 +1,89 @@
+"""Words for what is wrong with an expression: the library's errors as its author would put them.
+
+Without it, a model reads `found str` and `token "" (EOF)`, the words of Python and of a parser.
+"""
+
+import re
+
+from jmespath.exceptions import IncompleteExpressionError, JMESPathTypeError, LexerError, ParseError
+
+_PAIRS = (("[", "]"), ("{", "}"), ("(", ")"))
+_SIGNS = re.compile(r"[\w$@#/:.-]*\w[\w$@#/:.-]*")  # a name that is written without its quotes
+_NAMED = re.compile(r"[^.]*[$@#/:-][^.]*")
+_ELEMENT = re.compile(r"\.\[(?=\s*-?\d+\s*\])")
+_SHOWN = 60  # characters of an expression that an advice repeats
+_KINDS = {
+    "string": "a text",
+    "str": "a text",
+    "int": "a number",
+    "float": "a number",
+    "number": "a number",
+    "bool": "a boolean",
+    "boolean": "a boolean",
+    "list": "an array",
+    "array": "an array",
+    "dict": "an object",
+    "object": "an object",
+    "nonetype": "null",
+    "array-number": "an array of numbers",
+    "array-string": "an array of texts",
+    "expref": "an expression, written &name",
+}
+
+
+def unreadable(text: str, error: ParseError) -> str:
+    """Return why the library cannot read an expression, where, and what may be meant.
+
+    >>> from mcp_abridge.query.patterns import Expression, PatternError
+    >>> for text in ("a[0", "a.x-y", "a.[1]", "a == 5"):
+    ...     try:
+    ...         Expression(text)
+    ...     except PatternError as error:
+    ...         print(error)
+    'a[0' is not a JMESPath expression: it ends too early; '[' is not closed
+    'a.x-y' is not a JMESPath expression: '-' at column 4; a name with signs stands in double \
+quotes: "x-y"
+    'a.[1]' is not a JMESPath expression: '1' at column 4; an element follows without a dot: a[1]
+    'a == 5' is not a JMESPath expression: '5' at column 6; a number stands in backticks, such as \
+`5`
+    """
+    if isinstance(error, IncompleteExpressionError) or error.token_type == "EOF":
+        unclosed = (f"; {a!r} is not closed" for a, b in _PAIRS if text.count(a) > text.count(b))
+        return "it ends too early" + next(unclosed, "")
+    at = error.lex_position
+    token = str(error.token_value)[:_SHOWN]
+    if isinstance(error, LexerError) and "nclosed" in error.message:
+        return f"{text[at]!r} at column {at + 1} is not closed"
+    return f"{token!r} at column {at + 1}{_advice(text, at, error)}"
+
+
+def _advice(text: str, at: int, error: ParseError) -> str:
+    if isinstance(error, LexerError) and text[at] == "=":
+        return "; did you mean '=='?"
+    if error.token_type == "NUMBER":
+        if _ELEMENT.search(text, max(0, at - _SHOWN), at + _SHOWN) and len(text) <= _SHOWN:
+            return f"; an element follows without a dot: {_ELEMENT.sub('[', text)}"
+        return "; a number stands in backticks, such as `5`"
+    word = next((each for each in _SIGNS.finditer(text) if each.start() <= at < each.end()), None)
+    name = word and next(
+        (each for each in _NAMED.finditer(word[0]) if word.start() + each.end() > at), None
+    )
+    if name and len(name[0]) <= _SHOWN:
+        return f'; a name with signs stands in double quotes: "{name[0]}"'
+    return ""
+
+
+def unsuitable(error: Exception) -> str:
+    """Return why an expression fails on a value, in one line and without the value."""
+    if isinstance(error, JMESPathTypeError):
+        takes = " or ".join(map(_kind, error.expected_types))
+        return f"{error.function_name}() takes {takes}, found {_kind(error.actual_type)}"
+    if "slice step" in str(error):
+        return "the step of a slice cannot be 0"
+    if isinstance(error, ArithmeticError):
+        return "a number is too large"
+    return "it does not fit the values"
+
+
+def _kind(name: str) -> str:
+    return _KINDS.get(name.lower(), name)
