@@ -17,7 +17,7 @@ test: servers
 PURE := document query schema summary transforms ruleset shaping session testing
 unit: $(VENV)/.test
 	$(RUN) -m pytest -q -n 2 --hypothesis-profile=few -m 'not slow' \
-	    $(PURE:%=tests/%) $(PURE:%=proxy/mcp_abridge/%) $(ARGS)
+	    tests/looks $(PURE:%=tests/%) $(PURE:%=proxy/mcp_abridge/%) $(ARGS)
 
 lint: $(VENV)/.test
 	$(RUN) -m ruff check .

@@ -65,13 +65,15 @@ def _compare(
 ) -> None:
     if isinstance(before, str) and before != after:
         amounts.count(path, " chars", characters(before, after), len(before))
-    elif isinstance(before, dict) and after.keys() - before.keys() >= {"columns", "rows"}:
+    elif isinstance(before, dict) and after.keys() >= {"columns", "rows"} > before.keys() & {
+        *("columns", "rows")
+    }:
         # A map of like objects is shown as its entries are.
         entries = [{"key": name, "value": value} for name, value in before.items()]
         shown_entries = _rows(after, brief=True) or []
         amounts.count(path, " members", len(shown_entries), len(before))
         for source, row in zip(entries, shown_entries, strict=False):
-            _compare_row(amounts, source, row, path, "")
+            _compare_row(amounts, source, row, path or "[]", "")
     elif isinstance(before, dict):
         amounts.count(path, " members", len(after), len(before))
         for name, value in after.items():
@@ -134,7 +136,7 @@ def _compare_row(amounts: LeftOut, before: Any, after: Any, path: str, column: s
         inner = f"{column}.{_spelled(name)}" if column else _spelled(name)
         cell = after.get(name, _ABSENT)
         if cell is _ABSENT:
-            amounts.columns[path or "@"].add(inner)
+            amounts.columns["@" if path in ("", "[]") else path].add(inner)
         elif isinstance(value, dict) and isinstance(cell, dict) and value != cell:
             _compare_row(amounts, value, cell, path, inner)
         elif isinstance(value, str) and value != cell:
@@ -180,7 +182,7 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
     """Assert that the notes `_abridged` say all of `amounts`, and nothing else."""
     rest, columns = Counter(amounts.counts), dict(amounts.columns)
     for name, note in notes.items():
-        if name in ("more", "others"):
+        if name in ("more", "others", "read_from"):
             continue
         path = name.removeprefix("@.")
         for part in note.split("; "):

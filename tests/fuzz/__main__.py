@@ -13,13 +13,14 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 
-from tests.fuzz import actions, pairs
+from tests.fuzz import actions, looks, pairs
 from tests.fuzz.fuzzer import Fuzzer, Report, run
 
 # Each with the number of inputs that are tried by default.
 FUZZERS: dict[str, tuple[Fuzzer, int]] = {
     "pairs": (pairs.check_one, 100_000),
     "traces": (actions.check_one, 20_000),
+    "looks": (looks.check_one, 500),
 }
 _ENDLESS = 100_000_000  # inputs, if time is what ends them
 

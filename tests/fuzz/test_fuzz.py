@@ -16,7 +16,7 @@ from tests.fuzz.__main__ import FUZZERS
 from tests.fuzz.fuzzer import run
 
 # Few: CI runs each of them for half a minute.
-INPUTS = {"pairs": 150, "traces": 100}
+INPUTS = {"pairs": 150, "traces": 100, "looks": 4}
 
 
 @pytest.mark.parametrize("name", FUZZERS)

@@ -18,7 +18,6 @@ from mcp_abridge.document.tree import (
     text,
 )
 from mcp_abridge.query.call import ALL, Call, Notice
-from mcp_abridge.query.search import Hits
 from mcp_abridge.ruleset.guard import FACTS
 from mcp_abridge.shaping import budget, steps
 from mcp_abridge.shaping.budget import ESCAPED, overrun
@@ -127,9 +126,6 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     remark = {} if rest is None else {"more": rest}
     remark |= of_server(content or "")
     notices = [Notice(NAME, remark)] if remark and content is not None else []
-    document = Document(content)
-    if content is None:
-        document = _with_remarks(value, [*remarks, rest] if rest else remarks, whole)
     if bound is not None:
         viewable = job.viewable and job.rule.snapshot_step.viewable
         # Of hits, fewer are shown, each with its text.
@@ -137,35 +133,48 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
         call = replace(call, viewable=viewable, breadth=breadth)
         bound -= sum(len(encode({NAME: notice.value})) for notice in notices)
         bound -= len(encode(beside)) if beside else 0
+    if content is None:
+        if value is None:
+            from mcp_abridge.query.view import advice
+
+            remarks = ["null, or nothing there", *remarks, advice(whole)]
+        document = _with_remarks(value, remarks, rest, bound, call, job.view)
+        document.root.set(beside | document.root.open())
+        return document
+    document = Document(content)
+    if bound is not None:
         abridge(document, bound, call, job.view)
     if not document.changed:
         call.notices.extend(notices)
-    elif rest is not None:
-        _remove_remark(document, value)
-    if content is None:
-        document.root.set(beside | document.root.open())
-    elif beside:
+    if beside:
         call.notices.append(Notice("around", words))
     return document
 
 
-def _with_remarks(value: Value, remarks: list[str], whole: Document) -> Document:
-    if value is None:
-        from mcp_abridge.query.view import advice
+def _with_remarks(
+    value: Value, remarks: list[str], rest: str | None, bound: int | None, call: Call, view: str
+) -> Document:
+    """Return `{view: value, more: remarks}`, abridged; what is next only if a notice does not say.
 
-        remarks = ["null, or nothing there", *remarks, advice(whole)]
-    more = {"more": "; ".join(remarks)} if remarks else {}
-    return Document({"view": value, **more})
-
-
-def _remove_remark(document: Document, value: Value) -> None:
-    """Remove the remark on the next window if this one is shown in part: a notice says so."""
+    A remark is no part of the value: it takes its room, and no note counts it.
+    """
+    sentences = [*remarks, rest] if rest else remarks
+    more = {"more": "; ".join(sentences)} if sentences else {}
+    document = Document({"view": value})
+    if bound is not None:
+        abridge(document, max(bound - len(encode(more)), bound // 2), call, view)
+    if rest and document.changed and not _shows_each(document, value):
+        return _with_remarks(value, remarks, None, bound, call, view)
     members = document.root.open()
-    part = opened(members.get("view")) if isinstance(members, dict) else None
-    if isinstance(value, Hits) or (
-        isinstance(part, str | list) and type(part) is type(value) and len(part) < len(value)
-    ):
-        members.pop("more", None)
+    document.root.set({"view": members.pop("view"), **more, **members})
+    return document
+
+
+def _shows_each(document: Document, value: Value) -> bool:
+    """Return True if each element of an array is shown, though in part."""
+    part = opened(document.root.open()["view"])
+    part = opened(part["rows"]) if isinstance(part, dict) and "rows" in part else part
+    return isinstance(value, list) and isinstance(part, list) and len(part) == len(value)
 
 
 def _age(seconds: int, call: Call) -> Notice:

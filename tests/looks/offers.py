@@ -1,0 +1,149 @@
+"""The views that a look offers, read from its sentences as a model reads them, and what is wrong.
+
+Each must run as it is written, show something, and be what the sentence says of it.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from tests.looks.documents import Sample
+from tests.looks.oracle import UNKNOWN, number, value_of
+from tests.looks.reading import Conversation, Look
+from tests.looks.statements import Falsehood, falsehoods
+
+_VIEW = re.compile(r"""view=(?:'([^']*)'|"((?:[^"\\]|\\.)*)")([^;]*)""")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_ADVICE = re.compile(r"write a JMESPath such as (.+), or help")
+_WINDOW = re.compile(r"(.*)\[(\d+):(\d+)\](.*)", re.DOTALL)
+_LEFT = re.compile(r" is next, (\d+) of (\d+) (elements|chars|lines) are left")
+_FIRST = re.compile(r"(?:first )?(\d+)(?: and last \d+)? of \d+(?: chars)?(?:;|$)")
+_LINE = re.compile(r" shows line (\d+)")
+_STEPS = 3  # views that follow one another
+
+SLIPS = ("nosuch", "items[*].nosuch", "[?nosuch=='x']", "help", "keys(@)")
+"""Views that a model may write, whose answers advise others."""
+
+
+class Offer(Struct, frozen=True):
+    """A view, and what the sentence says of it."""
+
+    view: str
+    label: str
+
+
+def offers(look: Look) -> Iterator[Offer]:
+    for sentence in look.sentences:
+        for plain, escaped, label in _VIEW.findall(sentence):
+            yield Offer(plain or re.sub(r"\\(.)", r"\1", escaped), label)
+        for view in _ADVICE.findall(sentence):
+            yield Offer(view, "")
+
+
+def breaches(sample: Sample, conversation: Conversation, look: Look) -> Iterator[Falsehood]:
+    """Yield what is wrong with each offer of a look, and with those of the views that it offers."""
+    whole = _whole(sample)
+    for offer in offers(look):
+        yield from _breaches(sample, whole, conversation, look, offer)
+
+
+def _whole(sample: Sample) -> Any:
+    if isinstance(sample.value, str):
+        return {"text": sample.texts[0]}
+    if not sample.lossy:
+        return sample.value
+    names = [*sample.value[0]]
+    columns = [_typed([row[name] for row in sample.value]) for name in names]
+    return [dict(zip(names, cells, strict=True)) for cells in zip(*columns, strict=True)]
+
+
+def _typed(cells: list[str]) -> list[Any]:
+    """Return the cells of a column of CSV: numbers and null if there is nothing else."""
+    filled = [*filter(None, cells)]
+    if not filled or not all(map(_NUMBER.fullmatch, filled)):
+        return [*cells]
+    return [json.loads(cell) if cell else None for cell in cells]
+
+
+def _breaches(
+    sample: Sample, whole: Any, conversation: Conversation, look: Look, offer: Offer, step: int = 1
+) -> Iterator[Falsehood]:
+    def wrong(kind: str, claim: object) -> Falsehood:
+        return Falsehood(kind, offer.view, f"{offer.label}: {claim!s:.300}")
+
+    text = sample.texts[0]
+    expected = value_of(whole, text, offer.view.replace("_abridged_of_server", "_abridged"))
+    for answer in conversation.ask(offer.view):
+        if answer.failed:
+            yield wrong("refused", answer.value)
+            continue
+        value = answer.value
+        bare = isinstance(value, str) or not (isinstance(value, dict) and "view" in value)
+        part = value if bare else value["view"]
+        if part in (None, "", [], {}):
+            yield wrong("nothing", answer.whole)
+            continue
+        if expected is not UNKNOWN:
+            source = expected if bare else {"view": expected}
+            for each in falsehoods(source, answer):
+                yield wrong(each.kind, f"{each.path}: {each.claim}")
+        yield from (wrong(*each) for each in _label(whole, text, look, offer, expected))
+        if step < _STEPS and answer.size and isinstance(expected, str | list):
+            yield from _sequel(sample, whole, conversation, answer, offer, part, step)
+
+
+def _label(
+    whole: Any, text: str, look: Look, offer: Offer, expected: Any
+) -> Iterator[tuple[str, object]]:
+    label, value = offer.label.strip(), expected
+    if line := _LINE.match(offer.label):
+        lines = re.findall(r"\d+", offer.view)
+        if not int(lines[0]) <= int(line[1]) <= int(lines[1]):
+            yield "label", f"line {line[1]}"
+    elif label == "counts":
+        place = value_of(whole, text, offer.view[len("count_by(") :].rpartition(", &")[0])
+        if not isinstance(value, dict) or sum(value.values()) != len(place):
+            yield "label", value
+    elif label == "finds the greatest":
+        place, _, by = offer.view[len("max_by(") : -1].rpartition(", &")
+        every = [value_of(each, "", by) for each in value_of(whole, text, place) or ()]
+        numbers = [each for value in every if (each := number(value)) is not None]
+        most = max(numbers, default=None)
+        if number(value_of(value, "", by)) != most:
+            yield "label", f"{value!r:.80}, and {most} is greater"
+    elif label == "filters" and not value:
+        yield "label", value
+
+
+def _sequel(
+    sample: Sample,
+    whole: Any,
+    conversation: Conversation,
+    answer: Look,
+    offer: Offer,
+    part: Any,
+    step: int,
+) -> Iterator[Falsehood]:
+    """Hold the view that follows a window to begin where the part ends that was shown."""
+    window = _WINDOW.fullmatch(offer.view)
+    for following in offers(answer):
+        after = _WINDOW.fullmatch(following.view)
+        same = window and after and (window[1], window[4]) == (after[1], after[4])
+        if window and after and same and not isinstance(part, dict):
+            first = _FIRST.search(answer.notes.get("view", answer.notes.get("text", "")))
+            reached = int(window[2]) + (int(first[1]) if first else len(part))
+            if int(after[2]) != reached:
+                claim = f"after {reached} comes {following.view}"
+                yield Falsehood("gap", offer.view, claim)
+            left = _LEFT.match(following.label)
+            place = value_of(whole, sample.texts[0], window[1]) if window[1] else whole
+            if (
+                left
+                and place is not UNKNOWN
+                and (int(left[1]), int(left[2])) != (len(place) - reached, len(place))
+            ):
+                yield Falsehood("amounts", offer.view, following.label)
+        yield from _breaches(sample, whole, conversation, answer, following, step + 1)

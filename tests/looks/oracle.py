@@ -1,0 +1,77 @@
+"""The value of a view, by the stock jmespath library over plain values.
+
+It knows what views add as far as notices use it: slices of texts, a slice at the end that keeps
+nulls, `{a, b.c}`, and a few functions.
+"""
+
+import json
+import re
+from collections import Counter
+from typing import Any
+
+import jmespath
+from jmespath import functions
+
+UNKNOWN: Any = object()
+_WINDOW = re.compile(r"(.*?)\[(\d+):(\d+)\](\.\{[^{}]*\}|\.\[[^][]*\]|)", re.DOTALL)
+_MEMBERS = re.compile(r"\{([\w.]+(?:, [\w.]+)*)\}")
+_LINES = re.compile(r"(?:(.*) \| )?lines\((\d+), (\d+)\)", re.DOTALL)
+
+
+class _Functions(functions.Functions):
+    @functions.signature({"types": ["object"]})
+    def _func_entries(self, value: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"key": name, "value": member} for name, member in value.items()]
+
+    @functions.signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_count_by(self, array: list[Any], by: Any) -> dict[str, int]:
+        keys = (by.visit(by.expression, each) for each in array)
+        return dict(Counter(key if isinstance(key, str) else dumps(key) for key in keys))
+
+    @functions.signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_max_by(self, array: list[Any], by: Any) -> Any:
+        values = [number(by.visit(by.expression, each)) for each in array]
+        most = max((value for value in values if value is not None), default=None)
+        return None if most is None else array[values.index(most)]
+
+
+def number(value: Any) -> float | None:
+    return float(value) if type(value) in (int, float) else None
+
+
+def dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def value_of(whole: Any, text: str, view: str) -> Any:
+    """Return the value of a view of a document; UNKNOWN if this is beyond the oracle.
+
+    `text` is the text that the document is, or that it was read from.
+    """
+    if view in ("all", "help"):
+        return UNKNOWN
+    if part := _LINES.fullmatch(view):
+        place = value_of(whole, text, part[1]) if part[1] else text
+        first, last = int(part[2]), int(part[3])
+        return "".join(place.splitlines(keepends=True)[first - 1 : last])
+    if window := _WINDOW.fullmatch(view):
+        place = value_of(whole, text, window[1].removesuffix(" | ")) if window[1] else whole
+        if not isinstance(place, str | list):
+            return UNKNOWN
+        after = place[int(window[2]) : int(window[3])]
+        return _search(f"[*]{window[4]}", after) if window[4] else after
+    if view == "text" and not (isinstance(whole, dict) and "text" in whole):
+        return text
+    return _search(view, whole)
+
+
+def _search(view: str, value: Any) -> Any:
+    view = _MEMBERS.sub(lambda match: f"{{{_hash(match[1])}}}", view)
+    try:
+        return jmespath.search(view, value, jmespath.Options(custom_functions=_Functions()))
+    except jmespath.exceptions.JMESPathError:
+        return UNKNOWN
+
+
+def _hash(members: str) -> str:
+    return ", ".join(f"{path.rpartition('.')[2]}: {path}" for path in members.split(", "))

@@ -1,0 +1,261 @@
+"""What a look says of a document that is not so for the whole of it.
+
+As the docstring of Abridge has it: values that are after are whole, unless a mark in them says that
+they were cut; `same` holds for all rows; what is left out is counted under its path.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tests.looks.reading import Look
+from tests.omissions import below, check_notes, check_text, left_out
+
+_ABSENT: Any = object()
+_SHORTEST = 40  # characters of a text that may be cut
+_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|[^.]+')
+_WITHOUT = re.compile(
+    r"(\d+) of (\d+) columns(?: in \d+ arrays)?, without (.+?)(?: and (\d+) more)?(?:;|$)"
+)
+
+
+class Falsehood(Struct, frozen=True):
+    """A statement that is not so: its kind, where it stands, and what it says."""
+
+    kind: str
+    path: str
+    claim: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.path}: {self.claim}"
+
+
+def falsehoods(source: Any, look: Look, *, lossy: bool = False) -> Iterator[Falsehood]:
+    """Yield what `look` says of `source`, the value or the text that it was made of, falsely."""
+    if look.whole == source:
+        return
+    if isinstance(source, str):
+        yield from _of_text(source, look)
+        return
+    if "_abridged_of_server" in look.text:
+        source = with_marks(source)
+    walk = _Walk(look.notes, lossy)
+    walk.value(source, look.value, "")
+    yield from walk.findings
+    if not walk.findings:
+        look = replace(look, value=_as_texts(look.value)) if lossy else look
+        yield from _amounts(source, look)
+
+
+def _of_text(source: str, look: Look) -> Iterator[Falsehood]:
+    if look.text == source:
+        return
+    try:
+        check_text(source, look.text, look.notes)
+    except (AssertionError, KeyError) as error:
+        yield Falsehood("text", "text", f"{error} {look.notes}")
+    numbers = re.findall(r"(?<![\d:])\d+(?=[,\s]|$)", look.notes.get("text", "").partition(":")[2])
+    for number in map(int, numbers):
+        if not 1 <= number <= source.count("\n") + 1:
+            yield Falsehood("text", "text", f"there is no line {number}")
+
+
+def _amounts(source: Any, look: Look) -> Iterator[Falsehood]:
+    at = "items" if isinstance(source, list) else ""
+    value = look.value
+    if isinstance(source, list) and isinstance(value, dict) and value.keys() == {"items"}:
+        value = value["items"]
+    try:
+        check_notes(left_out(source, value, at, notes=look.notes), look.notes)
+    except Exception as error:  # any of them is a sum that is not right
+        kind = "remark" if "@.more" in look.notes and "more" not in value else "amounts"
+        yield Falsehood(kind, "@", f"{error!r} in {look.notes}")
+
+
+def with_marks(value: Any) -> Any:
+    """Mark the server's own members `_abridged`, as an answer does that is cut."""
+    if isinstance(value, list):
+        return [*map(with_marks, value)]
+    if not isinstance(value, dict):
+        return value
+    own = re.compile("_abridged(?:_of_server)*")
+    return {
+        f"{name}_of_server" if own.fullmatch(name) else name: with_marks(each)
+        for name, each in value.items()
+    }
+
+
+def _as_texts(value: Any) -> Any:
+    """Return the cells of CSV as they are written there."""
+    if isinstance(value, list):
+        return [*map(_as_texts, value)]
+    if isinstance(value, dict):
+        return {name: _as_texts(each) for name, each in value.items()}
+    return "" if value is None else str(value)
+
+
+class _Walk:
+    def __init__(self, notes: dict[str, Any], lossy: bool) -> None:
+        self.findings: list[Falsehood] = []
+        self._notes, self._lossy = notes, lossy
+
+    def _wrong(self, kind: str, path: str, claim: object) -> None:
+        self.findings.append(Falsehood(kind, path or "@", f"{claim!s:.300}"))
+
+    def value(self, source: Any, after: Any, path: str) -> None:
+        if not path and isinstance(source, list) and isinstance(after, dict):
+            after, path = (after["items"], "items") if "items" in after else (after, "items")
+        if _is_table(after) and not (isinstance(source, dict) and source.keys() >= after.keys()):
+            self._table(source, after, path)
+        elif isinstance(source, dict) and isinstance(after, dict):
+            self._members(source, after, path)
+        elif isinstance(source, list) and isinstance(after, list):
+            self._elements(source, after, path)
+        else:
+            self._cell(source, after, path)
+
+    def _members(self, source: dict[str, Any], after: dict[str, Any], path: str) -> None:
+        if source and not after:
+            self._wrong("empty", path, f"{{}} of {len(source)} members")
+        for name, each in after.items():
+            at = below(path, name)
+            if name not in source:
+                self._wrong("cell", at, f"{each!r} of no such member")
+            else:
+                self.value(source[name], each, at)
+
+    def _elements(self, source: list[Any], after: list[Any], path: str) -> None:
+        if source and not after:
+            self._wrong("empty", path, f"[] of {len(source)} elements")
+        self._aligned(source, after, path, lambda one, other: self.value(one, other, f"{path}[]"))
+        if {*map(type, source)} == {dict} and len(after) > 2:
+            visible = {name for each in after if isinstance(each, dict) for name in each}
+            if str(self._notes.get(path)).count("columns"):
+                self._columns(source, visible, path)
+
+    def _table(self, source: Any, after: dict[str, Any], path: str) -> None:
+        rows = source
+        if isinstance(source, dict):
+            rows = [{"key": name, "value": value} for name, value in source.items()]
+        if not isinstance(rows, list):
+            self._wrong("cell", path, f"a table of {source!r:.80}")
+            return
+        for name, value in after.get("same", {}).items():
+            for number, row in enumerate(rows):
+                cell = _cell(row, name)
+                if self._text(None if cell is _ABSENT else cell) != self._text(value):
+                    claim = f"{name}: {value!r}, but {cell!r:.80} in [{number}]"
+                    self._wrong("same", path, claim)
+                    break
+        names = after["columns"]
+
+        def check(one: Any, cells: list[Any]) -> None:
+            if len(cells) != len(names):
+                self._wrong("cell", path, f"{len(cells)} cells in {len(names)} columns")
+            for name, cell in zip(names, cells, strict=False):
+                whole = _cell(one, name)
+                if whole is not _ABSENT or cell is not None:
+                    self.value(whole, cell, f"{path}[].{name}")
+
+        self._aligned(rows, after["rows"], path, check)
+        self._columns(rows, {_names(name)[0] for name in (*names, *after.get("same", {}))}, path)
+
+    def _columns(self, rows: list[Any], visible: set[str], path: str) -> None:
+        every = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
+        without = _WITHOUT.search(str(self._notes.get(path or "@", "")))
+        if without is None and "columns" in str(self._notes.get("others")):
+            return  # summed with others
+        listed = {_names(name)[0] for name in without[3].split(", ")} if without else set()
+        more = int(without[4] or 0) if without else 0
+        rest = [name for name in every if name not in visible and not _in(name, listed)]
+        if len(rest) > more:
+            self._wrong("columns", path, f"{rest} are not said to be left out")
+
+    def _aligned(self, source: list[Any], after: list[Any], path: str, check: Any) -> None:
+        """Hold what is shown against the first elements, or the first ones and the last."""
+        if len(after) > len(source):
+            self._wrong("amounts", path, f"{len(after)} of {len(source)}")
+            return
+        ways = [source[: len(after)]]
+        if 0 < len(after) < len(source):
+            ways.append([*source[: len(after) - 1], source[-1]])
+        before = len(self.findings)
+        results: list[list[Falsehood]] = []
+        for way in ways:
+            for one, other in zip(way, after, strict=True):
+                check(one, other)
+            results.append(self.findings[before:])
+            del self.findings[before:]
+        self.findings += sorted(results, key=len)[0]
+
+    def _text(self, value: Any) -> Any:
+        if self._lossy and not isinstance(value, str):
+            return "" if value is None else str(value)
+        return value
+
+    def _cell(self, source: Any, after: Any, path: str) -> None:
+        if source == after and isinstance(source, bool) == isinstance(after, bool):
+            return
+        spells = self._lossy and isinstance(source, str) and not isinstance(after, str)
+        if spells and (self._text(after) == source or _number(source) == after):
+            return
+        if after in (None, "") and source not in (None, "", _ABSENT):
+            self._wrong("empty", path, f"{after!r} of {source!r:.80}")
+        elif not (isinstance(source, str) and isinstance(after, str) and is_cut(source, after)):
+            source = "no such member" if source is _ABSENT else repr(source)
+            self._wrong("cell", path, f"{after!r:.80} of {source:.80}")
+
+
+def is_cut(source: str, after: str) -> bool:
+    """Return True if a text is shown in part, and says so where it was cut."""
+    if re.fullmatch(r"\[.+ left out\]", after):
+        return True
+    for mark in re.finditer("…", after):
+        first, last = after[: mark.start()], after[mark.end() :]
+        if source.startswith(first) and source.endswith(last):
+            return bool(first) and _SHORTEST < len(source) > len(first) + len(last)
+    return False
+
+
+def _number(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return _ABSENT
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() | {"same"} == {"same", "columns", "rows"}
+
+
+def _names(column: str) -> list[str]:
+    return [*map(name_in, _NAME.findall(column.replace("[]", "")))] or [""]
+
+
+def _in(name: str, listed: Iterable[str]) -> bool:
+    """Return True if a name is listed; one that is long or not printable is listed in part."""
+    return any(name == each or name.startswith(each.partition("…")[0]) for each in listed)
+
+
+def _cell(row: Any, column: str) -> Any:
+    """Return the value of a column of a table in a row: `user.login`, `labels[].name`."""
+    for name in re.findall(r'(?:"(?:[^"\\]|\\.)*"|[^.\[]+)(?:\[\])?', column):
+        each, name = name.endswith("[]"), name.removesuffix("[]")
+        name = name_in(name)
+        if isinstance(row, list):
+            row = [one.get(name) if isinstance(one, dict) else None for one in row]
+            continue
+        if row is None or row is _ABSENT:
+            return _ABSENT
+        row = row.get(name, _ABSENT) if isinstance(row, dict) else _ABSENT
+        if each and not isinstance(row, list):
+            return _ABSENT
+    return row
+
+
+def name_in(name: str) -> str:
+    return str(json.loads(name)) if name[:1] == '"' else name
