@@ -1,5 +1,6 @@
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,15 @@ from mcp_abridge.query.view import look
 from mcp_abridge.transforms.abridge import Abridge, abridge
 
 from tests.omissions import check_text
+from tests.summary.logs import LOGS, log
 
 LINE = "a line of a text that goes on for a while\n"
+
+
+SECTIONS = "# Guide\n\n" + "".join(
+    f"## Part {n}\n\n```sh\n# no heading\n```\n\n### Details of {n}\n\n{LINE * 20}\n"
+    for n in range(1, 30)
+)
 
 
 def cut(text: str, bound: int, **options: Any) -> tuple[str, dict[str, str]]:
@@ -66,25 +74,92 @@ def test_the_first_failures_between_the_ends_are_shown() -> None:
         "permission denied",
         "connect timeout",
         "é failure é",
+        "3 passed, 1 failed, 0 skipped",
+        "10.0.0.7 : ok=4 unreachable=0 failed=1",
+        '<testsuite tests="3" failures="10" errors="0">',
+        "[2026-01-02 10:11:12: ERROR/MainProcess] x",
+        "not ok 3 - parses",
+        "npm ERR! code ENOENT",
+        "##[error]Process completed",
+        '"GET / HTTP/1.1" 502 157',
+        "Die Verbindung wurde verweigert",
+        "数据库 连接 失败",
+        "OOMKilled",
+        "\x1b[1;31mERROR\x1b[0m x",
     ],
 )
 def test_words_for_failure(line: str) -> None:
-    # Words that only look alike are none, and what stands at an end is shown.
-    _, note = cut(
-        f"{LINE * 200}{line}\nerrorless, failsafe, terrors, hispanic\n{LINE * 200}Error\n", 3000
-    )
-    assert note["text"].endswith("; 1 line there with a failure: 201")
+    # What stands at an end is shown.
+    _, note = cut(f"{LINE * 200}{line}\n{LINE * 200}Error\n", 3000)
+    assert "; 1 line there with a failure: 201" in note["text"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "errorless, failsafe, terrors, hispanic",
+        '<testsuite tests="3" failures="0" errors="0">',
+        "12 passed, 0 failed, no errors",
+        "10.0.0.7 : ok=4 unreachable=0 failed=0",
+        "GET /static/errors.js HTTP/1.1 200",
+        '    raise ValueError("no name")',
+        "    except KeyError:",
+        "import { TypeError } from './errors'",
+        "level=info error=<nil>",
+        "exited with code 0",
+        "timeout: 30s",
+    ],
+)
+def test_counts_of_zero_and_names_are_no_failure(line: str) -> None:
+    _, note = cut(f"{LINE * 200}{line}\n{LINE * 200}", 3000)
+    assert "failure" not in note["text"]
 
 
 def test_a_million_failures_are_not_counted_to_the_end() -> None:
-    _, note = cut("no error\n" * 100_000, 3000)
-    assert "; at least 1000 lines there with a failure: " in note["text"]
+    _, note = cut("FAILED\n" * 100_000, 3000)
+    assert re.search("; at least 8[0-9]{2} lines there with a failure: ", note["text"])
 
 
-SECTIONS = "# Guide\n\n" + "".join(
-    f"## Part {n}\n\n```sh\n# no heading\n```\n\n### Details of {n}\n\n{LINE * 20}\n"
-    for n in range(1, 30)
-)
+def test_a_word_that_is_common_in_a_text_tells_nothing() -> None:
+    _, note = cut("ok 7 - the list of errors\n" * 1000, 3000)
+    assert "failure" not in note["text"]
+
+
+@pytest.mark.parametrize("row", LOGS, ids=lambda row: row["name"])
+def test_the_one_failure_among_a_thousand_lines_of_a_log_is_shown(row: dict[str, str]) -> None:
+    excerpt, note = cut(log(row), 2000)
+    line = row.get("shown", row["failure"].partition("\n")[0])
+    number = log(row).partition(row["failure"])[0].count("\n") + 1
+    assert f"line {number}: {line}"[:100] in excerpt
+    assert f"shows line {number}" in note["more"]
+
+
+def test_the_lines_unlike_the_others_are_shown_and_listed_whatever_they_say() -> None:
+    lines = [f"2026-01-02T10:{n % 60:02}:00 job {n} took {n % 9} ms" for n in range(2000)]
+    lines[1200] = "2026-01-02T10:00:00 a ghost came by"
+    lines[1500:1500] = ["who", "goes", "there"]
+    excerpt, note = cut("\n".join(lines), 2000)
+    assert note["text"].endswith("; unlike the others: 1201, 1501")
+    assert "\nline 1201: 2026-01-02T10:00:00 a ghost came by\nline 1501: who\n" in excerpt
+    assert "view='lines(1191, 1211)' shows line 1201" in note["more"]
+
+
+@pytest.mark.parametrize("text", [SECTIONS.replace("#", ""), Path(__file__).read_text() * 2])
+def test_nothing_is_unlike_the_others_where_nothing_is_regular(text: str) -> None:
+    assert "unlike" not in cut(text, 2000, error=True)[1]["text"]
+
+
+def test_the_escape_codes_of_a_terminal_are_not_shown_and_the_views_are_of_the_whole_text() -> None:
+    text = "".join(f"\x1b[32mok\x1b[0m {n} \x1b]0;title\x07{LINE}" for n in range(500))
+    excerpt, note = cut(text, 3000)
+    assert "\x1b" not in excerpt
+    assert excerpt.count("\nok ") > 40
+    assert note["text"].endswith("; escape codes are not shown")
+    [start] = re.findall(r"text\[(\d+):", note["more"])
+    beginning = excerpt.partition("…")[0]
+    assert text[: int(start)].replace("\x1b[32m", "").count("ok") == beginning.count("ok")
+    short = "\x1b[32mok\x1b[0m\n" * 150
+    assert cut(short, 2000) == ("ok\n" * 150, {"text": cut(short, 2000)[1]["text"]})
 
 
 def test_a_text_with_headings_has_an_outline_of_two_levels_in_place_of_its_end() -> None:
@@ -144,6 +219,34 @@ PROSE = st.sampled_from(["# A\n\n", "## b\n", "\n", "an error\n", LINE, 'é"😀
 def test_the_note_counts_all_that_is_left_out(text: str, bound: int) -> None:
     if len(encode(text)) > bound:
         cut(text, bound)
+
+
+REGULAR = [f"job {n} is done" for n in range(20)]
+LOG_LINE = st.sampled_from(
+    [*REGULAR, *REGULAR, "0 errors", "FAILED", "job 7 failed", "a ghost", "x" * 300, ""]
+)
+
+
+@given(st.lists(LOG_LINE, min_size=60, max_size=400), st.integers(600, 4000))
+def test_what_the_note_says_of_a_log_is_so_for_all_lines_left_out(
+    lines: list[str], bound: int
+) -> None:
+    text = "\n".join(lines)
+    if len(encode(text)) <= bound:
+        return
+    _, note = cut(text, bound)
+    head, tail = map(int, re.findall(r"first (\d+)(?: and last (\d+))?", note["text"])[0])
+    out = range(text.count("\n", 0, head), text.count("\n", 0, len(text) - tail) + 1)
+    failing = [n + 1 for n in out if lines[n] in ("FAILED", "job 7 failed")]
+    if fact := re.search(r"(\d+) lines? there with a failure: ([\d, ]+)", note["text"]):
+        sure = [n for n in failing if lines[n - 1] == "FAILED"]
+        assert int(fact[1]) in (len(failing), len(sure))
+        assert {*map(int, fact[2].strip(", ").split(", "))} <= {*failing}
+    if fact := re.search(r"unlike the others: ([\d, ]+)", note["text"]):
+        for number in map(int, fact[1].strip(", ").split(", ")):
+            assert number - 1 in out
+            forms = [re.sub("[0-9a-f]", "", line) for line in lines]
+            assert forms.count(forms[number - 1]) <= 2
 
 
 def test_a_first_look_at_a_far_longer_text_is_short_and_its_views_are_not() -> None:

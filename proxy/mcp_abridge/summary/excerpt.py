@@ -3,36 +3,27 @@
 Invariant: the characters shown, plus those that the note counts as left out, are the whole.
 """
 
+import re
 from itertools import accumulate, islice, takewhile
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.headings import Heading, headings
-from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.summary.highlights import Highlights, highlights
 
 MARK = "…"  # stands for the characters left out
 NOTE_END = " left out]"  # the end of a note that stands for a whole string, and is never cut
 
-_FAILURE = (
-    r"(?im)^.*?(?:(?:\b|_)(?:errors?|exceptions?|failures?|timeouts?|timed out|fail(?:s|ed|ing)?"
-    r"|fatal|panic(?:s|ked)?|traceback|denied)\b"
-    r"|(?-i:[A-Za-z](?:Error|Exception|Failure|Timeout)s?\b))"  # names of classes
-)
-_LISTED = 5  # line numbers of failures in a note
-_MOST_FAILURES = 1000  # lines that are counted; a text may have a million
-_PART = 256 << 10  # characters that are searched at once
-_QUOTED = 200  # characters of such a line that are shown
-_AROUND = 10  # lines shown on either side of a failure
 _FEWEST = 3  # headings of a text that has an outline
 _HEADINGS = 2000  # headings that are read
 _SCANNED = 512 << 10  # characters that are searched for headings
 _LEAST = 400  # bytes for an outline; with less, the end of the text is shown
 WINDOW = 150  # bytes of a view that are left for its notice
+_PLAIN = "escape codes are not shown"
 _REST = 45  # bytes for the number of headings that do not fit
 
-_Span = tuple[int, int]
-"""The offset of a line that speaks of failure, and the end of the first such word in it."""
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
 
 def excerpt(
@@ -42,27 +33,35 @@ def excerpt(
 
     Views of it may take `bound` bytes. 60 of 100 bytes are for the beginning, the others for the
     headings, if it has any and is no error, else for the end. Between the two stand the first lines
-    left out that speak of failure.
+    left out that stand out. Escape codes of terminals are not shown.
     """
+    plain = _ESCAPE.sub("", text) if "\x1b" in text else text
     room = max(room - len(f'"{MARK}\n{MARK}"'.encode()), 0)
-    head, tail = both_ends(text, room)
-    between = "" if call.error else _outline(text, head, room * 2 // 5)
+    if len(plain) <= room and encoded_size(plain) <= room:
+        return plain, {"text": f"first {len(text)} of {len(text)} chars; {_PLAIN}"}
+    head, tail = both_ends(plain, room)
+    between = "" if call.error else _outline(plain, head, room * 2 // 5)
+    lines = Highlights({}, [])
     if between:
-        head, tail = ending(text, chars_that_fit(text, room - encoded_size(between))), len(text)
-    failures = _failures(text, head, tail)
-    if failures and not between and room >= _LEAST:
-        between = _quoted(text, failures, room // 6)
-        searched = head, tail
-        head, tail = both_ends(text, room - encoded_size(between))
-        failures = _more_failures(text, head, tail, failures, searched)
-        between = _quoted(text, failures, encoded_size(between))
+        head, tail = ending(plain, chars_that_fit(plain, room - encoded_size(between))), len(plain)
+    else:
+        lines = highlights(plain)
+        if room >= _LEAST and (between := lines.between(head, tail).quoted(plain, MARK, room // 6)):
+            quotes = encoded_size(between)
+            head, tail = both_ends(plain, room - quotes)
+            between = lines.between(head, tail).quoted(plain, MARK, quotes)
+    lines = lines.between(head, tail)
+    start, stop = _with_escapes(text, plain, head), _with_escapes(text, plain, tail)
     # As much as a view may show, its notice included.
-    window = text[head : head + max(max(bound, room + notes) - WINDOW, WINDOW)]
-    end = min(head + ending(window, chars_that_fit(window, len(window) - 1)), tail)
-    facts, ways = _facts(text, head, tail, failures, f"text[{head}:{end}]", call)
-    middle = f"{MARK}\n{between}{MARK * (tail < len(text))}" if between else MARK
-    note = _fitting(facts, ways if call.viewable else [], notes)
-    return text[:head] + middle + text[tail:], note
+    window = text[start : start + max(max(bound, room + notes) - WINDOW, WINDOW)]
+    end = min(start + ending(window, chars_that_fit(window, len(window) - 1)), stop)
+    last = f" and last {len(text) - stop}" if stop < len(text) else ""
+    facts = [f"first {start}{last} of {len(text)} chars", *_lines_between(plain, head, tail)]
+    facts += [*lines.facts(plain), *[_PLAIN] * (plain is not text)]
+    following, *others = calls_for_more(call, f"text[{start}:{end}]")
+    ways = [following, *lines.way(plain, call), *others] if call.viewable else []
+    middle = f"{MARK}\n{between}{MARK * (tail < len(plain))}" if between else MARK
+    return plain[:head] + middle + plain[tail:], _fitting(facts, ways, notes)
 
 
 def both_ends(text: str, room: int) -> tuple[int, int]:
@@ -81,64 +80,25 @@ def calls_for_more(call: Call, view: str) -> list[str]:
     return [call.next_question(view), *whole, f"{search} searches"]
 
 
-def _facts(
-    text: str, head: int, tail: int, failures: list[_Span], window: str, call: Call
-) -> tuple[list[str], list[str]]:
-    last = f" and last {len(text) - tail}" if tail < len(text) else ""
-    facts = [f"first {head}{last} of {len(text)} chars"]
-    ways = calls_for_more(call, window)
-    first_line = text.count("\n", 0, head) + 1
-    last_line = first_line + text.count("\n", head, tail - 1)
-    if first_line < last_line:
-        at_ends = text[head - 1 : head] in ("", "\n") and text[tail : tail + 1] in ("", "\n")
-        parts = "" if at_ends else "parts of "
-        facts.append(f"{parts}lines {first_line} to {last_line} are left out")
-    if failures and first_line < last_line:
-        numbers = [first_line + text.count("\n", head, start) for start, _ in failures[:_LISTED]]
-        first = numbers[0]
-        least = "at least " * (len(failures) == _MOST_FAILURES)
-        noun = "line" if len(failures) == 1 else "lines"
-        listed = ", ".join(map(str, numbers)) + ", …" * (len(failures) > _LISTED)
-        facts.append(f"{least}{len(failures)} {noun} there with a failure: {listed}")
-        around = call.question(f"lines({max(first - _AROUND, 1)}, {first + _AROUND})")
-        ways.insert(1, f"{around} shows line {first}")
-    return facts, ways
+def _lines_between(text: str, head: int, tail: int) -> list[str]:
+    """Return the fact which lines are left out, if more than one."""
+    first = text.count("\n", 0, head) + 1
+    last = first + text.count("\n", head, tail - 1)
+    if first == last:
+        return []
+    at_ends = text[head - 1 : head] in ("", "\n") and text[tail : tail + 1] in ("", "\n")
+    return [f"{'' if at_ends else 'parts of '}lines {first} to {last} are left out"]
 
 
-def _quoted(text: str, places: list[_Span], room: int) -> str:
-    quoted = ""
-    for start, word_end in places[:_LISTED]:
-        number = text.count("\n", 0, start) + 1
-        begin = max(start, word_end - _QUOTED // 2)
-        line = text[begin : begin + _QUOTED].partition("\n")[0]
-        quote = f"line {number}: {MARK * (begin > start)}{line}\n"
-        room -= encoded_size(quote) - len('""')
-        if room < 0:
+def _with_escapes(text: str, plain: str, at: int) -> int:
+    """Return the offset in `text` of the one in `plain`, which lacks the escape codes."""
+    if plain is text:
+        return at
+    for escape in _ESCAPE.finditer(text):
+        if escape.start() >= at:
             break
-        quoted += quote
-    return quoted
-
-
-def _more_failures(
-    text: str, start: int, end: int, failures: list[_Span], searched: tuple[int, int]
-) -> list[_Span]:
-    first, last = searched
-    if not text[first - 1] == "\n" == text[last : last + 1]:
-        return _failures(text, start, end)
-    before, after = _failures(text, start, first), _failures(text, last, end)
-    return [*before, *failures, *after][:_MOST_FAILURES]
-
-
-def _failures(text: str, start: int, end: int) -> list[_Span]:
-    pattern, fuel, spans = Pattern(_FAILURE), Fuel(), list[_Span]()
-    while start < end and len(spans) < _MOST_FAILURES:
-        stop = text.rfind("\n", start, min(start + _PART, end)) + 1
-        if not stop or start + _PART >= end:
-            stop = min(start + _PART, end)
-        part = islice(pattern.spans(text[start:stop], fuel), _MOST_FAILURES - len(spans))
-        spans += [(start + first, start + last) for first, last in part]
-        start = stop
-    return spans
+        at += len(escape[0])
+    return at
 
 
 def _outline(text: str, start: int, room: int) -> str:

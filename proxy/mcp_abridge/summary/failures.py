@@ -1,0 +1,111 @@
+"""Tells which lines of a log speak of a failure, by words; a count of zero or a name is none.
+
+Words only rank lines and count them: the line that matters may have none of these, in any language,
+and is found because it is rare (summary/rare.py).
+"""
+
+from functools import cache
+from itertools import islice
+
+from msgspec import Struct
+
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.query.patterns import Pattern
+
+_MOST = 1000  # lines with such a word that are read; a text may have a million
+_PART = 256 << 10  # characters that are searched at once
+_LONGEST = 1000  # characters of a line that are read closely, before the word and after it
+_COMMON = 20  # a word that one line of so many has is common, if so many lines have it
+
+_NOUNS = "errors?|exceptions?|failures?|fail(?:s|ed|ing)?|timeouts?|unreachable|Fehler|erreurs?"
+_COMMON_WORDS = (
+    rf"{_NOUNS}|timed out|fatal|panic(?:s|ked)?|traceback|denied|refused|could not|cannot|unable to"
+    r"|killed|aborted|crash(?:ed)?|terminated by signal|no such file|no space left|backoff"
+    r"|error\(s\)|fehlgeschlagen|konnten? nicht|verweigert|échec|échoué|impossible|refusé|errore"
+    r"|fallito|fall[oó]|no se pudo|denegado|falhou|falha|erro|fout|mislukt"
+)
+_FOREIGN = (
+    "błąd|nie udało|ошибк|сбой|не удалось|отказано|错误|錯誤|失败|失敗|异常|無法|无法|超时"
+    "|エラー|例外|できません|오류|실패"
+)
+_SURE = (
+    r"npm ERR!|##\[error\]|<failure\b|<error\b|[✕✗✖✘❌]|\bnot ok\b|segfault|segmentation fault"
+    r"|core dumped|CrashLoopBackOff|ImagePullBackOff|ErrImagePull|OOM[ -]?Kill|out of memory"
+    r"|\bevicted\b|exit(?:ed)?(?: with)? (?:status|code)[:= ]{1,2}[1-9]|make.*: \*\*\* "
+    r'|undefined (?:reference|symbol)|" 5\d\d |\b50[0234] (?:internal|bad|service|gateway)'
+)
+_CAPITALS = "ERROR|ERR|FATAL|FAIL(?:ED|URES?)?|CRITICAL|CRIT|EMERG|PANIC|SEVERE|KILLED|ABORTED"
+_CLASSES = "Error|Exception|Failure|Timeout"
+# No part of a path, of a name or of `error(x)`, and not after or before a zero.
+_LEFT = r"(?:^|[^\w/.$@ \n-]|(?:^|[^0\n]|[\d=:]0) )"
+_RIGHT = (
+    r"""(?:$|[^\w/(.:="'\n-]|\.(?:$|[^\w\n])|["'](?:$|[^:=\n])"""
+    r"""|["']? ?[:=] ?["']?(?:$|[^0 "'\n]|0\d))"""
+)
+_CAPITAL = rf"(?-i:(?:^|[^A-Za-z_\n])(?:{_CAPITALS})(?:$|[^A-Za-z_(\n]))"
+_WORD = (
+    rf"(?im)^.*?(?:{_LEFT}(?:{_COMMON_WORDS}){_RIGHT}|{_FOREIGN}|{_SURE}|{_CAPITAL}"
+    rf"|(?-i:[a-z](?:{_CLASSES})s?(?:$|[^\w(.\n]|\.(?:$|[^\w\n]))))"
+)
+_SURELY = (
+    rf"(?i){_CAPITAL}|(?-i:(?:^|[^\w/])[\w.$]*(?:{_CLASSES})(?:[:\]]|\s*$))|{_SURE}"
+    r"|^\W*(?:error|fatal|panic|failed|failure)\b|\b(?:error|fatal|panic) ?[:\[]"
+    r"""|\b(?:level|severity|status|lvl|result)["']? ?[=:] ?["']?(?:err|fatal|crit|fail)"""
+)
+_HARMLESS = (
+    rf"(?i)(?:^|[^\d.])(?:0|no|zero|without|keine?|aucune) (?:[\w-]+ )?(?:{_NOUNS}|error\(s\))\b"
+    rf"""|(?:{_NOUNS})["']? ?[:=]? ?["']?(?:0+(?:\.0+)?(?:[^\w.]|$)|(?:none|null|nil|false)\b"""
+    r"""|<nil>|\[\]|"")|\btimeouts?["']? ?[:=] ?["']?\d"""
+    r"|\b(?:raise|except|catch|class|throws?|extends|instanceof|import)\b[\s({\w.,|]*"
+    rf"(?:{_CLASSES})\w*"
+)
+
+
+@cache
+def _patterns() -> tuple[Pattern, Pattern, Pattern]:
+    return Pattern(_WORD), Pattern(_SURELY), Pattern(_HARMLESS)
+
+
+class Failures(Struct, frozen=True):
+    """The offsets of lines that speak of failure, and of the end of the first such word in each.
+
+    `complete`: there are no others.
+    """
+
+    spans: list[tuple[int, int]]
+    complete: bool
+
+
+def failure(line: str, fuel: Fuel) -> tuple[int, bool] | None:
+    """Return where the first word of failure in a line ends, and whether it surely is one.
+
+    >>> [failure(f"12 passed, {count} failed", Fuel()) for count in (0, 1)]
+    [None, (19, False)]
+    """
+    word, sure, harmless = _patterns()
+    if harmless.search(line):
+        line = harmless.replace(line, " ", fuel)
+    if match := sure.search(line):
+        return match.end(), True
+    match = word.search(line)
+    return None if match is None else (match.end(), False)
+
+
+def failures(text: str) -> Failures:
+    """Find the lines that speak of failure; a word that is common in the text tells nothing."""
+    fuel, start, read = Fuel(), 0, 0
+    sure, maybe = list[tuple[int, int]](), list[tuple[int, int]]()
+    while start < len(text) and read < _MOST:
+        stop = text.rfind("\n", start, start + _PART) + 1
+        if not stop or start + _PART >= len(text):
+            stop = min(start + _PART, len(text))
+        for first, last in islice(_patterns()[0].spans(text[start:stop], fuel), _MOST - read):
+            read += 1
+            begin = start + max(first, last - _LONGEST)
+            word = failure(text[begin : begin + 2 * _LONGEST].partition("\n")[0], fuel)
+            if word is not None:
+                (sure if word[1] else maybe).append((start + first, begin + word[0]))
+        start = stop
+    if len(maybe) > max(_COMMON, text.count("\n", 0, start) // _COMMON):
+        maybe = []
+    return Failures(sorted(sure + maybe), read < _MOST)

@@ -1,0 +1,103 @@
+"""Finds the lines of a log that are unlike the others, whatever their language.
+
+A line is rare if its form, without digits and hexadecimal letters, occurs once or twice. If names
+vary too, it is rare if its words are as many as in hardly any other line, or if it differs from
+lines of as many words where these are alike. Nothing is rare where nothing is regular.
+
+Invariant: all lines of the text have been read, or none are returned.
+"""
+
+from collections import Counter, defaultdict
+from itertools import accumulate
+
+_HEX = b"0123456789abcdefABCDEF"
+_LOWER = b"0123456789abcdefghijklmnopqrstuvwxyz"
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_MOST_LINES = 200_000
+_MOST_KINDS = 2000
+_BEGINNING = 1 << 18  # bytes that show whether forms are many
+_FEWEST = 20  # lines of a log
+_ONCE_OR_TWICE = 2
+_WORDS = 10  # of a line that are compared, with the rest as one more
+_ALIKE = 10  # lines of as many words that can be regular
+_OFTEN = 30  # a word is regular that one line of so many has, or more
+_OTHER = 50  # one line of so many may differ from regular ones
+_FEW = 5  # places that are so, without a look at their words
+_MOST = 20  # places with rare lines; where there are more, they are not rare
+
+
+def rare_lines(text: str) -> list[int]:
+    """Return the offset of each place in `text` where a line, or some in a row, are rare."""
+    if not _FEWEST <= text.count("\n") <= _MOST_LINES:
+        return []
+    places = _rare(text.encode(errors="replace"))
+    if not 0 < len(places) <= _MOST:
+        return []
+    offsets = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    return [offsets[number] for number in places]
+
+
+def _rare(content: bytes) -> list[int]:
+    """Return the numbers of such lines, of the first of some in a row; 0 is the first."""
+    beginning = content[: content.rfind(b"\n", 0, _BEGINNING)].translate(None, _HEX).split(b"\n")
+    if 2 * len({*beginning}) > len(beginning) > _MOST_KINDS:  # to read their words takes long
+        forms = content.translate(None, _LOWER).split(b"\n")
+        rare = _once_or_twice(forms)
+        return _places(rare) if 2 * len(rare) <= len(forms) else []
+    forms = content.translate(None, _HEX).split(b"\n")
+    rare = _once_or_twice(forms)
+    places = _places(rare) if 2 * len(rare) <= len(forms) else []
+    numbers = {form: number for number, form in enumerate(forms)}
+    if 0 < len(places) <= _FEW or len(numbers) > _MOST_KINDS:
+        return places
+    unlike = _unlike(content.translate(_DIGITS).split(b"\n"), [*numbers.values()])
+    if unlike is None:
+        return places
+    odd = {forms[number] for number in unlike}
+    return _places([number for number in rare if forms[number] in odd])
+
+
+def _once_or_twice(forms: list[bytes]) -> list[int]:
+    counts = Counter(forms)
+    rare = {form for form, count in counts.items() if count <= _ONCE_OR_TWICE and form.strip()}
+    return [number for number, form in enumerate(forms) if form in rare] if rare else []
+
+
+def _places(rare: list[int]) -> list[int]:
+    """Return the first of each run of lines."""
+    every = {*rare}
+    return [number for number in rare if number - 1 not in every]
+
+
+def _unlike(lines: list[bytes], numbers: list[int]) -> set[int] | None:
+    """Return those of `numbers` whose line differs in a word or in how many; None if most do."""
+    groups = defaultdict[int, list[tuple[int, list[bytes]]]](list)
+    for number in numbers:
+        words = lines[number].split(None, _WORDS)
+        groups[len(words)].append((number, words))
+    unlike, regular = set[int](), 0
+    for group in groups.values():
+        if len(group) <= _ONCE_OR_TWICE:
+            unlike |= {number for number, _ in group}
+        elif len(group) >= _ALIKE:
+            rows = _deviating([words for _, words in group])
+            if rows is not None:
+                regular += len(group)
+                unlike |= {group[row][0] for row in rows}
+    return unlike if regular * 10 >= len(numbers) * 9 else None
+
+
+def _deviating(rows: list[list[bytes]]) -> set[int] | None:
+    """Return the rows with a rare word where the others have regular ones; None if none have."""
+    others: set[int] | None = None
+    for column in zip(*rows, strict=True):
+        counts = Counter(column)
+        often = sum(count for count in counts.values() if count * _OFTEN >= len(rows))
+        if often * 10 < len(rows) * 9:
+            continue
+        rare = {word for word, count in counts.items() if count <= _ONCE_OR_TWICE}
+        if len(rare) <= max(_ONCE_OR_TWICE, len(rows) // _OTHER):
+            others = set() if others is None else others
+            if rare:
+                others |= {at for at, word in enumerate(column) if word in rare}
+    return others
