@@ -1,4 +1,4 @@
-"""What a model reads of a document is held against the whole document, from outside the engine.
+"""Hold what a model reads of a document against the whole document, from outside the engine.
 
 documents   documents of many shapes, with rare values, as strategies
 reading     a look as a model reads it: what is shown, the notes on it, the views that they offer

@@ -75,7 +75,7 @@ class Sample(Struct, frozen=True):
         return {"content": content, **more}
 
     def source(self, value: Any) -> Any:
-        """Return what `value` is a look at: the text, or the structure that it spells."""
+        """Return the text or the structure that `value` is a look at."""
         if isinstance(value, str) or isinstance(self.value, str):
             return self.texts[0]
         return self.structured or self.value
@@ -242,10 +242,13 @@ def _yaml(rows: list[Any]) -> Sample:
 
 def _csv(rows: list[dict[str, Any]], separator: str) -> Sample:
     names = [*dict.fromkeys(name for row in rows for name in row)]
+    lines = [names, *([str(row.get(name, "")) for name in names] for row in rows)]
     out = io.StringIO()
-    writer = csv.writer(out, delimiter=separator, lineterminator="\n")
-    writer.writerows([names, *([row.get(name, "") for name in names] for row in rows)])
-    cells = [{name: str(row.get(name, "")) for name in names} for row in rows]
+    if separator == "\t":  # without quotes
+        out.write("".join("\t".join(line) + "\n" for line in lines))
+    else:
+        csv.writer(out, delimiter=separator, lineterminator="\n").writerows(lines)
+    cells = [dict(zip(names, line, strict=True)) for line in lines[1:]]
     return Sample((out.getvalue(),), cells, lossy=True)
 
 

@@ -134,16 +134,16 @@ def _sequel(
         same = window and after and (window[1], window[4]) == (after[1], after[4])
         if window and after and same and not isinstance(part, dict):
             first = _FIRST.search(answer.notes.get("view", answer.notes.get("text", "")))
-            reached = int(window[2]) + (int(first[1]) if first else len(part))
-            if int(after[2]) != reached:
-                claim = f"after {reached} comes {following.view}"
+            end = int(window[2]) + (int(first[1]) if first else len(part))
+            if int(after[2]) != end:
+                claim = f"after {end} comes {following.view}"
                 yield Falsehood("gap", offer.view, claim)
-            left = _LEFT.match(following.label)
+            rest = _LEFT.match(following.label)
             place = value_of(whole, sample.texts[0], window[1]) if window[1] else whole
             if (
-                left
+                rest
                 and place is not UNKNOWN
-                and (int(left[1]), int(left[2])) != (len(place) - reached, len(place))
+                and (int(rest[1]), int(rest[2])) != (len(place) - end, len(place))
             ):
                 yield Falsehood("amounts", offer.view, following.label)
         yield from _breaches(sample, whole, conversation, answer, following, step + 1)

@@ -30,7 +30,7 @@ _DECODER = json.JSONDecoder(parse_float=Number)
 
 
 class Look(Struct, frozen=True):
-    """What is shown, the notes on it by path, and the sentences that speak of further views.
+    """A value as it is shown, the notes on it by path, and sentences that speak of further views.
 
     `value` is a text, unless the whole answer is JSON, or has JSON after a line of prose; `whole`
     has the notes as well, and `text` is the answer as it was sent.

@@ -1,4 +1,4 @@
-"""What a look says of a document that is not so for the whole of it.
+"""Statements of a look at a document that are not so for the whole of it.
 
 As the docstring of Abridge has it: values that are after are whole, unless a mark in them says that
 they were cut; `same` holds for all rows; what is left out is counted under its path.
@@ -41,7 +41,7 @@ def falsehoods(source: Any, look: Look, *, lossy: bool = False) -> Iterator[Fals
     if isinstance(source, str):
         yield from _of_text(source, look)
         return
-    if "_abridged_of_server" in look.text:
+    if "_abridged_of_server" in repr(look.value):
         source = with_marks(source)
     walk = _Walk(look.notes, lossy)
     walk.value(source, look.value, "")
@@ -65,6 +65,8 @@ def _of_text(source: str, look: Look) -> Iterator[Falsehood]:
 
 
 def _amounts(source: Any, look: Look) -> Iterator[Falsehood]:
+    if " columns" in str(look.notes.get("others")):
+        return  # of which array is not said
     at = "items" if isinstance(source, list) else ""
     value = look.value
     if isinstance(source, list) and isinstance(value, dict) and value.keys() == {"items"}:
@@ -107,8 +109,9 @@ class _Walk:
         self.findings.append(Falsehood(kind, path or "@", f"{claim!s:.300}"))
 
     def value(self, source: Any, after: Any, path: str) -> None:
-        if not path and isinstance(source, list) and isinstance(after, dict):
-            after, path = (after["items"], "items") if "items" in after else (after, "items")
+        if not path and isinstance(source, list):
+            wrapped = isinstance(after, dict) and "items" in after
+            after, path = after["items"] if wrapped else after, "items"
         if _is_table(after) and not (isinstance(source, dict) and source.keys() >= after.keys()):
             self._table(source, after, path)
         elif isinstance(source, dict) and isinstance(after, dict):

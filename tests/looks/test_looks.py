@@ -1,4 +1,4 @@
-"""What a look states is so for the whole, and each view that it offers shows what it says."""
+"""A look at a document: what it states is so for the whole, each view that it offers works."""
 
 from collections.abc import Hashable, Iterator
 from typing import Any
