@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from tests.answers import looks, model, table
 from tests.answers.arm import Arm
@@ -60,9 +61,9 @@ def main() -> int:
     results: dict[str, list[Attempt]] = {}
     failures: dict[str, str] = {}
     watch = table.trace if options.verbose else None
-    for arm in arms(options.budget):
-        if not re.search(options.arm or "", arm.name):
-            continue
+    chosen = [arm for arm in arms(options.budget) if re.search(options.arm or "", arm.name)]
+
+    def measure(arm: Arm) -> None:
         start = time.monotonic()
         try:
             own = [question for question in some if question.set in arm.sets]
@@ -71,6 +72,10 @@ def main() -> int:
             failures[arm.name] = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             print(f"{arm.name}: not measured: {error}", file=sys.stderr)
         print(f"{arm.name}: {time.monotonic() - start:.1f} s", file=sys.stderr)
+
+    with ThreadPoolExecutor(1 if watch else os.cpu_count()) as pool:
+        list(pool.map(measure, chosen))
+    results = {arm.name: results[arm.name] for arm in chosen if arm.name in results}
     print(table.summary(some, results, failures))
     return 1 if failures else 0
 

@@ -11,6 +11,7 @@ class Direct(Arm):
     """A framework that shows the model all of a result."""
 
     name = "direct"
+    fresh = False
 
     def steps(self, question: Question) -> Steps:
         yield Call(question.tool)

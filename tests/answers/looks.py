@@ -74,7 +74,9 @@ def told_apart(text: str, path: str, names: Sequence[str]) -> tuple[int, int]:
     at_place = [each for place, each in collections if own and own[-1] in place[-2:]]
     all_names = set(names)
     best, most = (0, 0), -1
-    for each in at_place or [rows for _, rows in collections] or [named_lines(lines, all_names)]:
+    apart_in_text = [list(_scalars(each)) for each in parts if isinstance(each, dict)]
+    elsewhere = [*(each for _, each in collections), apart_in_text, named_lines(lines, all_names)]
+    for each in at_place or elsewhere:
         names_shown = [_name(row, all_names) for row in each]
         cut = Counter(name for name in names_shown if name)
         apart = sum(bool(name) and _one(name, cut, all_names) for name in names_shown)

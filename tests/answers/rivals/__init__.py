@@ -6,9 +6,10 @@ counted: times, and the ids of handles.
 """
 
 from tests.answers.arm import Arm
+from tests.answers.rivals.ctxtual import Ctxtual
 from tests.answers.rivals.encoders import Compressor, Terse, UltraLean
 from tests.answers.rivals.jmunch import Jmunch
 
 
 def rivals() -> list[Arm]:
-    return [Jmunch(), Compressor(), Terse(), UltraLean()]
+    return [Ctxtual(), Jmunch(), Compressor(), Terse(), UltraLean()]
