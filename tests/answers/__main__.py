@@ -61,7 +61,7 @@ def main() -> int:
     results: dict[str, list[Attempt]] = {}
     failures: dict[str, str] = {}
     watch = table.trace if options.verbose else None
-    chosen = [arm for arm in arms(options.budget) if re.search(options.arm or "", arm.name)]
+    those = [arm for arm in arms(options.budget) if re.search(options.arm or "", arm.name)]
 
     def measure(arm: Arm) -> None:
         start = time.monotonic()
@@ -74,8 +74,8 @@ def main() -> int:
         print(f"{arm.name}: {time.monotonic() - start:.1f} s", file=sys.stderr)
 
     with ThreadPoolExecutor(1 if watch else os.cpu_count()) as pool:
-        list(pool.map(measure, chosen))
-    results = {arm.name: results[arm.name] for arm in chosen if arm.name in results}
+        list(pool.map(measure, those))
+    results = {arm.name: results[arm.name] for arm in those if arm.name in results}
     print(table.summary(some, results, failures))
     return 1 if failures else 0
 
