@@ -28,6 +28,7 @@ questions   the functions that JMESPath lacks
 search      what `grep` finds, in a text and in structure
 headings    the headings of a text
 amounts     the functions that order and add values
+conversions the functions that make rows and texts of values
 lookups     names that an expression takes wrongly
 kinds       kinds of values that it takes wrongly
 spellings   other languages' words for the same

@@ -5,7 +5,7 @@ text in double quotes, which JMESPath takes for the name of a member.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 from mcp_abridge.document.fuel import Fuel
@@ -211,6 +211,15 @@ def bare_names(expression: Expression) -> list[Node]:
             if quoted.isdisjoint((second["value"], str(first.get("value")))):
                 names.append(second)
     return names
+
+
+def path_of(node: Node) -> Names:
+    """Return the path of names that an expression begins with, as far as it has no other parts."""
+    while node["type"] in FIRST_ALONE:
+        node = node["children"][0]
+    parts = node["children"] if node["type"] == "subexpression" else [node]
+    names = [each["value"] for each in takewhile(lambda each: each["type"] == "field", parts)]
+    return tuple(names)
 
 
 def slip_of(name: str) -> str:

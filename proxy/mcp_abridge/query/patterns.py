@@ -65,6 +65,12 @@ class Pattern:
         r"""The names of its groups, in alphabetical order."""
         return tuple(sorted(self._compiled.groupindex))
 
+    def groups_of(self, subject: str, fuel: Fuel) -> dict[str, str | None] | None:
+        """Return the named groups of the first match, in their order; None if there is none."""
+        match = self.search(subject, fuel)
+        index = self._compiled.groupindex
+        return match and {name: match[name] for name in sorted(index, key=index.get)}
+
     def search(self, subject: str | bytes, fuel: Fuel | None = None, at: int = 0) -> Any:
         """Return the first match from `at` on, or None. Raises OutOfFuel if it may take long."""
         if fuel is None:

@@ -17,6 +17,7 @@ from mcp_abridge.document.paths import spelled
 from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.amounts import Amounts
+from mcp_abridge.query.conversions import Conversions
 from mcp_abridge.query.headings import headings
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.query.search import Hits, hits_of, in_structure, in_text
@@ -28,7 +29,7 @@ _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
 
 
-class Questions(Amounts):
+class Questions(Amounts, Conversions):
     """The functions beside those of JMESPath; `current` is the value that a call is applied to.
 
     `source_text` is the text that the value was read from, if a search goes through that, too.

@@ -9,14 +9,13 @@ from collections.abc import Callable
 _PATH = r"[A-Za-z_@][\w.]*"
 _INSIDE = r"((?:[^()]|\([^()]*\))*)"  # what stands in parentheses
 _LITERAL = "[\ue000-\uf8ff]"  # a masked literal or quoted name
-_BY = "(?:sort|max|min|count|group|sum)_by"
+_BY = "(?:(?:sort|max|min|count|group|sum)_by|unnest)"
 _TEST = "contains|starts_with|ends_with|matches"
 _FUNCTIONS = {
     "len": "length",
     "count": "length",
     "size": "length",
     "distinct": "unique",
-    "uniq": "unique",
     "startswith": "starts_with",
     "startsWith": "starts_with",
     "endswith": "ends_with",
@@ -27,13 +26,49 @@ _FUNCTIONS = {
     "to_entries": "entries",
     "tostring": "to_string",
     "tonumber": "to_number",
+    "test": "matches",
+    "fromjson": "from_json",
+    "parse_json": "from_json",
+    "JSON.parse": "from_json",
+    "json.loads": "from_json",
+    "ascii_downcase": "lower",
+    "downcase": "lower",
+    "lowercase": "lower",
+    "tolower": "lower",
+    "toLowerCase": "lower",
+    "explode": "unnest",
+    "unwind": "unnest",
+    "text_of": "plain_text",
+    "textContent": "plain_text",
+    "to_text": "plain_text",
+    "extract": "capture",
+    "countBy": "count_by",
+    "groupBy": "group_by",
+    "sumBy": "sum_by",
+    "maxBy": "max_by",
+    "minBy": "min_by",
+    "sortBy": "sort_by",
 }
 
 _Replacement = str | Callable[[re.Match[str]], str]
 _TABLE: tuple[tuple[str, _Replacement], ...] = (
     # Functions by the names of other languages, or with an argument too few.
     (rf"\b(sort|max|min|count|group)\(\s*({_PATH})\s*,", r"\1_by(\2,"),
-    (rf"\b({'|'.join(_FUNCTIONS)})\(", lambda match: f"{_FUNCTIONS[match[1]]}("),
+    (
+        r"(?<![\w.])([A-Za-z_@][\w.\[\]]*)\.(lower|toLowerCase|plain_text)\(\s*\)",
+        lambda match: f"{_FUNCTIONS.get(match[2], match[2])}({match[1]})",
+    ),
+    (rf"(?<![\w.])([A-Za-z_@][\w.\[\]]*)\.split\(\s*({_LITERAL})\s*\)", r"split(\1, \2)"),
+    (
+        r"\|\s*(fromjson|from_json|ascii_downcase|lower|plain_text)(?![\w(])",
+        lambda match: f"| {_FUNCTIONS.get(match[1], match[1])}(@)",
+    ),
+    (rf"\|\s*(split|capture|test|matches)\(\s*({_LITERAL})\s*\)", r"| \1(@, \2)"),
+    (r"\buniq\((?!\s*\))", "unique("),
+    (
+        rf"\b({'|'.join(map(re.escape, _FUNCTIONS))})\(",
+        lambda match: f"{_FUNCTIONS[match[1]]}(",
+    ),
     (r"^(length|keys|values|unique|sort|reverse|sum|max|min|avg)\(\s*\)", r"\1(@)"),
     (r"\s*[.|]\s*(length|keys|values|unique|sort|reverse|sum|max|min|avg)\(\s*\)", r" | \1(@)"),
     (rf"(?<![\w.])({_PATH})\.({_TEST})\(\s*({_LITERAL})\s*\)", r"\2(\1, \3)"),
@@ -74,6 +109,10 @@ _QUOTED_PATTERN = re.compile(r"""(\bgrep\(\s*|\bmatches\(\s*[\w.@]+\s*,\s*)"((?:
 _QUOTED_MEMBER = re.compile(r"""(?<=[\w\])])\[\s*(["'])(\w+)\1\s*\]""")
 _LINES = re.compile(r"^(?:lines\s*\(?|sed\s+-n\s)\s*(\d+)(?:\s*[-:,]\s*|\s+)(\d+)\s*(?:\)|p)?$")
 _HEAD = re.compile(r"(^|\|\s*)(head|tail)\s+(?:-n\s*)?-?(\d+)$")
+_UNIQ = re.compile(
+    r"^(?P<of>[\w.\[\]]+\s*\|\s*)?(?:cat\s*\|\s*)?(?:sort\s*\|\s*)?uniq(?:\s+-[cd]+)?(?:\s*\|\s*sort\b[^|]*)?"
+    r"(?:\s*\|\s*head(?:\s+-(?:n\s*)?(?P<first>\d+))?)?$"
+)
 _OPTIONS = r"(?:\s+-[inErRPhosABC]+(?:\s*\d+)?(?=\s|$))*"
 _BARE_GREP = re.compile(
     rf"""^(?:cat\s*\|\s*)?(?P<of>[\w.\[\]]+\s*\|\s*)?grep(?P<options>{_OPTIONS})\s+"""
@@ -91,6 +130,9 @@ def respelled(view: str) -> str:
     view = re.sub(r"^\$(?=\.\w|\[)\.?|^\.(?=\w)", "", view.strip())
     if grep := _BARE_GREP.match(view) or _SLASHES.match(view):
         return _search(grep.groupdict(""))
+    if uniq := _UNIQ.match(view):
+        part = f"[:{uniq['first'] or 10}]" if "head" in view else ""
+        return f"{uniq['of'] or ''}uniq(){part}"
     view = _HEAD.sub(r"\1\2(\3)", _LINES.sub(r"lines(\1, \2)", view))
     view = _QUOTED_PATTERN.sub(lambda match: f"{match[1]}{_raw(match[2])}", view)
     view, literals = _masked(view)

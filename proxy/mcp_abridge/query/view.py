@@ -19,7 +19,7 @@ from mcp_abridge.query.patterns import FIRST_ALONE, Expression, PatternError
 from mcp_abridge.query.search import Hits, first_hits
 from mcp_abridge.query.spellings import respelled, translated
 
-_OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail"))
+_OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail", "uniq"))
 _OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
 _OF_ROWS = re.compile(r"\s*@?\s*\[[?*]|\s*(?:\w+_by|unique|keys|entries)\(")
 _LONGEST = 4000  # characters of an expression
@@ -207,10 +207,13 @@ A view is JMESPath on the result of this call, or one of these:
 grep('pattern'), grep('pattern', 3): search, with lines of context; (?i) ignores case
 head(20), tail(20), lines(100, 140): lines of a text; text[0:2000]: characters of it
 outline(): headings of a text; members, kinds and sizes of structure
-items[?state=='open'].[id, title]: filter; items[?matches(title, '(?i)crash')]
-count_by(items, &state), group_by(items, &state), sum_by(items, &state, &n), unique(items[].state)
-length(items), sort_by(items, &n)[-5:], items[0:20], keys(@)
-Values may be piped: items[3].body | grep('fail')
+items[?state=='open'].[id, title]: filter; contains(title, 'x'), matches(title, '(?i)crash')
+count_by(items, &state), group_by(items, &state), sum_by(items, &state, &n), max_by(items, &n), \
+min_by(items, &n), sort_by(items, &n)[-5:], unique(items[].state), uniq(): lines with counts
+length(items), sum(items[].n), items[0:20], keys(@), entries(@), values(@)
+unnest(items, &tags): a row for each inner element; from_json(body), plain_text(doc): of rich \
+text, split(a, ','), lower(a), to_number(a), capture(line, '(?P<word>\\w+)')
+Values may be piped: items[3].body | grep('fail'); $ is the whole result
 For this result: """
 
 

@@ -1,0 +1,145 @@
+r"""The functions that make rows and texts of values: JSON in a text, inner rows, lines with counts.
+
+Without them, what lies inside a text, or in an array of each row, can be read but not asked. What a
+function cannot convert becomes null, and views say so in a remark.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from jmespath.functions import signature
+
+from mcp_abridge.document.fuel import Fuel, characters, charge
+from mcp_abridge.document.tree import encode, loads
+from mcp_abridge.errors import DocumentError, Refusal
+from mcp_abridge.query.kinds import Kinds
+from mcp_abridge.query.lookups import path_of
+from mcp_abridge.query.patterns import Pattern
+
+_LEAVES = ("plain_text", "text", "content", "value", "insert")  # members that hold a node's text
+_BREAKS = frozenset(("br", "break", "hardBreak", "hard_break", "linebreak"))
+_PART = 4  # units for a new text or number, _OBJECT for an object, before what they hold
+_OBJECT = 15
+_ESCAPES = {r"\n": "\n", r"\t": "\t", r"\r\n": "\r\n"}  # in single quotes JMESPath has no escapes
+
+
+class Conversions:
+    """Functions that convert values; `kinds` takes the remarks of a view."""
+
+    current: Any
+    kinds: Kinds | None
+    _fuel: Fuel
+
+    @signature({"types": []})
+    def _func_from_json(self, value: Any) -> Any:
+        """Return the value of the JSON in a text; other values as they are."""
+        if not isinstance(value, str):
+            return value
+        objects, others = value.count("{"), value.count("[") + value.count(",")
+        self._fuel.burn(characters(value) + _OBJECT * objects + 2 * _PART * others)
+        try:
+            return loads(value.encode())
+        except (DocumentError, UnicodeEncodeError):
+            return self._null("from_json() is null where a text is no JSON")
+
+    @signature({"types": []})
+    def _func_lower(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return value.lower()
+        return None if value is None else self._null("lower() is null where there is no text")
+
+    @signature({"types": []}, {"types": ["string"]})
+    def _func_split(self, value: Any, separator: str) -> Any:
+        if not separator:
+            raise Refusal("split(text, ','): the separator is empty")
+        if not isinstance(value, str):
+            return None if value is None else self._null("split() is null where there is no text")
+        separator = _ESCAPES.get(separator, separator)
+        self._fuel.burn(characters(value) + _PART * value.count(separator))
+        return value.split(separator)
+
+    @signature({"types": []}, {"types": ["string"]})
+    def _func_capture(self, value: Any, pattern: str) -> Any:
+        """Return an object of the named groups of a pattern; null if a text does not match."""
+        compiled = self._pattern(pattern)
+        if not compiled.groups:
+            raise Refusal(f"capture(): {pattern!r} names no group, such as (?P<word>\\w+)")
+        self._fuel.burn(_OBJECT)
+        return compiled.groups_of(value, self._fuel) if isinstance(value, str) else None
+
+    @signature({"types": []})
+    def _func_plain_text(self, value: Any) -> Any:
+        """Return the text of a tree of rich text in its order, a block a line."""
+        charge(value, self._fuel, 2)
+        return "\n".join(filter(None, _texts(value))) or None
+
+    @signature()
+    def _func_uniq(self) -> list[dict[str, Any]]:
+        """Return the lines of a text, or the elements of an array, with how often each occurs."""
+        value = self.current
+        charge(value, self._fuel, 2)
+        lines = isinstance(value, str)
+        parts = value.removesuffix("\n").split("\n") if isinstance(value, str) else value
+        if not isinstance(parts, list):
+            raise Refusal("uniq() applies to a text or an array: items[].state | uniq()")
+        counts: dict[Any, list[Any]] = {}
+        for part in parts:
+            counts.setdefault(part if lines else encode(part), [0, part])[0] += 1
+        self._fuel.burn(_PART * len(parts) + _OBJECT * len(counts))
+        name = "text" if lines else "value"
+        ranked = sorted(counts.values(), key=lambda each: -each[0])
+        return [{"count": count, name: part} for count, part in ranked]
+
+    @signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_unnest(self, array: list[Any], inner: Any) -> list[Any]:
+        """Return for each element a copy for each of its inner ones, in place of their array."""
+        names = path_of(inner.expression)
+        if not names:
+            raise Refusal("unnest(streams, &values): the second is the name of the inner array")
+        rows = []
+        for element in array:
+            values = inner.visit(inner.expression, element)
+            values = values if isinstance(values, list) or values is None else [values]
+            for value in values or ():
+                self._fuel.burn(_OBJECT + 2 * len(element))
+                rows.append(_with(element, names, value))
+        return rows
+
+    def _pattern(self, text: str) -> Pattern:
+        raise NotImplementedError
+
+    def _null(self, remark: str) -> None:
+        if self.kinds is not None:
+            self.kinds.say(remark)
+
+
+def _with(element: dict[str, Any], names: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """Return a copy of an object with a value at a path."""
+    name, *others = names
+    inner = element.get(name)
+    if others:
+        value = _with(inner if isinstance(inner, dict) else {}, tuple(others), value)
+    return {**element, name: value}
+
+
+def _texts(node: Any) -> Iterator[str]:
+    """Yield the blocks of a tree of rich text."""
+    if isinstance(node, list):
+        blocks = ["\n".join(_texts(each)) for each in node]
+        inline = any(isinstance(each, dict) and _leaf(each) is not None for each in node)
+        yield from ["".join(blocks)] if inline else blocks
+    elif isinstance(node, dict):
+        if (text := _leaf(node)) is not None:
+            yield text
+        elif node.get("type") in _BREAKS:
+            yield "\n"
+        else:
+            for member in node.values():
+                if isinstance(member, list | dict):
+                    yield from _texts(member)
+    elif isinstance(node, str):
+        yield node
+
+
+def _leaf(node: dict[str, Any]) -> str | None:
+    return next((text for name in _LEAVES if isinstance(text := node.get(name), str)), None)

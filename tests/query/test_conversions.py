@@ -1,0 +1,169 @@
+"""Questions about the inside of texts and of inner arrays, in views and in rules alike."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jmespath.functions import Functions
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.tree import Document, encode, plain
+from mcp_abridge.errors import OutOfFuel, Refusal
+from mcp_abridge.query.functions import MeteredFunctions
+from mcp_abridge.query.patterns import Expression
+from mcp_abridge.query.view import look, usage
+
+ADF = {"type": "doc", "content": [
+    {"type": "heading", "content": [{"type": "text", "text": "Plan"}]},
+    {"type": "paragraph", "content": [
+        {"type": "text", "text": "Ask "}, {"type": "mention", "attrs": {"id": 1, "text": "@ann"}},
+        {"type": "hardBreak"}, {"type": "text", "text": "today", "marks": [{"type": "strong"}]}]},
+    {"type": "bulletList", "content": [
+        {"type": "listItem", "content": [{"type": "paragraph", "content": [
+            {"type": "text", "text": text}]}]} for text in ("one", "two")]}]}  # fmt: skip
+NOTION = [{"type": "text", "text": {"content": "To "}, "plain_text": "To "},
+          {"type": "mention", "plain_text": "Bob"}]  # fmt: skip
+SLACK = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [
+    {"type": "text", "text": "see "}, {"type": "link", "url": "x", "text": "this"}]}]}  # fmt: skip
+WHOLE = {
+    "streams": [
+        {"labels": {"app": "a"}, "values": [["1", "x"], ["2", "y"]]},
+        {"labels": {"app": "b"}, "values": [["3", "x"]]},
+        {"labels": {"app": "c"}, "values": []},
+    ],
+    "people": [{"n": "bob", "at": {"homes": [{"c": "NY"}, {"c": "LA"}]}, "k": 1.50}],
+    "body": '{"id": 1.50, "tags": ["a", "B"]}',
+    "bodies": ['{"id": 1}', "none", None, {"id": 3}],
+    "log": "a 1\nb 2\na 1\nc\n",
+    "adf": ADF,
+    "notion": NOTION,
+    "slack": SLACK,
+}
+
+
+def ask(view: str, value: object = WHOLE) -> tuple[Any, list[str]]:
+    remarks: list[str] = []
+    return plain(look(Document(value), view, "text", None, remarks)), remarks
+
+
+@pytest.mark.parametrize(
+    ("view", "value"),
+    [
+        ("from_json(body).tags[0]", "a"),
+        ("bodies[].from_json(@).id", [1, 3]),
+        ("unnest(streams, &values)[*].[labels.app, values[1]]",
+         [["a", "x"], ["a", "y"], ["b", "x"]]),
+        ("unnest(people, &at.homes)[*].[n, at.homes.c]", [["bob", "NY"], ["bob", "LA"]]),
+        ("unnest(people, &at.homes[?c=='LA'])[*].[n, at.homes.c]", [["bob", "LA"]]),
+        ("count_by(unnest(streams, &values), &values[1])", {"x": 2, "y": 1}),
+        ("lower(from_json(body).tags[1])", "b"),
+        ("split(streams[0].values[0][1], 'q')", ["x"]),
+        ("split(log, '\\n')[1]", "b 2"),
+        ("split(log, '\\n')[].capture(@, '(?P<w>[a-z]) (?P<n>.)') | [?w=='b'].n", ["2"]),
+        ("log | uniq()", [{"count": 2, "text": "a 1"}, {"count": 1, "text": "b 2"},
+                          {"count": 1, "text": "c"}]),
+        ("streams[].values[][1] | uniq()[0]", {"count": 2, "value": "x"}),
+        ("plain_text(adf)", "Plan\nAsk @ann\ntoday\none\ntwo"),
+        ("plain_text(notion)", "To Bob"),
+        ("plain_text(slack)", "see this"),
+        ("log | grep('b', `1`).lines[].text", ["a 1\nb 2\na 1"]),
+    ],
+)  # fmt: skip
+def test_what_is_inside_is_reached_in_views_and_in_rules(view: str, value: object) -> None:
+    assert ask(view)[0] == value
+    assert Expression(view).search(WHOLE) == value
+
+
+def test_numbers_of_json_in_a_text_keep_their_spelling() -> None:
+    assert encode(look(Document(WHOLE), "from_json(body).id")) == b"1.50"
+
+
+@pytest.mark.parametrize(
+    ("view", "remark"),
+    [
+        ("bodies[].from_json(@)", "from_json() is null where a text is no JSON"),
+        ("people[].lower(k)", "lower() is null where there is no text"),
+        ("people[].split(k, '.')", "split() is null where there is no text"),
+    ],
+)
+def test_what_cannot_be_converted_is_null_with_a_remark(view: str, remark: str) -> None:
+    assert remark in ask(view)[1]
+
+
+@pytest.mark.parametrize(
+    ("view", "reason"),
+    [
+        ("split(log, '')", "the separator is empty"),
+        ("capture(log, 'a')", "names no group"),
+        ("unnest(streams, &[0])", "the second is the name of the inner array"),
+        ("unnest(streams, &valuse)", "did you mean 'values'?"),
+        ("people[0] | uniq()", "uniq() applies to a text or an array"),
+    ],
+)
+def test_a_conversion_that_cannot_be_is_refused_with_the_right_form(view: str, reason: str) -> None:
+    with pytest.raises(Refusal, match=re.escape(reason)):
+        ask(view)
+
+
+@pytest.mark.parametrize(
+    ("view", "expression"),
+    [
+        ("body | fromjson | .tags", "from_json(body).tags"),
+        ("JSON.parse(body)", "from_json(body)"),
+        ("log.split('b')", "split(log, 'b')"),
+        ("people[0].n.toLowerCase()", "lower(people[0].n)"),
+        ("unwind(streams, values)", "unnest(streams, &values)"),
+        ("log | uniq -c", "log | uniq()"),
+        ("log | sort | uniq -c | sort -rn | head -1", "log | uniq()[:1]"),
+        ("maxBy(people, &k).n", "max_by(people, &k).n"),
+        ("uniq(streams[].values[][1])", "unique(streams[].values[][1])"),
+        ("textContent(adf)", "plain_text(adf)"),
+    ],
+)
+def test_the_words_of_other_languages_for_conversions_are_understood(
+    view: str, expression: str
+) -> None:
+    expected = ask(expression)[0]
+    assert expected
+    assert ask(view)[0] == expected
+
+
+@given(st.lists(st.fixed_dictionaries({"k": st.integers(), "v": st.lists(st.integers())})))
+def test_each_inner_element_is_one_row_beside_the_members_of_its_outer_one(
+    rows: list[dict[str, Any]],
+) -> None:
+    expected = [{"k": row["k"], "v": value} for row in rows for value in row["v"]]
+    assert Expression("unnest(@, &v)").search(rows) == expected
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("from_json(@)", f"[{'[],' * 9000}1]"),
+        ("from_json(@)", f"[{'{},' * 9000}1]"),
+        ("split(@, ',')", "," * 9000),
+        ("uniq()", "\n".join(map(str, range(9000)))),
+        ("plain_text(@)", [{"text": "x"}] * 9000),
+        ("unnest(@, &v)", [{"v": [1] * 3000}]),
+    ],
+)
+def test_a_conversion_ends_with_its_fuel(expression: str, value: object) -> None:
+    with pytest.raises(OutOfFuel):
+        Expression(expression).bind({}, Fuel(15_000))(value)
+
+
+def test_help_names_every_function_of_ours_and_those_that_notices_use() -> None:
+    text = usage(Document(WHOLE))
+    ours = MeteredFunctions.FUNCTION_TABLE.keys() - Functions.FUNCTION_TABLE.keys()
+    sources = "".join(
+        file.read_text() for room in ("summary", "transforms")
+        for file in Path("proxy/mcp_abridge", room).glob("*.py")
+    )  # fmt: skip
+    notices = set(re.findall(r"\b([a-z_]+)\((?:\{place|@|&|')", sources))
+    table = MeteredFunctions.FUNCTION_TABLE.keys()
+    for name in (ours | (notices & table)) - {"root", "argument"}:
+        assert f"{name}(" in text, name
+    assert len(text) < 1700
