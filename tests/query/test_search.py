@@ -197,7 +197,7 @@ def test_a_text_that_was_read_as_structure_is_searched_as_a_text_too(view: str, 
     assert answer["at"] == []
     assert [each["text"] for each in answer["text"]["lines"]] == [line]
     assert "text" not in ask_of_text("grep('nginx')", text)
-    (hit,) = ask_of_text("grep('keep')", f"# keep this\n{text}")["lines"]
+    (hit,) = ask_of_text("grep('keep')", f"{text}# keep this\n")["lines"]
     assert hit["text"] == "# keep this"
 
 

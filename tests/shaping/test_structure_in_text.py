@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from io import StringIO
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -282,6 +283,11 @@ def test_a_head_is_unlike_what_is_below_it(head: str, row: str) -> None:
     assert value(text + "\n" + "\n" * (BUDGET - len(text)), "keys(rows[0])") == head.split(",")
 
 
+def test_blanks_after_the_commas_of_csv_are_no_part_of_its_cells() -> None:
+    text = "id, full name\n" + "".join(f'{n}, "n {n}"\n' for n in range(300))
+    assert value(text, "rows[7]") == {"id": 7, "full name": "n 7"}
+
+
 def test_quotes_of_csv_keep_a_number_a_text_and_those_of_tsv_are_its_own() -> None:
     codes = "code,name\n" + "".join(f'"{n}",x\n' for n in range(300))
     assert value(codes, "rows[7]") == {"code": "7", "name": "x"}
@@ -295,6 +301,11 @@ def test_several_blocks_are_shown_as_text_and_each_can_be_asked() -> None:
     text = "".join(f"Part:\n```json\n{json.dumps(rows_of(20))}\n```\n" for _ in range(2))
     assert "chars" in notes(first(text))["text"]
     assert value(text, "rows[1][19].id") == 19
+
+
+class SimpleUser(SimpleNamespace):
+    def __init__(self, number: int) -> None:
+        super().__init__(id=number, name=f"n{number}")
 
 
 def of_pods(rows: list[Row]) -> str:
@@ -346,6 +357,28 @@ def test_a_log_of_commits_with_more_than_rows_hold_is_shown_as_text() -> None:
     outcome = first(text)
     assert notes(outcome)["rows"].startswith("99 rows of commit, author, date, message, read from")
     assert view(text, "rows[3].message") == "Row\n\nof all: 3"
+
+
+def test_objects_that_python_prints_can_be_asked_and_their_text_is_shown() -> None:
+    text = repr([SimpleUser(n) for n in range(99)])
+    assert notes(first(text))["rows"].startswith("99 rows of id, name, read from Python")
+    assert value(text, "rows[7]") == {"id": 7, "name": "n7"}
+
+
+def test_a_heading_and_a_message_of_several_lines_belong_to_blocks_of_fields() -> None:
+    text = "Commit history:\n" + "".join(
+        f"Commit: {n:040x}\nAuthor: A\nDate: today\nMessage: Row {n}\n\nOf all.\nBy: me\n\n"
+        for n in range(40)
+    )
+    assert notes(first(text))["rows"].startswith("40 rows of Commit, Author, Date, Message, read")
+    assert view(text, "rows[3].Message") == "Row 3\n\nOf all.\nBy: me"
+
+
+def test_a_comment_before_yaml_stays_before_its_rows() -> None:
+    text = "# The events were:\n" + "".join(f"- name: n{n}\n  kind: Pod\n" for n in range(99))
+    outcome = first(text)
+    assert texts(outcome.raw)[0].startswith('# The events were:\n{"same":{"kind":"Pod"}')
+    assert notes(outcome)["read_from"].startswith("YAML;")
 
 
 def test_cases_of_junit_can_be_asked_for() -> None:

@@ -49,6 +49,15 @@ def test_python_values_without_a_json_form_become_the_nearest_one(literal: str, 
     assert json.loads(literals.python(literal)[0]) == value
 
 
+def test_a_set_is_an_array_and_a_call_of_fields_an_object_if_asked_for() -> None:
+    assert literals.python("[{1, 'a'}, {}, {2: {3}}, (4,)]")[0] == '[[1,"a"],{},{"2":[3]},[4]]'
+    user = "[User(id=1, tags={'a'}, on=datetime.date(2024, 1, 31), d=timedelta(days=1))]"
+    assert json.loads(literals.python(user, objects=True)[0]) == [
+        {"id": 1, "tags": ["a"], "on": "2024-01-31", "d": "timedelta(days=1)"}
+    ]
+    assert json.loads(literals.python(user)[0]) == [user[1:-1]]
+
+
 def test_numbers_keep_their_spelling() -> None:
     assert literals.python("[1.50, 1e-07, -0.0, 12345678901234567890123]")[0] == (
         "[1.50,1e-07,-0.0,12345678901234567890123]"

@@ -44,21 +44,22 @@ def json(text: str) -> tuple[str, int]:
     return text[start:end], end
 
 
-def python(text: str) -> tuple[str, int]:
-    r"""Return the Python literal `text` as JSON: dicts, lists, tuples, strings, numbers.
+def python(text: str, *, objects: bool = False) -> tuple[str, int]:
+    r"""Return the Python literal `text` as JSON: dicts, lists, tuples, sets, strings, numbers.
 
     A call, such as `Decimal('1.10')` or `datetime.date(2024, 1, 31)`, becomes a string: a date or a
     time as ISO 8601 has it, any other its one string argument, else its spelling. Bytes become
-    strings too.
+    strings too. With `objects`, a call of fields alone, such as `User(id=1)`, is an object.
 
     Raises DocumentError for a character that no literal has.
     """
     tokens = re.compile(
         rf"\s*+(?:(?P<mark>[\[\](){{}}:,])|(?P<quoted>b?(?:{_QUOTED}))"
-        r"|(?P<number>-?[0-9][0-9.eE+\-]*+)|(?P<word>[A-Za-z_][\w.]*+)|(?P<end>\Z))",
+        r"|(?P<field>[A-Za-z_]\w*+=(?!=))|(?P<number>-?[0-9][0-9.eE+\-]*+)|(?P<word>[A-Za-z_][\w.]*+)|(?P<end>\Z))",
         re.DOTALL,
     )
     out: list[str] = []
+    opened: list[int] = []  # the places in `out` of the brackets that are open
     position, valued = 0, False
     while True:
         match = tokens.match(text, position)
@@ -69,22 +70,34 @@ def python(text: str) -> tuple[str, int]:
         start, position = match.start(kind or 0), match.end()
         if valued and kind not in ("mark", "end"):
             raise DocumentError(f"two values without a comma at character {start}: {token[:20]!r}")
-        valued = kind != "mark"
+        valued = kind not in ("mark", "field")
         if kind == "end":
             return "".join(out), len(text.rstrip())
         if kind == "mark":
             closes = token in ")]}"
-            if closes and token != "}" and out and out[-1] == ",":
+            if closes and out and out[-1] == ",":
                 out.pop()  # the comma of (1,)
+            if not closes and token not in ",:":
+                opened.append(len(out))
+            elif closes and opened:
+                token = _closing(out, opened.pop(), token)
             if token == ":" and out and not out[-1].endswith('"'):
                 out[-1] = encode(out[-1]).decode()  # a key that is not a string
             out.append({"(": "[", ")": "]"}.get(token, token))
+        elif kind == "field":
+            if not (opened and out[opened[-1]] == "{"):
+                raise DocumentError(f"not a Python literal at character {start}: {token!r}")
+            out.append(f"{encode(token[:-1]).decode()}:")
         elif kind == "quoted":
             out.append(encode(token).decode() if token[0] == "b" else _string(token[1:-1]))
         elif kind == "number":
             out.append(token)
         elif token in _WORDS:
             out.append(_WORDS[token])
+        elif objects and _OF_FIELDS.match(text, start):
+            opened.append(len(out))
+            out.append("{")
+            position, valued = position + 1, False
         elif text[position : position + 1] == "(":
             position = _call_end(text, position)
             inside = tokens.match(text, match.end() + 1)
@@ -95,6 +108,20 @@ def python(text: str) -> tuple[str, int]:
                 out.append(encode(_iso(text[start:position])).decode())
         else:
             raise DocumentError(f"not a Python literal at character {start}: {token[:20]!r}")
+
+
+_OF_FIELDS = re.compile(r"(?!datetime\.|timedelta)[\w.]++\(\s*+[A-Za-z_]\w*+=(?!=)")
+
+
+def _closing(out: list[str], opening: int, token: str) -> str:
+    """Return the bracket that closes the one at `opening`; a set becomes an array."""
+    if token == ")":
+        return "}" if out[opening] == "{" else "]"
+    first = out[opening + 1 : opening + 3]
+    is_set = token == "}" and first and first[1:] != [":"] and not first[0].endswith(":")
+    if is_set:
+        out[opening] = "["
+    return "]" if is_set else token
 
 
 _WORDS = {"None": "null", "True": "true", "False": "false"}

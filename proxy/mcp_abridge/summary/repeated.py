@@ -7,6 +7,7 @@ the beginning has, and each value stands in the text as it is given; what is aro
 import re
 from collections.abc import Callable, Iterable
 from html import unescape
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from msgspec import Raw
@@ -91,29 +92,57 @@ _COMMIT = re.compile(
 
 
 def _blocks(text: str) -> Rows | None:
-    """Read records of `name: value` lines, each of which begins with the same name."""
-    first = _FIELD.search(text)
-    if first is None or text.count("\n", 0, first.start()) > 2:
+    """Read records of `name: value` lines, each of which begins with the same name.
+
+    Other lines belong to the value before them if they are indented, or if that value is the last
+    one of its record.
+    """
+    fields = [*islice(_FIELD.finditer(text), 2)]
+    if len(fields) == 2 and not fields[0][2]:
+        fields.pop(0)  # a heading
+    if not fields or text.count("\n", 0, start := fields[0].start()) > 2:
         return None
+    parts = re.split(rf"^(?={re.escape(fields[0][1])}[ \t]*:\s)", text[start:], flags=re.MULTILINE)
+    read = _fields_of_one_line([part.splitlines() for part in parts[1:]])
+    rows = read or _fields_before_a_text(parts[1:])
+    if rows is None or min(map(len, rows)) < 2:
+        return None
+    plain = read is not None and not any("\n" in cell for row in rows for cell in row.values())
+    return Rows(rows, "blocks of fields", text[:start], loses=not plain)
+
+
+def _fields_of_one_line(parts: list[list[str]]) -> list[dict[str, str]] | None:
     rows: list[dict[str, str]] = []
-    last, plain = "", True
-    for line in text[first.start() :].splitlines():
-        match = _FIELD.match(line)
-        if match is not None:
-            last, cell = match[1], match[2].strip()
-            if last == first[1]:
-                rows.append({})
-            if last in rows[-1] or len(rows[-1]) > _MOST_FIELDS:
+    for lines in parts:
+        row, last = dict[str, str](), ""
+        for line in lines:
+            match = _FIELD.match(line)
+            if match is not None:
+                last = match[1]
+                if last in row or len(row) > _MOST_FIELDS:
+                    return None
+                row[last] = match[2].strip()
+            elif line[:1] in (" ", "\t") and line.strip():
+                row[last] += f"\n{line.strip()}"
+            elif line.strip("-= \t"):
                 return None
-            rows[-1][last] = cell
-        elif line[:1] in (" ", "\t") and line.strip():
-            rows[-1][last] += f"\n{line.strip()}"
-            plain = False
-        elif line.strip("-= \t"):
+        rows.append(row)
+    return rows
+
+
+def _fields_before_a_text(parts: list[str]) -> list[dict[str, str]] | None:
+    rows, names = list[dict[str, str]](), list[str]()
+    for part in parts:
+        lines = part.splitlines()
+        fields = [*takewhile(bool, map(_FIELD.match, lines))]
+        own = [match[1] for match in fields if match is not None]
+        names = names or own
+        if own != names or len(set(own)) < len(own) or len(own) < _FEWEST:
             return None
-    if min(map(len, rows)) < 2:
-        return None
-    return Rows(rows, "blocks of fields", text[: first.start()], loses=not plain)
+        cells = [match[2].strip() for match in fields if match is not None]
+        cells[-1] = "\n".join([cells[-1], *lines[len(own) :]]).strip()
+        rows.append(dict(zip(own, cells, strict=True)))
+    return rows
 
 
 _FIELD = re.compile(

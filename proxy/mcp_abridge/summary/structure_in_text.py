@@ -9,6 +9,9 @@ and views can ask for `rows`, or for members by their names.
 """
 
 import re
+from collections.abc import Iterator
+from itertools import islice
+from json import JSONDecodeError, JSONDecoder
 
 import msgspec
 from msgspec import Raw
@@ -25,6 +28,7 @@ from mcp_abridge.summary.repeated import repeated
 
 _PROSE = 1000  # characters before JSON, and after it
 _PLACES = 4  # places at which JSON may begin, and at which it may end
+_SAMPLE = 4000  # characters by which it is told if JSON goes on
 _LONGEST_YAML = 1 << 18  # characters: the C parser takes about 0.3 s for them
 _LONGEST_PYTHON = 1 << 21
 _BEGINNING = re.compile(r"(?:^[ \t]*|[:=] ?|>)(?=[\[{])", re.MULTILINE)
@@ -33,7 +37,9 @@ _NEXT_DOCUMENT = re.compile(r"(?<=[}\]])\s*\n(?=[{\[])")
 _NO_NUMBER = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"|-?Infinity\b|NaN\b', re.DOTALL)
 _KEY = r"""(?:[\w./$@-]+|"[^"\n]+"|'[^'\n]+')"""
 _YAML = re.compile(rf"(?:[ \t]*(?:#[^\n]*|---)?\r?\n)*(?:- )?{_KEY}:(?: |\r?\n)")
+_COMMENTS = re.compile(r"(?:[ \t]*#[^\n]*\n)+")
 _NESTED = re.compile(rf":[ \t]*\r?\n[ ]*(?:- |[ ])|^[ ]*- {_KEY}:[^\n]*\n[ ]+{_KEY}:", re.MULTILINE)
+_CALL = re.compile(r"\b[A-Z]\w*\(\s*[A-Za-z_]\w*=(?!=)")
 _JSON = msgspec.json.Decoder(Raw)
 _NO_JSON = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
 _NOTHING = (DocumentError, ValueError, RecursionError)
@@ -116,9 +122,19 @@ def _enclosed(text: str) -> Reading | None:
     return None
 
 
-def _beginnings(text: str) -> list[int]:
-    matches = _BEGINNING.finditer(text, 0, _PROSE)
-    return [match.end() for match, _ in zip(matches, range(_PLACES), strict=False)]
+def _beginnings(text: str) -> Iterator[int]:
+    """Yield the places at which JSON begins that goes on far enough to be most of the text."""
+    for match in islice(_BEGINNING.finditer(text, 0, _PROSE), _PLACES):
+        sample = text[match.end() : match.end() + _SAMPLE]
+        try:
+            end = JSONDecoder().raw_decode(sample)[1]
+        except JSONDecodeError as error:
+            cut = error.pos > len(sample) // 2 or sample[error.pos : error.pos + 1] == '"'
+            end = len(text) if cut else 0
+        except RecursionError:
+            end = len(text)
+        if 2 * end >= len(text):
+            yield match.end()
 
 
 def _fenced(text: str) -> Reading | None:
@@ -174,7 +190,9 @@ def _python(text: str) -> Reading | None:
     if len(text) > _LONGEST_PYTHON:
         return None
     try:
-        return _JSON.decode(notations.python(text)[0]), TextFrame(form="Python")
+        value = _JSON.decode(notations.python(text, objects=True)[0])
+        loses = _CALL.search(text) is not None  # the names of classes
+        return value, TextFrame(form="Python", loses=loses)
     except _NOTHING:
         return None
 
@@ -183,9 +201,14 @@ def _yaml(text: str) -> Reading | None:
     start = text[:4000]
     if len(text) > _LONGEST_YAML or not (_YAML.match(start) and _NESTED.search(start)):
         return None
+    comments = _COMMENTS.match(text)
+    before = comments[0] if comments else ""
     try:
-        value, loses = notations.nested_yaml(text)
-        return _JSON.decode(value), TextFrame(form="YAML", loses=loses)
+        value, loses = notations.nested_yaml(text[len(before) :])
+        frame = (
+            TextFrame(form="YAML", loses=True) if loses else TextFrame(before=before, form="YAML")
+        )
+        return _JSON.decode(value), frame
     except _NOTHING:
         return None
 

@@ -111,7 +111,7 @@ def abridge(
     if document.closers:
         if form and len(document.source) <= bound and encoded_size(document.source) <= bound:
             return
-        structure = b"" if inside is None else compact(encode(document.cell[0]))
+        structure = b"" if inside is None else compact(raw(document.cell[0]))
         origin = task.origin()
         room = bound - (len(encode({"items": [], NAME: origin})) if origin else 0)
         if len(structure) <= room and size(document) <= room:
