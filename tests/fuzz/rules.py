@@ -150,6 +150,7 @@ POOLS: dict[str, Pool] = {
     "parse.as": ("json", "json", "yaml", "python", "csv", "lines", "records"),
     "after": REGULAR,
     "fence": ("yaml", "json"),
+    "groups": (r"(?P<a>\w+)", r"^(?P<k>[^:]*):(?P<v>.*)"),
     "split": (r"\n\n", "(?m)^(?=Commit: )", r"\n", "x", "(?=a)", r"\r?\n"),
     "pattern": REGULAR,
     "with": ("", "x", "…", r"\\", r"\g<0>", "😀", "\\n"),
@@ -169,6 +170,7 @@ POOLS: dict[str, Pool] = {
 _ONE_OF = {"filter": ("where", "glob", "match", "prefix"), "clip": ("max_chars", "max_lines")}
 _RARE = {
     *("as", "page_info", "max_offset", "max_limit", "arguments", "split", "to", "after", "fence"),
+    "groups",
     *("default", "unless", "vocabulary"),
 }
 

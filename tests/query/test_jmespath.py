@@ -39,7 +39,7 @@ def test_results_of_an_expression_take_about_16_bytes_a_unit(name: str) -> None:
 # The parts of expressions, and values to evaluate them over.
 PARTS = ["a", "b", "[0]", "[-1]", "[*]", "[]", "[1:]", "[::-2]", "*", "@", "`1`", "`[1]`", "'x'"]
 PARTS += ["[?a]", "[?a == `1`]", "[?@ > `1`].b", "{a: a, b: @}", "[a, @]", "!a", "a && b"]
-PARTS += ["a || b", "a == b", "a != `true`", "a < b", "@ >= `0`", "a[].b", "not_null(a, b)"]
+PARTS += ["a || b", "a == @.b", "a != `true`", "a < b", "@ >= `0`", "a[].b", "not_null(a, b)"]
 FUNCTIONS = ["length", "keys", "values", "reverse", "sort", "max", "min", "sum", "avg", "abs"]
 FUNCTIONS += ["to_string", "to_number", "to_array", "type", "ceil", "floor", "nonsense"]
 CALLS = [f"{name}({part})" for name in FUNCTIONS for part in ("@", "a")]

@@ -133,3 +133,21 @@ def test_parse_ends_with_its_fuel(step: Parse, text: str) -> None:
     step_call.fuel = Fuel(100)  # a search is paid for by the time it takes
     with pytest.raises(OutOfFuel):
         shaped_text(text, step, at=step_call)
+
+
+@pytest.mark.parametrize(
+    ("form", "groups", "reason"),
+    [
+        ("json", "(?P<a>.)", "'groups' is for as: lines or records, not as: json"),
+        ("lines", "(a)", "groups: no group has a name"),
+    ],
+)
+def test_groups_that_make_no_rows_are_refused(form: Any, groups: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Parse(as_=form, groups=Pattern(groups))
+
+
+def test_a_text_of_which_no_line_has_the_groups_passes_unchanged() -> None:
+    step = Parse(as_="lines", groups=Pattern(r"(?P<level>[A-Z]+):"))
+    with pytest.raises(ShapeMismatch, match="matches no line or record of the text"):
+        step(Document("a\nb\n").root, call())

@@ -40,6 +40,9 @@ class Parse(Transform, frozen=True):
     `(?=X)`, records begin only at matches of X; so the head of the text is a record if X matches
     it, and else it is kept outside the records.
 
+    With `groups`, a regular expression with named groups, each line or record is an object of them;
+    one that does not match is `{unmatched: its text}`. These are written back as compact JSON.
+
     If a text cannot be read this way, the step fails (ShapeMismatch): the whole response passes
     unchanged. A document that already is an object or an array is left to the next step.
 
@@ -66,8 +69,15 @@ class Parse(Transform, frozen=True):
     """The content is the first fenced block of this language."""
     split: str | None = None
     """The end of a record: a regular expression; a blank line by default."""
+    groups: Pattern | None = None
+    """Named groups, `(?P<level>\\w+)`, of which each line or record becomes an object."""
 
     def __post_init__(self) -> None:
+        if self.groups is not None:
+            if self.as_ not in ("lines", "records"):
+                raise ValueError(f"'groups' is for as: lines or records, not as: {self.as_}")
+            if not self.groups.groups:
+                raise ValueError("groups: no group has a name, such as (?P<level>\\w+)")
         if self.split is not None:
             if self.as_ != "records":
                 raise ValueError(f"'split' is for as: records, not as: {self.as_}")
@@ -99,7 +109,8 @@ class Parse(Transform, frozen=True):
 
     def reshape(self, schema: Schema) -> Schema | None:
         """Lines and records are texts again in the end; the schema of others is unknown."""
-        return relaxed(schema) if self.as_ in ("lines", "records") else None
+        texts = self.as_ in ("lines", "records") and self.groups is None
+        return relaxed(schema) if texts else None
 
     def _read(self, text: str, fuel: Fuel) -> tuple[Value, TextFrame]:
         start, end = 0, len(text)
@@ -110,10 +121,12 @@ class Parse(Transform, frozen=True):
             start = match.end()
         if self.fence is not None:
             start, end = _fenced(text, start, self.fence)
-        if self.as_ == "lines":
-            return _lines(text, start, end)
-        if self.as_ == "records":
-            return _records(text, start, end, self.split, fuel)
+        if self.as_ in ("lines", "records"):
+            lines = self.as_ == "lines"
+            pieces = (
+                _lines(text, start, end) if lines else _records(text, start, end, self.split, fuel)
+            )
+            return pieces if self.groups is None else _rows(*pieces, self.groups, fuel)
         read, units = _READERS[self.as_]
         if read is not notations.yaml or end - start <= notations.MOST_YAML:  # else an error
             fuel.burn((end - start) * units >> 6)
@@ -170,6 +183,14 @@ def _records(
         ending = others[0][len(others[0].rstrip("\r\n")) :]
         frame = replace(frame, last=final, ending=ending)
     return pieces, frame
+
+
+def _rows(pieces: Value, frame: TextFrame, groups: Pattern, fuel: Fuel) -> tuple[Value, TextFrame]:
+    matches = [(groups.groups_of(piece.rstrip("\r\n"), fuel), piece) for piece in pieces]
+    if pieces and not any(row for row, _ in matches):
+        raise ShapeMismatch(f"{groups.text!r} matches no line or record of the text")
+    rows = [{"unmatched": piece} if row is None else row for row, piece in matches]
+    return rows, TextFrame(before=frame.before, after=frame.after)
 
 
 @lru_cache(maxsize=64)
