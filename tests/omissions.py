@@ -276,9 +276,9 @@ def check_voice(notice: Any, others: Iterable[str]) -> list[str]:
     sentences = [*strings(notice)]
     for sentence in sentences:
         assert not _INTERPRETED & {*map(unicodedata.category, sentence)}, ascii(sentence)
+        longer = [sentence[at : at + _MOST + 1] for at in range(len(sentence) - _MOST)]
         for each in others:
-            longer = (each[at : at + _MOST + 1] for at in range(len(each) - _MOST))
-            assert not any(part in sentence for part in longer), (each, sentence)
+            assert not any(part in each for part in longer), (each, sentence)
     pairs = (pair for sentence in sentences for pair in _VIEW.findall(sentence))
     return [plain or re.sub(r"\\(.)", r"\1", escaped) for plain, escaped in pairs]
 

@@ -74,6 +74,10 @@ class Sample(Struct, frozen=True):
         more = {} if self.structured is None else {"structuredContent": self.structured}
         return {"content": content, **more}
 
+    def read_by_us(self, value: Any) -> bool:
+        """Return True if `value` is structure that was read from a text, and is not known here."""
+        return isinstance(self.value, str) and not isinstance(value, str)
+
     def source(self, value: Any) -> Any:
         """Return the text or the structure that `value` is a look at."""
         if isinstance(value, str) or isinstance(self.value, str):

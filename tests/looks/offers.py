@@ -45,12 +45,14 @@ def offers(look: Look) -> Iterator[Offer]:
 
 def breaches(sample: Sample, conversation: Conversation, look: Look) -> Iterator[Falsehood]:
     """Yield what is wrong with each offer of a look, and with those of the views that it offers."""
-    whole = _whole(sample)
+    whole = _whole(sample, look)
     for offer in offers(look):
         yield from _breaches(sample, whole, conversation, look, offer)
 
 
-def _whole(sample: Sample) -> Any:
+def _whole(sample: Sample, look: Look) -> Any:
+    if sample.read_by_us(look.value):
+        return UNKNOWN
     if isinstance(sample.value, str):
         return {"text": sample.texts[0]}
     if not sample.lossy:
@@ -99,6 +101,8 @@ def _label(
     whole: Any, text: str, look: Look, offer: Offer, expected: Any
 ) -> Iterator[tuple[str, object]]:
     label, value = offer.label.strip(), expected
+    if value is UNKNOWN:
+        return
     if line := _LINE.match(offer.label):
         lines = re.findall(r"\d+", offer.view)
         if not int(lines[0]) <= int(line[1]) <= int(lines[1]):

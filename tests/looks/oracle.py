@@ -36,7 +36,8 @@ class _Functions(functions.Functions):
 
 
 def number(value: Any) -> float | None:
-    return float(value) if type(value) in (int, float) else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number else None
 
 
 def dumps(value: Any) -> str:
@@ -48,7 +49,7 @@ def value_of(whole: Any, text: str, view: str) -> Any:
 
     `text` is the text that the document is, or that it was read from.
     """
-    if view in ("all", "help"):
+    if view in ("all", "help") or (whole is UNKNOWN and view != "text" and "text[" not in view):
         return UNKNOWN
     if part := _LINES.fullmatch(view):
         place = value_of(whole, text, part[1]) if part[1] else text

@@ -78,7 +78,7 @@ def looks(answer: ClientView, member: str = "") -> Iterator[Look]:
         texts.pop()
     [text] = texts
     is_text = "text" in beside.get("_abridged", {})
-    yield _look(text if is_text else _document(text), beside, text, size, answer.failed)
+    yield _look(text if is_text else document(text), beside, text, size, answer.failed)
     if answer.structured is not None:
         structured = bytes(answer.structured)
         value = _DECODER.decode(structured.decode())
@@ -111,7 +111,8 @@ def _notice(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) and value.keys() <= _NOTICES else {}
 
 
-def _document(text: str) -> Any:
+def document(text: str) -> Any:
+    """Return the JSON that a text is, or that stands in it after words; else the text."""
     opening = _OPENING.search(text)
     if opening is None:
         return text

@@ -41,7 +41,8 @@ def falsehoods(source: Any, look: Look, *, lossy: bool = False) -> Iterator[Fals
     if isinstance(source, str):
         yield from _of_text(source, look)
         return
-    if "_abridged_of_server" in repr(look.value):
+    notes = {name: note for name, note in look.notes.items() if name != "more"}
+    if "_abridged_of_server" in f"{look.value!r}{notes}":
         source = with_marks(source)
     walk = _Walk(look.notes, lossy)
     walk.value(source, look.value, "")
