@@ -72,7 +72,8 @@ def _compare(
         entries = [{"key": name, "value": value} for name, value in before.items()]
         shown_entries = _rows(after, brief=True) or []
         amounts.count(path, " members", len(shown_entries), len(before))
-        for source, row in zip(entries, shown_entries, strict=False):
+        for entry, row in zip(entries, shown_entries, strict=False):
+            source = {"key": row["key"], "value": before[row["key"]]} if "key" in row else entry
             _compare_row(amounts, source, row, path or "[]", "")
     elif isinstance(before, dict):
         amounts.count(path, " members", len(after), len(before))

@@ -15,6 +15,7 @@ from jmespath import functions
 UNKNOWN: Any = object()
 _WINDOW = re.compile(r"(.*?)\[(\d+):(\d+)\](\.\{[^{}]*\}|\.\[[^][]*\]|)", re.DOTALL)
 _MEMBERS = re.compile(r"\{([\w.]+(?:, [\w.]+)*)\}")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _LINES = re.compile(r"(?:(.*) \| )?lines\((\d+), (\d+)\)", re.DOTALL)
 
 
@@ -36,6 +37,8 @@ class _Functions(functions.Functions):
 
 
 def number(value: Any) -> float | None:
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return float(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number else None
 
@@ -56,6 +59,8 @@ def value_of(whole: Any, text: str, view: str) -> Any:
         first, last = int(part[2]), int(part[3])
         return "".join(place.splitlines(keepends=True)[first - 1 : last])
     if window := _WINDOW.fullmatch(view):
+        if not window[1] and isinstance(whole, dict):
+            whole = text  # an object has no slices
         place = value_of(whole, text, window[1].removesuffix(" | ")) if window[1] else whole
         if not isinstance(place, str | list):
             return UNKNOWN

@@ -85,6 +85,10 @@ def as_json(value: Any) -> Sample:
     return Sample((dumps(value),), value)
 
 
+def in_fence(value: Any) -> Sample:
+    return Sample((f"Found:\n```json\n{dumps(value)}\n```",), value)
+
+
 @pytest.mark.parametrize(
     ("sample", "budget", "kind"),
     [
@@ -94,6 +98,7 @@ def as_json(value: Any) -> Sample:
             marks=pytest.mark.xfail(strict=True, reason="members that are cut look empty"),
         ),
         (as_json({f"key{n}": n for n in range(100)}), 300, "remark"),
+        (in_fence({f"text{n or ''}": {} for n in range(30)}), 300, "refused"),
     ],
 )
 def test_a_falsehood_is_told_no_more(sample: Sample, budget: int, kind: str) -> None:

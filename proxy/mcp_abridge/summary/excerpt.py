@@ -27,13 +27,13 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|
 
 
 def excerpt(
-    text: str, room: int, notes: int, call: Call, bound: int = 0
+    text: str, room: int, notes: int, call: Call, bound: int = 0, place: str = "text"
 ) -> tuple[str, dict[str, str]]:
     """Return `text` cut to `room` bytes as JSON, and the note on it in `notes` bytes.
 
-    Views of it may take `bound` bytes. 60 of 100 bytes are for the beginning, the others for the
-    headings, if it has any and is no error, else for the end. Between the two stand the first lines
-    left out that stand out. Escape codes of terminals are not shown.
+    Views of it, which is at `place`, may take `bound` bytes. 60 of 100 bytes are for the beginning,
+    the others for the headings, if it has any and is no error, else for the end. Between the two
+    stand the first lines left out that stand out. Escape codes of terminals are not shown.
     """
     plain = _ESCAPE.sub("", text) if "\x1b" in text else text
     room = max(room - len(f'"{MARK}\n{MARK}"'.encode()), 0)
@@ -58,7 +58,7 @@ def excerpt(
     last = f" and last {len(text) - stop}" if stop < len(text) else ""
     facts = [f"first {start}{last} of {len(text)} chars", *_lines_between(plain, head, tail)]
     facts += [*lines.facts(plain), *[_PLAIN] * (plain is not text)]
-    following, *others = calls_for_more(call, f"text[{start}:{end}]")
+    following, *others = calls_for_more(call, f"{place}[{start}:{end}]")
     ways = [following, *lines.way(plain, call), *others] if call.viewable else []
     middle = f"{MARK}\n{between}{MARK * (tail < len(plain))}" if between else MARK
     return plain[:head] + middle + plain[tail:], _fitting(facts, ways, notes)

@@ -105,6 +105,9 @@ def abridge(
     if call.viewable and call.whole is not None and not viewed:
         call.all_question = call.whole_question(_whole(document, call))
     task = _Task(document, bound, call, viewed, first_look or bound, form)
+    value = opened(document.cell[0]) if inside is not None and not inside.loses else None
+    if isinstance(value, dict) and "text" in value:
+        task = replace(task, place="")  # a view takes `text` for the member
     if inside is not None and inside.loses:
         task = replace(task, rows=_rows(document.cell[0], form, call) if call.viewable else {})
         document.close()
@@ -178,6 +181,7 @@ class _Task(Struct, frozen=True):
     first_look: int
     form: str = ""
     rows: dict[str, str] = {}
+    place: str = "text"  # of the text in views
 
     def whole(self) -> list[Notice]:
         value = self.document.cell[0]
@@ -234,7 +238,9 @@ class _Task(Struct, frozen=True):
             cut_text = description(content)
             note = {"text": f"0 of {len(content)} chars"}
             if cut_text is None:
-                cut_text, note = excerpt(content, room, notes, self.call, self.bound - frame)
+                cut_text, note = excerpt(
+                    content, room, notes, self.call, self.bound - frame, self.place
+                )
             self.document.root.set(cut_text)
             return [Notice(NAME, note | beside)]
         # The parts that views show must rejoin.
@@ -316,7 +322,8 @@ class _Task(Struct, frozen=True):
         """Return the note that structure was read from a text; none on JSON, which looks alike."""
         if self.form in ("", "JSON"):
             return {}
-        hint = f"; {self.call.question('text[0:2000]')} shows it" if self.call.viewable else ""
+        question = self.call.question(f"{self.place}[0:2000]")
+        hint = f"; {question} shows it" if self.call.viewable else ""
         return {"read_from": f"{self.form}{hint}"}
 
     def _notes(self, cuts: list[Omission], room: int) -> dict[str, str]:
