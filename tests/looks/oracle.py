@@ -27,7 +27,8 @@ class _Functions(functions.Functions):
     @functions.signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_count_by(self, array: list[Any], by: Any) -> dict[str, int]:
         keys = (by.visit(by.expression, each) for each in array)
-        return dict(Counter(key if isinstance(key, str) else dumps(key) for key in keys))
+        counts = Counter(key if isinstance(key, str) else dumps(key) for key in keys)
+        return dict(counts.most_common())
 
     @functions.signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_max_by(self, array: list[Any], by: Any) -> Any:

@@ -61,13 +61,13 @@ class Conversation:
         return [*looks(self._replay.answer, self._member)]
 
     def ask(self, view: str) -> list[Look]:
-        return [*looks(self._replay.ask({"view": view}), self._member)]
+        return [*looks(self._replay.ask({"view": view}), self._member, view=True)]
 
 
-def looks(answer: ClientView, member: str = "") -> Iterator[Look]:
+def looks(answer: ClientView, member: str = "", *, view: bool = False) -> Iterator[Look]:
     """Read the text copy of an answer, and the structured one if there is one.
 
-    `member` is the one that holds a document that is a text.
+    `member` is the one that holds a document that is a text. A `view` has remarks beside it.
     """
     assert answer.error is None, answer.error
     texts = [*answer.texts]
@@ -77,8 +77,9 @@ def looks(answer: ClientView, member: str = "") -> Iterator[Look]:
         beside |= notice
         texts.pop()
     [text] = texts
+    names = _NOTICES if view else {"_abridged"}
     is_text = "text" in beside.get("_abridged", {})
-    yield _look(text if is_text else document(text), beside, text, size, answer.failed)
+    yield _look(text if is_text else document(text), beside, text, size, answer.failed, names)
     if answer.structured is not None:
         structured = bytes(answer.structured)
         value = _DECODER.decode(structured.decode())
@@ -86,13 +87,14 @@ def looks(answer: ClientView, member: str = "") -> Iterator[Look]:
         if member and isinstance(value.get(member), str):
             value, claim = value.pop(member), value
         text = value if isinstance(value, str) else structured.decode()
-        yield _look(value, claim, text, len(structured), answer.failed)
+        yield _look(value, claim, text, len(structured), answer.failed, names)
 
 
-def _look(value: Any, beside: dict[str, Any], text: str, size: int, failed: bool) -> Look:
+def _look(
+    value: Any, beside: dict[str, Any], text: str, size: int, failed: bool, names: set[str]
+) -> Look:
     whole, notes, claim = value, dict(beside.get("_abridged", {})), dict(beside)
-    if isinstance(value, dict) and ("_abridged" in value or "view" in value):
-        names = _NOTICES if "view" in value else {"_abridged"}
+    if isinstance(value, dict):
         claim |= {name: value[name] for name in names & value.keys()}
         value = {name: each for name, each in value.items() if name not in claim}
         own = claim.get("_abridged", {})
