@@ -117,7 +117,7 @@ def test_counts_of_zero_and_names_are_no_failure(line: str) -> None:
 
 def test_a_million_failures_are_not_counted_to_the_end() -> None:
     _, note = cut("FAILED\n" * 100_000, 3000)
-    assert re.search("; at least 8[0-9]{2} lines there with a failure: ", note["text"])
+    assert re.search("; at least [23][0-9]{2} lines there with a failure: ", note["text"])
 
 
 def test_a_word_that_is_common_in_a_text_tells_nothing() -> None:
@@ -200,7 +200,6 @@ def test_html_has_an_outline_too() -> None:
     [
         "".join(f"# comment {n}\nstep {n}\n" for n in range(900)),
         "# one\n\ntwo\n\n# three\n\n" + LINE * 300,
-        SECTIONS.replace("\n\n", "\n"),
     ],
 )
 def test_comments_and_few_headings_are_no_outline(text: str) -> None:

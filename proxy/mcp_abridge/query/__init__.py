@@ -26,7 +26,7 @@ jmespath    evaluation under fuel, and without opening what nothing reads
 functions   the table of all functions, and what a call burns
 questions   the functions that JMESPath lacks
 search      what `grep` finds, in a text and in structure
-headings    the headings of a text
+headings    the headings of a text: markup, files of a diff, functions of source code
 amounts     the functions that order and add values
 conversions the functions that make rows and texts of values
 lookups     names that an expression takes wrongly

@@ -1,23 +1,63 @@
-"""The headings of a text in Markdown or HTML."""
+"""The headings of a text: of markup, of the files in a diff, of source code, of settings.
+
+Without them, a long text that is no log shows its two ends alone. What looks like a heading in
+another sense is none: a comment in code, code in a fence or a docstring, a script in a page.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import islice, pairwise
 
 from msgspec import Struct
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.query.patterns import Pattern
 
-_FENCED = "^```(?s:.*?)^```"  # a `#` in code is a comment
-_HEADING = rf"(?m){_FENCED}|^(?:#{{1,6}} .*|.*<[hH][1-6][ >].*)$"
-_LEVEL = re.compile(r"(#+) |.*?<[hH]([1-6])")
-_TAG = re.compile(r"<[^<>]*>")
-_READ = 1200  # characters of a line
+MOST = 2000  # headings that are read
+_FEWEST = 3
 _SHOWN = 120  # characters of a heading
+_READ = 1200  # characters that such a heading may take in HTML
+_FENCED = "^```(?s:.*?)^```|^~~~(?s:.*?)^~~~"
+_NO_PAGE = "<!--(?s:.*?)-->|<[sS]cript[ >](?s:.*?)</[sS]cript>|<[sS]tyle[ >](?s:.*?)</[sS]tyle>"
+_MARKUP = (
+    rf"(?m){_FENCED}|{_NO_PAGE}|^#{{1,6}} .*$|^={{1,6}} .*[^=\n]$"
+    r"|<[hH][1-6](?:\s[^>]*)?>(?s:.*?)</[hH][1-6]>"
+    r"|^\\(?:part|chapter|(?:sub){0,2}section)\*?\{.*$"
+)
+_LINES_BELOW = "=-~^\"'*+#"
+_BELOW = "(?m)^(?:" + "|".join(rf"\{sign}{{3,}}" for sign in _LINES_BELOW) + ")[ \t]*$"
+_TITLE = re.compile(r"[^\W_]|[`:*(\[<]")
+_DIFF = r"(?m)^(?:diff --git .*|--- .*\n\+\+\+ .*)$"
+_FILE = re.compile(r"^(?:(?:---|\+\+\+) (?:[ab]/)?|diff --git .* b/)([^\t\n]*)", re.MULTILINE)
+_SIGNATURE = re.compile(r"\n-- \n\d")  # of a mail with a patch
+_MODIFIERS = (
+    "export|default|declare|abstract|public|private|protected|internal|static|final|sealed|async"
+    r"|partial|override|inline|unsafe|extern|open|data|pub(?:\([a-z]+\))?"
+)
+_DECLARATION = (
+    rf"^[ \t]*(?:(?:{_MODIFIERS}) )*(?:"
+    r"(?:class|interface|trait|struct|enum|record|object|protocol|namespace|module|mod|impl)"
+    r"[ <][\w$.:<>,]+(?: (?:extends|implements|for|where|with) .*| ?[{:(<].*)?$"
+    r"|(?:def|fn|fun|func|function)\*? [\w$.?!<>]+ ?[(<].*$|def [\w.?!]+$"
+    r"|func \([^()\n]*\) \w+\(.*$|type \w+ (?:struct|interface)\b.*$"
+    r"|const \w+ = (?:async )?(?:function\b|\([^()\n]*\) ?=>).*$)"
+)
+_CODE = (
+    rf'(?m){_FENCED}|"""(?s:.*?)"""|' + r"'''(?s:.*?)'''|^[ \t]*(?:#|//).*$"
+    rf"|^[ \t]*/\*(?s:.*?)\*/|^=begin$(?s:.*?)^=end$|{_DECLARATION}"
+)
+_SECTIONS = r"""(?m)^\[{1,2}[\w .:"'/@-]+\]{1,2}[ \t]*$"""
+_MANUAL = r"(?m)^[A-Z][A-Z0-9 ,/()-]{2,40}$"
+_ANY = "|".join(f"(?:{form})" for form in (_DIFF, _CODE, _MARKUP, _BELOW, _SECTIONS, _MANUAL))
+_LEVEL = re.compile(r"(#+|=+) |<[hH]([1-6])|\\(part|chapter|(?:sub)*section)")
+_LATEX = ("part", "chapter", "section", "subsection", "subsubsection")
+_COMMAND = re.compile(r"\\\w+\*?|[{}]")
+_TAG = re.compile(r"<[^<>]*>")
 
 
 class Heading(Struct, frozen=True):
-    """A heading: its offset, its line (the first is 1), its level (1 to 6), and its words."""
+    """A heading: its offset, its line (the first is 1), its level (from 1 on), and its words."""
 
     offset: int
     line: int
@@ -25,15 +65,126 @@ class Heading(Struct, frozen=True):
     text: str
 
 
-def headings(text: str, fuel: Fuel) -> Iterator[Heading]:
-    r"""Yield the headings of a text. Raises OutOfFuel if the search takes too long."""
-    if "#" not in text and "<" not in text:
-        return
-    line, counted = 1, 0
-    for start, end in Pattern(_HEADING).spans(text, fuel):
-        line += text.count("\n", counted, start)
-        counted = start
-        line_text = text[start : min(end, start + _READ)]
-        if level := _LEVEL.match(line_text):
-            words = " ".join(_TAG.sub(" ", line_text).split())
-            yield Heading(start, line, len(level[1] or "") or int(level[2]), words[:_SHOWN])
+def headings(text: str, fuel: Fuel) -> list[Heading]:
+    r"""Return the headings of a text, at most MOST. Raises OutOfFuel if the search takes too long.
+
+    >>> [each.text for each in headings("Title\n=====\n\nA\n---\na\n\nB\n---\n", Fuel())]
+    ['Title', 'A', 'B']
+    """
+    # Most long texts are logs: one search tells that none of the forms is there.
+    if _pattern(_ANY).search(text, fuel) is None:
+        return []
+    most = list[_Place]()
+    for readers in ((_files,), (_code, _markup), (_underlined,), (_sections,), (_manual,)):
+        for read in readers:
+            most = max(most, [*islice(read(text, fuel), MOST)], key=len)
+        if len(most) >= _FEWEST:
+            break
+    return _numbered(text, most)
+
+
+_Place = tuple[int, int, str]
+"""The offset, the level and the text of a heading."""
+
+
+def _numbered(text: str, places: Iterable[_Place]) -> list[Heading]:
+    line, counted, listed = 1, 0, []
+    for offset, level, words in places:
+        line += text.count("\n", counted, offset)
+        counted = offset
+        listed.append(Heading(offset, line, level, " ".join(words[:_READ].split())[:_SHOWN]))
+    return listed
+
+
+@cache
+def _pattern(text: str) -> Pattern:
+    return Pattern(text)
+
+
+def _spans(pattern: str, text: str, fuel: Fuel) -> Iterator[tuple[int, int]]:
+    return islice(_pattern(pattern).spans(text, fuel), 4 * MOST)
+
+
+def _markup(text: str, fuel: Fuel) -> Iterator[_Place]:
+    places, apart, end = list[_Place](), list[_Place](), -1
+    for start, stop in _spans(_MARKUP, text, fuel):
+        piece = text[start : min(stop, start + _READ)]
+        level = _LEVEL.match(piece)
+        if level is None:
+            continue
+        gap = 0 <= end >= start - 2  # the line before is a heading
+        if level[1]:
+            gap |= text[max(start - 4, 0) : start].replace("\r", "")[-2:] in ("", "\n", "\n\n")
+            if not gap and piece[0] == "=":
+                continue  # a line of a log
+            places.append((start, len(level[1]), piece))
+        elif level[2]:
+            from html import unescape
+
+            places.append((start, int(level[2]), unescape(_TAG.sub(" ", piece))))
+        else:
+            places.append((start, 1 + _LATEX.index(level[3]), _COMMAND.sub("", piece)))
+        if gap or not level[1]:
+            apart.append(places[-1])
+            end = stop
+    # Comments in code have no levels, and stand right above what they are about.
+    if len({level for _, level, _ in places}) > 1 or any(text[at] != "#" for at, _, _ in places):
+        return iter(apart if len(apart) >= _FEWEST else places)
+    after = (text[end : end + 1] for end in (text.find("\n", at) + 1 for at, _, _ in apart))
+    return iter(apart if any(sign in ("\n", "\r") for sign in after) else [])
+
+
+def _underlined(text: str, fuel: Fuel) -> Iterator[_Place]:
+    """Yield titles with a line of signs below, as in reStructuredText, with an empty one above."""
+    levels: list[str] = []
+    for start, _ in _spans(_BELOW, text, fuel):
+        sign = text[start]
+        title_start = text.rfind("\n", 0, max(start - 1, 0)) + 1
+        title = text[title_start:start].rstrip()
+        above = text[text.rfind("\n", 0, max(title_start - 1, 0)) + 1 : title_start].strip()
+        if not _TITLE.match(title) or len(title) > _SHOWN or above.strip(sign):
+            continue
+        style = sign + above[:1]
+        if style not in levels:
+            levels.append(style)
+        yield title_start, 1 + levels.index(style), title
+
+
+def _files(text: str, fuel: Fuel) -> Iterator[_Place]:
+    """Yield the files of a diff, with how many lines are added and removed in each."""
+    starts = [start for start, _ in _spans(_DIFF, text, fuel)]
+    heads = [start for start in starts if text.startswith("diff", start)] or starts
+    for start, end in pairwise([*heads, len(text)]):
+        head, _, hunks = text[start:end].partition("\n@@")
+        hunks = _SIGNATURE.split(hunks)[0]
+        names = _FILE.findall(head)
+        path = next((name for name in reversed(names) if name != "/dev/null"), "")
+        yield start, 1, f"{path} +{hunks.count(chr(10) + '+')} -{hunks.count(chr(10) + '-')}"
+
+
+def _code(text: str, fuel: Fuel) -> Iterator[_Place]:
+    """Yield the functions and classes of source code, by a keyword; their levels by indentation."""
+    places = []
+    for start, end in _spans(_CODE, text, fuel):
+        line = text[start:end]
+        words = line.strip()
+        if words[:1].isalpha() and "\n" not in line:
+            indent = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+            places.append((start, indent, words.rstrip("{: ")))
+    indents = sorted({indent for _, indent, _ in places})
+    for start, indent, words in places[:MOST]:
+        yield start, 1 + indents.index(indent), words
+
+
+def _sections(text: str, fuel: Fuel) -> Iterator[_Place]:
+    """Yield the sections of INI or TOML."""
+    for start, end in _spans(_SECTIONS, text, fuel):
+        if "=" in text[end : end + _READ]:
+            yield start, 1 + text.count(".", start, end), text[start:end]
+
+
+def _manual(text: str, fuel: Fuel) -> Iterator[_Place]:
+    """Yield the sections of a manual page: capitals, with indented lines below."""
+    for start, end in _spans(_MANUAL, text, fuel):
+        if text[end : end + _SHOWN].lstrip("\n")[:1] in (" ", "\t"):
+            yield start, 1, text[start:end]

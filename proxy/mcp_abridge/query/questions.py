@@ -165,8 +165,7 @@ class Questions(Amounts, Conversions):
 
 def _headings(text: str, fuel: Fuel) -> dict[str, Any]:
     listed = [
-        {"line": heading.line, "text": heading.text}
-        for heading in islice(headings(text, fuel), _HEADINGS)
+        {"line": heading.line, "text": heading.text} for heading in headings(text, fuel)[:_HEADINGS]
     ]
     lines = text.count("\n") + (not text.endswith("\n"))
     return {"text": f"{lines} lines, {len(text)} characters", "headings": listed}

@@ -4,19 +4,18 @@ Invariant: the characters shown, plus those that the note counts as left out, ar
 """
 
 import re
-from itertools import accumulate, islice, takewhile
+from itertools import accumulate, takewhile
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.query.call import Call
-from mcp_abridge.query.headings import Heading, headings
+from mcp_abridge.query.headings import MOST, headings
 from mcp_abridge.summary.highlights import Highlights, highlights
 
 MARK = "…"  # stands for the characters left out
 NOTE_END = " left out]"  # the end of a note that stands for a whole string, and is never cut
 
 _FEWEST = 3  # headings of a text that has an outline
-_HEADINGS = 2000  # headings that are read
 _SCANNED = 512 << 10  # characters that are searched for headings
 _LEAST = 400  # bytes for an outline; with less, the end of the text is shown
 WINDOW = 150  # bytes of a view that are left for its notice
@@ -105,9 +104,10 @@ def _outline(text: str, start: int, room: int) -> str:
     """Return the headings after `start` of one or two levels that fit; empty if there are few."""
     if room < _LEAST:
         return ""
-    every = list(islice(headings(text[:_SCANNED], Fuel()), _HEADINGS))
-    least = "at least " * (len(every) == _HEADINGS or len(text) > _SCANNED)
-    every = [heading for heading in every if _is_real(text, heading)]
+    every = headings(text[:_SCANNED], Fuel())
+    least = "at least " * (len(every) == MOST or len(text) > _SCANNED)
+    if len(text) > _SCANNED:
+        del every[-1:]  # its part may be cut
     levels = sorted({heading.level for heading in every})[:2]
     if sum(heading.level in levels for heading in every) < _FEWEST:
         return ""
@@ -122,12 +122,6 @@ def _outline(text: str, start: int, room: int) -> str:
     ends = accumulate(map(encoded_size, lines))
     count = sum(1 for _ in takewhile((room - _REST).__ge__, ends))
     return f"{''.join(lines[:count])}and {least}{len(lines) - count} more headings\n"
-
-
-def _is_real(text: str, heading: Heading) -> bool:
-    """Return True unless a heading is a comment in code: in Markdown an empty line is before it."""
-    before = text[max(heading.offset - 4, 0) : heading.offset].replace("\r", "")
-    return text[heading.offset] != "#" or before[-2:] in ("", "\n", "\n\n")
 
 
 def _fitting(facts: list[str], ways: list[str], room: int) -> dict[str, str]:

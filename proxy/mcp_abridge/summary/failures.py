@@ -12,7 +12,7 @@ from msgspec import Struct
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.query.patterns import Pattern
 
-_MOST = 1000  # lines with such a word that are read; a text may have a million
+_MOST = 400  # lines with such a word that are read; a text may have a million
 _PART = 256 << 10  # characters that are searched at once
 _LONGEST = 1000  # characters of a line that are read closely, before the word and after it
 _COMMON = 20  # a word that one line of so many has is common, if so many lines have it

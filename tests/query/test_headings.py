@@ -1,0 +1,162 @@
+"""Outlines: what is a heading in each kind of text, and what only looks like one."""
+
+import re
+from pathlib import Path
+
+import pytest
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.query import headings as module
+from mcp_abridge.query.headings import headings
+
+RST = """=====
+Guide
+=====
+
+Words::
+
+    # a comment
+    def no_function():
+
+Setting up
+----------
+
+More words.
+
+Below
+~~~~~
+
+Using it
+--------
+a
+"""
+ASCIIDOC = "= Guide\n:toc:\n\n== One\n\n----\n# no heading\n----\n\n=== Inner\n\n== Two\n"
+LATEX = r"""\documentclass{article}
+\section{One \emph{thing}}
+\subsection{Inner}
+\section*{Two}
+"""
+HTML = """<html><script>let a = "<h2>no</h2>"</script><style>h2 {}</style><!-- <h2>no</h2> -->
+<h1>A &amp; B</h1><p>x</p><h2 class="a"><a href="#">One</a></h2><h2>
+Two</h2>"""
+DIFF = """diff --git a/src/a.py b/src/a.py
+index 1..2 100644
+--- a/src/a.py
++++ b/src/a.py
+@@ -1,3 +1,4 @@
+ x
+-y
++y2
++++ y3
+diff --git a/old.txt b/new.txt
+rename from old.txt
+rename to new.txt
+diff --git a/gone b/gone
+--- a/gone
++++ /dev/null
+@@ -1,2 +0,0 @@
+-- a list
+-b
+--
+2.40.1
+""".replace("--\n2", "-- \n2")
+PYTHON = '''"""Names of functions.
+
+def no_function():
+"""
+# class NoClass:
+
+def first(a, b=1):
+    # def inner_comment():
+    return a
+
+
+class Second(Base):
+    def third(self) -> int:
+        \'\'\'
+        def no_method(self):
+        \'\'\'
+        return 1
+'''
+TYPESCRIPT = """// function no() {
+/*
+function noEither() {
+*/
+export async function load(a: string): Promise<void> {
+}
+export const save = async (b) => {
+}
+abstract class Store<T> extends Base {
+}
+const size = 3
+"""
+GO = (
+    "package a\n\nfunc main() {\n}\n\nfunc (s *Store) Get(k string) error {\n}\n\n"
+    "type Store struct {\n}\n"
+)
+TOML = '[project]\nname = "a"\n\n[tool.ruff]\nx = 1\n\n[[tool.files]]\ny = 2\n'
+MANUAL = "LS(1)   User\n\nNAME\n       ls - list\n\nSYNOPSIS\n       ls\n\nSEE ALSO\n       dir\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "outline"),
+    [
+        (RST, ["1 Guide", "2 Setting up", "3 Below", "2 Using it"]),
+        ("One\n===\n\ntext\n\nTwo\n---\n\nThree\n---\n", ["1 One", "2 Two", "2 Three"]),
+        (ASCIIDOC, ["1 = Guide", "2 == One", "3 === Inner", "2 == Two"]),
+        (LATEX, ["3 One thing", "4 Inner", "3 Two"]),
+        (HTML, ["1 A & B", "2 One", "2 Two"]),
+        (DIFF, ["1 src/a.py +2 -1", "1 new.txt +0 -0", "1 gone +0 -2"]),
+        (
+            PYTHON,
+            ["1 def first(a, b=1)", "1 class Second(Base)", "2 def third(self) -> int"],
+        ),
+        (
+            TYPESCRIPT,
+            [
+                "1 export async function load(a: string): Promise<void>",
+                "1 export const save = async (b) =>",
+                "1 abstract class Store<T> extends Base",
+            ],
+        ),
+        (
+            GO,
+            [
+                "1 func main()",
+                "1 func (s *Store) Get(k string) error",
+                "1 type Store struct",
+            ],
+        ),
+        (TOML, ["1 [project]", "2 [tool.ruff]", "2 [[tool.files]]"]),
+        (MANUAL, ["1 NAME", "1 SYNOPSIS", "1 SEE ALSO"]),
+    ],
+    ids=str,
+)
+def test_the_headings_of_each_kind_of_text(text: str, outline: list[str]) -> None:
+    listed = headings(text, Fuel())
+    assert [f"{each.level} {each.text}" for each in listed] == outline
+    lines = text.splitlines()
+    for each in listed:
+        assert each.line == text.count("\n", 0, each.offset) + 1
+        first = re.sub(r"\W+", " ", each.text).split()[0]
+        assert first in " ".join(lines[each.line - 1 : each.line + 2])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "all:\n\n# builds\nbuild:\n\n# tests\ntest:\n\n# cleans\nclean:\n",
+        " a\n---\n 1\n\n b\n---\n 2\n\n c\n---\n 3\n",
+        "+ ls\n+++ dir\n@@\n" * 5,
+        "=== RUN   TestA\n--- PASS: TestA\n" * 5,
+        "[info] a\n[warn] b\n[info] c\n",
+        "BUILD SUCCESS\nTESTS PASSED\nALL DONE\n",
+        "a class of things\nthe function (of time)\nstruct and so on\n" * 3,
+    ],
+)
+def test_comments_tables_and_logs_have_no_headings(text: str) -> None:
+    assert len(headings(text, Fuel())) < 3
+
+
+def test_the_functions_and_classes_of_a_module_are_its_outline() -> None:
+    text = Path(module.__file__).read_text(encoding="utf-8")
+    assert len(headings(text, Fuel())) == text.count("\ndef ") + text.count("\nclass ")
