@@ -9,9 +9,10 @@ from tests.answers.evidence import Evidence
 from tests.answers.ours import Best
 from tests.answers.question import Row
 from tests.answers.questions import questions
-from tests.answers.rivals.jmunch import QUERIES
+from tests.answers.rivals import ctxtual, jmunch
 from tests.answers.server import RESULTS
 from tests.answers.session import attempts
+from tests.answers.sets import described_questions
 
 QUESTIONS = questions()
 FEW = [question for question in QUESTIONS if question.name.startswith(("get_sync", "git_log"))]
@@ -59,5 +60,7 @@ def test_the_picture_in_the_readme_is_of_this_version() -> None:
     assert svg == picture.drawing(), "draw it again: python -m tests.answers.picture"
 
 
-def test_each_query_is_for_a_question() -> None:
-    assert QUERIES.keys() <= {question.name for question in QUESTIONS}
+def test_each_query_of_a_rival_is_for_a_question() -> None:
+    names = {question.name for question in QUESTIONS}
+    assert jmunch.QUERIES.keys() <= names
+    assert ctxtual.QUERIES.keys() <= names | {each.name for each in described_questions("second")}
