@@ -33,8 +33,8 @@ def rare_lines(text: str) -> list[int]:
     places = _rare(text.encode(errors="replace"))
     if not 0 < len(places) <= _MOST:
         return []
-    offsets = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
-    return [offsets[number] for number in places]
+    lengths = [0, *accumulate(map(len, text.split("\n")))]  # without the line ends
+    return [lengths[number] + number for number in places]
 
 
 def _rare(content: bytes) -> list[int]:
@@ -47,9 +47,9 @@ def _rare(content: bytes) -> list[int]:
     forms = content.translate(None, _HEX).split(b"\n")
     rare = _once_or_twice(forms)
     places = _places(rare) if 2 * len(rare) <= len(forms) else []
-    numbers = {form: number for number, form in enumerate(forms)}
-    if 0 < len(places) <= _FEW or len(numbers) > _MOST_KINDS:
+    if 0 < len(places) <= _FEW or len({*forms}) > _MOST_KINDS:
         return places
+    numbers = {form: number for number, form in enumerate(forms)}
     unlike = _unlike(content.translate(_DIGITS).split(b"\n"), [*numbers.values()])
     if unlike is None:
         return places
