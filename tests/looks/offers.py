@@ -17,14 +17,15 @@ from tests.looks.statements import Falsehood, falsehoods
 
 _VIEW = re.compile(r"""view=(?:'([^']*)'|"((?:[^"\\]|\\.)*)")([^;]*)""")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
-_ADVICE = re.compile(r"write a JMESPath such as (.+), or help")
+_ADVICE = re.compile(r"write a JMESPath such as (.+), or help|; write ([^,;]+)$")
+_FOR_THIS = re.compile(r"^For this result: (.+?)(?: or (.+))?$", re.MULTILINE)
 _WINDOW = re.compile(r"(.*)\[(\d+):(\d+)\](.*)", re.DOTALL)
 _LEFT = re.compile(r" is next, (\d+) of (\d+) (elements|chars|lines) are left")
 _FIRST = re.compile(r"(?:first )?(\d+)(?: and last \d+)? of \d+(?: chars)?(?:;|$)")
 _LINE = re.compile(r" shows line (\d+)")
 _STEPS = 3  # views that follow one another
 
-SLIPS = ("nosuch", "items[*].nosuch", "[?nosuch=='x']", "help", "keys(@)")
+SLIPS = ("nosuch", "items[*].nosuch", "[?nosuch=='x']", "help", "[?id=='3']", "a.", "sum(@)")
 """Views that a model may write, whose answers advise others."""
 
 
@@ -39,8 +40,8 @@ def offers(look: Look) -> Iterator[Offer]:
     for sentence in look.sentences:
         for plain, escaped, label in _VIEW.findall(sentence):
             yield Offer(plain or re.sub(r"\\(.)", r"\1", escaped), label)
-        for view in _ADVICE.findall(sentence):
-            yield Offer(view, "")
+        for views in (*_ADVICE.findall(sentence), *_FOR_THIS.findall(sentence)):
+            yield from (Offer(view, "") for view in views if view)
 
 
 def breaches(sample: Sample, conversation: Conversation, look: Look) -> Iterator[Falsehood]:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_abridge.cli import options
-from mcp_abridge.testing.answer import ClientView
+from mcp_abridge.shaping.pipeline import shape
+from mcp_abridge.testing.answer import ClientView, read
 from mcp_abridge.testing.exchange import recorded
 from mcp_abridge.testing.play import Replay
 from msgspec import Struct
+from msgspec.structs import replace
 
 _NOTICES = {"_abridged", "more", "around", "age"}
 _OPENING = re.compile(r"^[\[{]", re.MULTILINE)
@@ -60,6 +62,14 @@ class Conversation:
         """Return the look in each copy of the answer."""
         return [*looks(self._replay.answer, self._member)]
 
+    def in_shell(self) -> list[str]:
+        """Return the sentences that the command `mcp-abridge view FILE` says in place of these."""
+        if not self._replay.shaped:
+            return []
+        job, _ = self._replay.shaped[0]
+        answer = read(shape(replace(job, reader="mcp-abridge view FILE")).raw)
+        return [each for look in looks(answer, self._member) for each in look.sentences]
+
     def ask(self, view: str) -> list[Look]:
         return [*looks(self._replay.ask({"view": view}), self._member, view=True)]
 
@@ -100,7 +110,7 @@ def _look(
         own = claim.get("_abridged", {})
         notes |= own if isinstance(own, dict) else {}
     sentences = [notes.get("more"), notes.get("read_from"), claim.get("more")]
-    if failed and isinstance(value, str):
+    if isinstance(value, str) and (failed or value.startswith("A view is ")):
         sentences.append(value)
     return Look(whole, value, text, notes, size, failed, tuple(filter(None, sentences)))
 

@@ -1,15 +1,17 @@
 """A look at a document: what it states is so for the whole, each view that it offers works."""
 
 import json
+import re
+import subprocess
 from collections.abc import Hashable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from tests.answers.server import RESULTS as ANSWERS
 from tests.looks.documents import BUDGETS, RESULTS, Sample, dumps
-from tests.looks.offers import breaches, offers
+from tests.looks.offers import SLIPS, breaches, offers
 from tests.looks.reading import Conversation, Look, document
 from tests.looks.statements import Falsehood, falsehoods
 from tests.omissions import check_voice, strings
@@ -73,6 +75,40 @@ SAMPLES = [
     for text in [block["text"] for block in result.get("content", ()) if "text" in block][:1]
     if not result.get("isError")
 ]
+
+
+EMPTY_FIRST = {"errors": [], "items": [{"id": 1}]}
+
+
+@example(Sample((json.dumps(EMPTY_FIRST),), EMPTY_FIRST))
+@given(RESULTS)
+def test_each_view_that_an_answer_to_a_slip_advises_shows_something(sample: Sample) -> None:
+    conversation = Conversation(sample.result, 3_000)
+    for slip in SLIPS:
+        for look in conversation.ask(slip):
+            for offer in offers(look):
+                for answer in conversation.ask(offer.view):
+                    assert not answer.failed, (slip, offer, answer.text)
+                    assert answer.value not in ({"view": None}, {"view": []}), (slip, offer)
+
+
+@given(RESULTS, BUDGETS)
+def test_a_shell_takes_each_view_on_offer_for_one_word(sample: Sample, budget: int) -> None:
+    conversation = Conversation(sample.result, budget)
+    views = {offer.view for look in conversation.first() for offer in offers(look)}
+    words = {word for sentence in conversation.in_shell() for word in in_shell(sentence)}
+    assert bool(views) == bool(words)
+    for view in words - views:  # where there is room for more, or less
+        assert not any(look.failed for look in conversation.ask(view)), view
+
+
+def in_shell(sentence: str) -> list[str]:
+    """Return the words that a shell makes of those in quotes in a sentence."""
+    quotes = re.findall(r"""(?:^|; |FILE )('[^']*'|"(?:[^"\\]|\\.)*")""", sentence)
+    script = "".join(f"printf '%s\\0' {quote}\n" for quote in quotes)
+    run = subprocess.run(["/bin/sh"], input=script.encode(), capture_output=True, check=True)
+    assert run.stderr == b""
+    return run.stdout.decode().split("\0")[:-1]
 
 
 @pytest.mark.parametrize("budget", [600, 4_000])

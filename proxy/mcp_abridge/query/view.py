@@ -199,7 +199,7 @@ def _first_array(document: Document) -> tuple[str, list[Value]] | None:
         return "" if _is_structure(document) else "rows", value
     members = value.items() if isinstance(value, dict) else ()
     pairs = ((name, opened(member)) for name, member in members if _plain(name))
-    return next((pair for pair in pairs if isinstance(pair[1], list)), None)
+    return next((pair for pair in pairs if isinstance(pair[1], list) and pair[1]), None)
 
 
 _USAGE = """\
