@@ -73,7 +73,11 @@ def _compare(
         shown_entries = _rows(after, brief=True) or []
         amounts.count(path, " members", len(shown_entries), len(before))
         for entry, row in zip(entries, shown_entries, strict=False):
-            source = {"key": row["key"], "value": before[row["key"]]} if "key" in row else entry
+            source = (
+                {"key": row["key"], "value": before[row["key"]]}
+                if row.get("key") in before
+                else entry
+            )
             _compare_row(amounts, source, row, path or "[]", "")
     elif isinstance(before, dict):
         amounts.count(path, " members", len(after), len(before))
