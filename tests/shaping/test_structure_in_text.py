@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from io import StringIO
+from time import process_time
 from types import SimpleNamespace
 from typing import Any
 
@@ -437,3 +438,11 @@ def test_structure_that_loses_nothing_has_each_cell_of_the_text(
     assert all(cell in plain for cell in cells if cell not in numbered)
     every = "".join([*cells, frames[0].before, frames[0].after])
     assert Counter(re.findall(r"\w", every)) >= Counter(re.findall(r"\w", text))
+
+
+@pytest.mark.parametrize("piece", ['<testsuite a="', '<testcase name="a">', "<testcase ><failure "])
+def test_tags_of_junit_without_an_end_are_gone_through_once(piece: str) -> None:
+    text = "<testsuite >" + piece * 40_000
+    began = process_time()
+    read_structure(Document(text), Fuel())
+    assert process_time() - began < 2

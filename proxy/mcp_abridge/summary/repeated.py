@@ -232,16 +232,23 @@ _TABLE = re.compile(
 
 def _junit(text: str) -> Rows | None:
     rows, suite = [], ""
-    for match in _CASE.finditer(text):
-        if match["suite"] is not None:
-            suite = _attributes(match["suite"]).get("name", "")
+    for part in _CASE.split(text)[1:]:
+        tag = _TAG.match(part)
+        if tag is None:
+            return None
+        own = _attributes(tag[0])
+        if part.startswith("suite"):
+            suite = own.get("name", "")
             continue
-        result = _RESULT.search(match["body"] or "")
-        row = {"suite": suite} | _attributes(match["case"])
-        row["result"] = "passed" if result is None else result[1]
-        if result is not None:
-            row |= {f"result.{name}": cell for name, cell in _attributes(result[2]).items()}
-            row |= {"text": unescape(result[3]).strip()} if result[3] else {}
+        row = {"suite": suite, **own, "result": "passed"}
+        body = "" if tag[0].endswith("/>") else part[tag.end() :].partition("</testcase>")[0]
+        result = _RESULT.search(body)
+        inner = None if result is None else _TAG.match(body, result.end())
+        if result is not None and inner is not None:
+            row |= {f"result.{name}": cell for name, cell in _attributes(inner[0]).items()}
+            row["result"] = result[1]
+            cell = body[inner.end() :].partition(f"</{result[1]}>")[0].strip()
+            row |= {"text": unescape(cell)} if cell and not inner[0].endswith("/>") else {}
         rows.append(row)
     return Rows(rows, "JUnit", loses=True)
 
@@ -250,14 +257,9 @@ def _attributes(tag: str) -> dict[str, str]:
     return {name: unescape(cell) for name, cell in re.findall(r'([\w:.-]+)="([^"]*)"', tag)}
 
 
-_CASE = re.compile(
-    r"<testsuite\s(?P<suite>[^>]*)>"
-    r"|<testcase\s(?P<case>(?:[^>\"]|\"[^\"]*\")*?)(?:/>|>(?P<body>.*?)</testcase>)",
-    re.DOTALL,
-)
-_RESULT = re.compile(
-    r"<(failure|error|skipped)\b((?:[^>\"]|\"[^\"]*\")*?)(?:/>|>(.*?)</\1>)", re.DOTALL
-)
+_CASE = re.compile(r"<test(?=case\s|suite\s)")
+_TAG = re.compile(r"(?:[^>\"]|\"[^\"]*\")*>")
+_RESULT = re.compile(r"<(failure|error|skipped)\b")
 
 _Form = tuple[re.Pattern[str], Callable[[str], Rows | None]]
 _FORMS: Iterable[_Form] = (
