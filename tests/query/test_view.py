@@ -110,7 +110,7 @@ def test_an_explosive_view_is_refused_at_the_end_of_its_fuel(name: str) -> None:
     fuel = Fuel(LITTLE)
     with pytest.raises(Refusal) as error:
         look(Document.read(encode(value)), text, "text", fuel)
-    assert str(error.value) == f"view: {text!r} takes too much work; narrow it"
+    assert "takes too much work; ask a part first, as in " in str(error.value)
     assert isinstance(error.value.__cause__, OutOfFuel)
 
 
@@ -140,7 +140,7 @@ def test_an_ordinary_view_of_many_rows_is_no_great_work(expression: str) -> None
     ],
 )
 def test_fuel_is_charged_each_time_that_a_view_opens_a_value(expression: str) -> None:
-    with pytest.raises(Refusal, match=r"takes too much work; narrow it$"):
+    with pytest.raises(Refusal, match=r"too much work; ask a part first, as in \[0:20\] \| \.\.\."):
         look(Document.read(ROWS), expression, "text", Fuel(scaled(1_000_000, MOST)))
 
 

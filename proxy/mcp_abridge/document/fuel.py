@@ -20,23 +20,49 @@ LITTLE = 20_000
 """The limit for work that other calls wait for: about 20 milliseconds."""
 
 _LONG_NS = 500_000  # the shortest turn of another process that is worth noticing
+_TURN = 1 << 15  # units between two looks at the time
 
 
 class Fuel:
-    """A number of units of work that can be used up."""
+    """A number of units of work that can be used up, and perhaps milliseconds of a processor.
 
-    __slots__ = ("_most", "_thread_ns", "remaining")
+    Below `alarm` units it looks at the time, or ends: who takes from `remaining` burns 0 then.
+    """
 
-    def __init__(self, units: int = MOST) -> None:
+    __slots__ = ("_end_ns", "_most", "_thread_ns", "alarm", "remaining")
+
+    def __init__(self, units: int = MOST, milliseconds: int | None = None) -> None:
         self._most = units
         self._thread_ns = thread_time_ns()
+        self._end_ns = None if milliseconds is None else self._thread_ns + milliseconds * 1_000_000
+        self.alarm = 0 if milliseconds is None else units
         self.remaining = units
 
+    @property
+    def room(self) -> int:
+        """The units that are left, or the microseconds of this thread if those are fewer."""
+        if self._end_ns is None:
+            return self.remaining
+        return min(self.remaining, (self._end_ns - thread_time_ns()) // 1000)
+
     def burn(self, units: int) -> None:
-        """Use up some units. Raises OutOfFuel if fewer are left."""
+        """Use up some units. Raises OutOfFuel if fewer are left, or no time."""
         self.remaining -= units
+        if self.remaining < self.alarm:
+            self._end_or_go_on()
+
+    def reserve(self, units: int) -> None:
+        """Use up some units of work in one go. Raises OutOfFuel if there is no time for them."""
+        if units > _TURN and self.room < units <= self.remaining:
+            raise OutOfFuel(_LATE)
+        self.burn(units)
+
+    def _end_or_go_on(self) -> None:
         if self.remaining < 0:
             raise OutOfFuel(f"it takes more than {self._most} units of work")
+        if self.room < 0:
+            raise OutOfFuel(_LATE)
+        self.alarm = max(self.remaining - _TURN, 0)
 
     def burn_since(self, start_ns: int) -> None:
         """Use up one unit, and the microseconds of work since `start_ns`, a `perf_counter_ns()`.
@@ -53,6 +79,9 @@ class Fuel:
         self.burn(1 + worked_ns // 1000)
 
 
+_LATE = "it takes too much time of a processor"
+
+
 def characters(text: str) -> int:
     """Return the units for making a text: one per about 16 bytes in memory."""
     return len(text) // (16 if text.isascii() else 4)
@@ -61,25 +90,30 @@ def characters(text: str) -> int:
 def charge(value: Any, fuel: Fuel, times: int = 1) -> None:
     """Burn the fuel for so many walks through all of a value, plain or not, before the walk.
 
-    A part that occurs in several places counts in each. Raises OutOfFuel for a cycle.
+    A part that occurs in several places counts in each. Raises OutOfFuel for a cycle, or if there
+    is no time for the walks.
     """
+    fuel.reserve(cost(value, fuel) * times)
+
+
+def cost(value: Any, fuel: Fuel) -> int:
+    """Return the units of a walk through all of a value; what fuel cannot pay is not counted."""
     remaining = fuel.remaining
     waiting = [value]
     while waiting and remaining >= 0:
         item = waiting.pop()
-        if isinstance(item, str):
+        if type(item) is Raw:
+            remaining -= len(memoryview(item)) >> 6
+        elif isinstance(item, str):
             remaining -= characters(item)
         elif isinstance(item, list):
             remaining -= 1 + len(item)
             waiting += item
         elif isinstance(item, dict):
-            remaining -= 1 + 2 * len(item)
-            waiting += item
+            remaining -= 1 + 2 * len(item) + (sum(map(len, item)) >> 4)
             waiting += item.values()
         elif isinstance(item, int):
             remaining -= item.bit_length() >> 7
-        elif type(item) is Raw:
-            remaining -= len(memoryview(item)) >> 6
         elif isinstance(item, Struct):
             waiting += astuple(item)
-    fuel.burn((fuel.remaining - remaining) * times)
+    return fuel.remaining - remaining

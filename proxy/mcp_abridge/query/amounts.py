@@ -67,7 +67,7 @@ class Amounts:
 
     def _groups(self, array: list[Any], by: Any) -> list[str]:
         """Return the name of each element's group: its value by an expression."""
-        self._fuel.burn(2 * len(array))
+        self._fuel.reserve(2 * len(array))
         values = (by.visit(by.expression, element) for element in array)
         return [value if isinstance(value, str) else encode(value).decode() for value in values]
 
@@ -104,6 +104,7 @@ class Amounts:
         The keys are numbers if one of them is, or if they are added, else texts. `nulls`: those
         that are null are counted among the others that are left out.
         """
+        self._fuel.reserve(2 * len(keys))  # they are sorted, or added, in one go
         texts = sum(isinstance(key, str) for key in keys)
         some = len(keys) if nulls else sum(key is not None for key in keys)
         values: list[Any] = [

@@ -12,7 +12,7 @@ from jmespath import Options
 from jmespath.visitor import TreeInterpreter
 from msgspec import Raw
 
-from mcp_abridge.document.fuel import Fuel, charge
+from mcp_abridge.document.fuel import Fuel, charge, cost
 from mcp_abridge.document.tree import Document, Number, Value, encode, loads, opened, plain
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.functions import ARRAY, MeteredFunctions
@@ -48,7 +48,7 @@ class Interpreter(TreeInterpreter):
         """Evaluate a node over a value. Raises OutOfFuel and the errors of the jmespath library."""
         fuel, kind = self.fuel, node["type"]
         fuel.remaining -= _COSTS.get(kind, 1)
-        if fuel.remaining < 0:
+        if fuel.remaining < fuel.alarm:
             fuel.burn(0)
         way = self._ways.get(kind)
         if way is None:
@@ -313,7 +313,7 @@ class LazyInterpreter(_OfViews):
         return None if _null(result) else result
 
     def _computed(self, node: Any, value: Any) -> Any:
-        charge(value, self.fuel)
+        self.fuel.burn(cost(value, self.fuel))
         output = encode(value)
         self._computing._functions.source_text = self.source_text  # type: ignore[attr-defined]
         result = self._computing.visit(node, loads(output))

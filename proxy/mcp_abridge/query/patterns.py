@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 60  # characters of a value that a message repeats
 _READ = 300  # characters of an expression
+_SHORT_NS = 10_000_000  # nanoseconds of a search that needs no look at the time
 _CONTINUING = bytes(range(0x80, 0xC0))  # the bytes of a character in UTF-8 after its first
 
 
@@ -134,11 +135,18 @@ class Pattern:
         """Search part by part if all may take too much fuel: a search cannot be stopped."""
         wide = isinstance(subject, str) and not subject.isascii()
         worst = 4 * self._worst if wide else self._worst  # per character, or per byte
-        if len(subject) * worst > fuel.remaining * 1000:
-            part = fuel.remaining * 1000 // worst + 1
-            for start in range(0, len(subject), part):
-                for _ in self._each(subject[start : start + part], fuel):
-                    pass
+        longest = len(subject) * worst
+        if longest <= min(fuel.remaining * 1000, _SHORT_NS) or longest <= fuel.room * 1000:
+            return
+        before, start = fuel.room, 0
+        while start < len(subject):
+            end = start + fuel.room * 1000 // worst + 1
+            for _ in self._each(subject[start:end], fuel):
+                pass
+            start, rest = end, fuel.room
+            # The search of the whole takes as long again.
+            if rest < 0 or (start >= len(subject) and rest < before - rest):
+                raise OutOfFuel("its search takes too long")
 
     def __repr__(self) -> str:
         return f"Pattern({self.text!r})"

@@ -139,7 +139,7 @@ class Questions(Amounts, Conversions):
 
     @signature({"types": ["object"]})
     def _func_entries(self, value: dict[str, Any]) -> list[dict[str, Any]]:
-        self._fuel.burn(len(value))
+        self._fuel.reserve(2 * len(value))
         return [{"key": name, "value": member} for name, member in value.items()]
 
     @signature({"types": ["array"]}, {"types": ["expref"]})

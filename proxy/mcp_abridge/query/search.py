@@ -93,7 +93,7 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
 
     `numbers`: those are searched too, as they are written.
     """
-    texts, places, names = _contents(value, numbers=numbers)
+    texts, places, names = _contents(value, fuel, numbers=numbers)
     fuel.burn(len(texts) + len(names))
     indexes = [*islice(_with_match(texts, pattern, fuel), _COUNTED)]
     least = "_at_least" if len(indexes) == _COUNTED else ""
@@ -282,7 +282,9 @@ def _with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]
             at = ends[index]
 
 
-def _contents(value: Any, *, numbers: bool) -> tuple[list[str], list[Place], list[str]]:
+def _contents(
+    value: Any, fuel: Fuel, *, numbers: bool
+) -> tuple[list[str], list[Place], list[str]]:
     """Return the strings inside a value with their places, and the names of members once each."""
     texts, places, names = list[str](), list[Place](), dict[str, None]()
 
@@ -292,6 +294,7 @@ def _contents(value: Any, *, numbers: bool) -> tuple[list[str], list[Place], lis
             if kind is str:
                 texts.append(item)
             elif kind is dict:
+                fuel.burn(1)
                 names.update(dict.fromkeys(item))
                 walk(item.items(), (place, key))
                 continue

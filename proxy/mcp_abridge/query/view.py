@@ -6,6 +6,7 @@ document that it reads: values in its result keep the spelling of the upstream.
 
 import re
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from mcp_abridge.document.fuel import Fuel
@@ -24,6 +25,8 @@ _OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened re
 _OF_ROWS = re.compile(r"\s*@?\s*\[[?*]|\s*(?:\w+_by|unique|keys|entries)\(")
 _LONGEST = 4000  # characters of an expression
 _FEW = 20  # rows
+_REPEATED = 100  # characters of an expression that takes too much work
+_MEMBERS = 1000  # members of an object that are looked through for an array
 
 
 def look(
@@ -68,7 +71,11 @@ def look(
     except DocumentError:
         raise
     except OutOfFuel as error:
-        raise Refusal(f"view: {expression!r} takes too much work; narrow it") from error
+        part = f"{_example(document)} | ..."
+        raise Refusal(
+            f"view: {expression[:_REPEATED]!r} takes too much work; ask a part first, as in "
+            f"{part}, or write a simpler pattern"
+        ) from error
     except PatternError as error:
         raise Refusal(f"view: {error}; {advice(document)}") from error
     except RecursionError as error:
@@ -197,7 +204,7 @@ def _first_array(document: Document) -> tuple[str, list[Value]] | None:
     value = opened(document.cell[0])
     if isinstance(value, list):
         return "" if _is_structure(document) else "rows", value
-    members = value.items() if isinstance(value, dict) else ()
+    members = islice(value.items(), _MEMBERS) if isinstance(value, dict) else ()
     pairs = ((name, opened(member)) for name, member in members if _plain(name))
     return next((pair for pair in pairs if isinstance(pair[1], list) and pair[1]), None)
 

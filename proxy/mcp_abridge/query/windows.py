@@ -7,9 +7,10 @@ and an empty window beyond the end for an empty document.
 import re
 from collections.abc import Callable
 
+from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import chars_that_fit, ending
 from mcp_abridge.document.tree import Document, Value, opened
-from mcp_abridge.errors import Refusal
+from mcp_abridge.errors import OutOfFuel, Refusal
 from mcp_abridge.query.patterns import PatternError
 from mcp_abridge.query.search import FIRST, Hits
 from mcp_abridge.query.spellings import respelled
@@ -32,12 +33,14 @@ def following(
     name: str = "text",
     question: Callable[[str], str] = "view='{}'".format,
     room: int = 0,
+    fuel: Fuel | None = None,
 ) -> str | None:
     """Return a sentence on what follows a window, or on all there is if the window is beyond it.
 
     None if `value`, the result of `view`, is no window of a text or an array, or reaches its end.
     `name` is another name of a document that is a text; `question` writes a view as the model does.
     Of a text that is read in windows of `room` bytes or nearly that, the next one ends at a line.
+    Raises no OutOfFuel: without `fuel` for a look at the whole, nothing is said.
 
     >>> rows = Document.read(b'[{"a": 1, "b": 2}, {"a": 3, "b": 4}, {"a": 5, "b": 6}]')
     >>> following(rows, "[0:2].{a, b}", [{}, {}])
@@ -50,7 +53,7 @@ def following(
     if part is None:
         return None
     place = part[1].rstrip().removesuffix("|").strip()
-    whole = _whole(document, place, name)
+    whole = _whole(document, place, name, fuel)
     if not isinstance(whole, str | list) or type(value) is not type(whole):
         return None
     if lines:
@@ -71,7 +74,7 @@ def following(
     members = "" if lines else part[4] or ""
     following_view = part[1] + form.format(stop + first, end) + members
     if stop >= total:  # of `place`, which may be a window itself
-        return following(document, place, whole, name, question, room)
+        return following(document, place, whole, name, question, room, fuel)
     if len(following_view) > _LONGEST:
         return None
     unit = unit if isinstance(whole, str) else "elements"
@@ -85,12 +88,12 @@ def _other_hits(hits: Hits, view: str, question: Callable[[str], str]) -> str | 
     return f"{question(following_view)} is next, {rest} more are listed"
 
 
-def _whole(document: Document, place: str, name: str) -> Value:
-    """Return the value that windows are cut from; None if `place` is no expression by itself."""
+def _whole(document: Document, place: str, name: str, fuel: Fuel | None) -> Value:
+    """Return the value that windows are cut from; None if `place` is no view, or takes too long."""
     try:
-        return opened(look(document, place, name) if place else document.cell[0])
+        return opened(look(document, place, name, fuel) if place else document.cell[0])
     except Refusal as error:
-        if isinstance(error.__cause__, PatternError):
+        if isinstance(error.__cause__, PatternError | OutOfFuel):
             return None
         raise
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from msgspec import Raw, Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from mcp_abridge.document import message
+from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import (
     ABSENT,
@@ -27,6 +28,8 @@ from mcp_abridge.shaping.result.write import write_for
 from mcp_abridge.storage.snapshots import Snapshot
 from mcp_abridge.summary.excerpt import WINDOW
 from mcp_abridge.transforms.abridge import NAME, Abridge, abridge, of_server
+
+_VIEW_MS = 1200  # milliseconds of a processor for one view, but for reading and writing
 
 
 class Page(Struct, frozen=True):
@@ -63,6 +66,7 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
     """Cut the page or view of `job`; again in less room as long as the result is too long."""
     rule = job.rule
     frame = Frame.decode(snapshot.frame)
+    answers: list[_Answer] = []
     while True:
         document = Document.read(snapshot.document)
         content = text(document.cell[0])
@@ -83,7 +87,7 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
         if job.view is None:
             document.close()
         else:
-            document = _view(job, document, frame, call)
+            document = _view(job, document, frame, call, answers)
             if job.dates and snapshot.age:
                 call.notices.append(_age(snapshot.age, call))
         result, size = write_for(rule, frame, document, call.notices, shows=job.shows)
@@ -105,8 +109,16 @@ def _view_of_all(document: Document, view: str) -> str | None:
     return "@" if not document.textual and writeback_at(document, ROOT) is None else "text"
 
 
-def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
-    """Return the document of a view: a text as text, else `{view: value}`, abridged if need be."""
+class _Answer(Struct, frozen=True):
+    """The result of a view, remarks on it, what follows it, and the words around the document."""
+
+    value: Value
+    remarks: list[str]
+    rest: str | None
+    words: str
+
+
+def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int | None) -> _Answer:
     # Imported for the first view: most sessions have none.
     from mcp_abridge.document.fences import words_around
     from mcp_abridge.query.view import look
@@ -114,14 +126,31 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
 
     assert job.view is not None
     member = next((copy.member for copy in frame.copies if copy.member), "text")
+    words = words_around(whole) if bound is None else words_around(whole, bound // 5)
+    room, remarks = max((bound or 0) - WINDOW, 0), list[str]()
+    fuel = Fuel(call.fuel.remaining, _VIEW_MS)
+    try:
+        value = look(whole, job.view, member, fuel, remarks)
+        rest = following(whole, job.view, value, member, call.question, room, fuel)
+    finally:
+        call.fuel.remaining = fuel.remaining
+    return _Answer(value, remarks, rest, words)
+
+
+def _view(
+    job: ShapeJob, whole: Document, frame: Frame, call: Call, answers: list[_Answer]
+) -> Document:
+    """Return the document of a view: a text as text, else `{view: value}`, abridged if need be.
+
+    `answers` keeps the result, which may be written again in less room.
+    """
+    assert job.view is not None
     bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
     bound = min((limit for limit in (*bounds, call.bound) if limit is not None), default=None)
-    remarks: list[str] = []
-    words = words_around(whole) if bound is None else words_around(whole, bound // 5)
+    if not answers:
+        answers.append(_answer(job, whole, frame, call, bound))
+    value, remarks, rest, words = astuple(answers[0])
     beside = {"around": words} if words else {}
-    value = look(whole, job.view, member, call.fuel, remarks)
-    room = max((bound or 0) - WINDOW, 0)
-    rest = following(whole, job.view, value, member, call.question, room)
     content = None if call.structured else text(value) or None
     remark = {} if rest is None else {"more": rest}
     remark |= of_server(content or "")

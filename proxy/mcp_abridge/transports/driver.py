@@ -27,7 +27,7 @@ from mcp_abridge.session.outputs import (
 )
 from mcp_abridge.session.session import Session
 from mcp_abridge.shaping import pipeline
-from mcp_abridge.storage.snapshots import Key, Snapshot, Store
+from mcp_abridge.storage.snapshots import ANYBODY, Key, Snapshot, Store
 from mcp_abridge.transports.aio import Tasks, others, threaded
 from mcp_abridge.transports.effects import carry_out
 from mcp_abridge.transports.log import Log
@@ -70,6 +70,12 @@ class Driver:
         self._shared = b""  # the facts of the server last written to the store
         self._memory: Key | None = None  # the key of the facts that replicas share
         self._recalling: asyncio.Task[None] | None = None
+
+    @property
+    def _caller(self) -> str:
+        """Whose turn a costly job takes: sessions of one caller share it, but for anybody's."""
+        scope = self.session.scope
+        return scope if scope.startswith(ANYBODY) else scope.partition("\n")[0]
 
     async def recall(self, key: Key) -> None:
         """Read from the store what another replica knows of the same server and client.
@@ -175,7 +181,7 @@ class Driver:
             routed.queries.append(output)
         elif isinstance(output, Shape):
             try:
-                outcome = await self._workers.shape(output.job)
+                outcome = await self._workers.shape(output.job, self._caller)
             except Exception as error:  # no thread or no memory to reach a worker, ...
                 outcome = replace(pipeline.failure(output.job, error), blameless=True)
             await self._perform_all(self.session.shaped(output.job, outcome), routed)

@@ -314,3 +314,24 @@ def test_a_job_that_does_not_end_keeps_no_process_from_ending() -> None:
         check=False,
     )
     assert (process.returncode, process.stdout, process.stderr) == (0, "failed\n", "")
+
+
+async def test_the_views_of_one_caller_do_not_wait_for_all_of_another(
+    workers: Workers, pipe: Path
+) -> None:
+    order: list[str] = []
+
+    async def ask(caller: str, *steps: Step) -> None:
+        job = doing("tell", pipeline=(Jmespath(Expression("@")), *steps))
+        await workers.shape(job, caller)
+        order.append(caller)
+
+    tasks = [asyncio.create_task(ask("greedy", Step("read", str(pipe))))]
+    end = await asyncio.to_thread(pipe.open, "wb")
+    tasks += [asyncio.create_task(ask("greedy", Step("tell"))) for _ in range(5)]
+    await asyncio.sleep(0)
+    tasks.append(asyncio.create_task(ask("other", Step("tell"))))
+    end.close()
+    await asyncio.gather(*tasks)
+
+    assert order[:2] == ["greedy", "other"]

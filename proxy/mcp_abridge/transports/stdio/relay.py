@@ -1,9 +1,9 @@
 """Move lines between the client on the proxy's stdin and stdout and a server in a child process.
 
 One thread reads the client, one the server, one its stderr, one watches the time of calls if they
-have any; the main thread waits for the end. Invariants: the session is entered by one thread at a
-time; shaping happens outside it; the thread that reads the server never waits for the server; and
-no message of the client about a suspended call is sent ahead of the call.
+have any, each view has one; the main thread waits for the end. Invariants: the session is entered
+by one thread at a time; shaping happens outside it; the thread that reads the server never waits
+for the server; and no message of the client about a suspended call is sent ahead of the call.
 """
 
 import os
@@ -96,6 +96,8 @@ class Relay:
         self._server = PipeWriter(child.stdin, lambda: self._shutdown.report("server deaf"))
         self._output = PipeReader(child.stdout)
         self._shutdown = Shutdown(child, self._server, self._output, log, cause)
+        self._view_turn = Lock()  # one view at a time: each may take a document's memory
+        self._views: set[Thread] = set()
         self._watches = session.deadline is not None
         self._wake_read, self._wake_write = os.pipe()  # for the thread that watches the time
         os.set_blocking(self._wake_write, False)
@@ -175,6 +177,7 @@ class Relay:
         until = monotonic() + _SUSPENDED
         while self._locked(lambda: self._session.holds_calls) and monotonic() < until:
             sleep(0.01)
+        self._end_views()
         # The server may have stopped reading.
         run_with_timeout(_PATIENCE, self._server.send)
         self._server.close()
@@ -198,6 +201,7 @@ class Relay:
             self._take(batch, of_client=False)
             if self._client.broken:
                 break
+        self._end_views()
         # If the client is gone, the server must see that its output is no longer read.
         os.close(self._child.stdout)
         self._shutdown.report("output over")
@@ -297,12 +301,36 @@ class Relay:
             to_server([output.raw])
         elif isinstance(output, Noise):
             self._log.noise(output.raw)
+        elif isinstance(output, Shape) and output.job.view is None:
+            self._shape(output, to_server)
         elif isinstance(output, Shape):
-            result = pipeline.shape(output.job)
-            self._enter_and_send(partial(self._session.shaped, output.job, result), to_server)
+            self._view(output, to_server)
         else:
             enter = carry_out(output, self._session, self._store, self._log)
             self._enter_and_send(enter, to_server)
+
+    def _shape(self, output: Shape, to_server: Send) -> None:
+        result = pipeline.shape(output.job)
+        self._enter_and_send(partial(self._session.shaped, output.job, result), to_server)
+
+    def _view(self, output: Shape, to_server: Send) -> None:
+        """Answer a view in a thread: it may take seconds, and other calls go on meanwhile."""
+
+        def answer() -> None:
+            with self._view_turn:
+                self._shape(output, to_server)
+            self._views.discard(thread)
+
+        thread = Thread(target=self._guarded, args=(answer,), name="view", daemon=True)
+        self._views.add(thread)
+        try:
+            thread.start()
+        except RuntimeError:  # no memory for a thread
+            answer()
+
+    def _end_views(self) -> None:
+        for thread in tuple(self._views):
+            thread.join(_SUSPENDED)
 
 
 def _events(inlet: PipeReader, lines: Lines) -> Iterator[Event]:

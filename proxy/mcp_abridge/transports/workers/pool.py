@@ -12,6 +12,7 @@ from functools import partial
 from subprocess import PIPE, Popen
 from threading import Thread
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
@@ -41,6 +42,8 @@ class Workers:
     Rules with Python of their own, which may need state that only this process has, run in a
     thread, as do all long jobs if there are no processes: one job at a time. A thread cannot be
     ended: one that takes longer than `thread_seconds` is left alone, up to a bound.
+
+    Of views and costly rules, one caller has at most half of the processes.
     """
 
     def __init__(
@@ -55,6 +58,8 @@ class Workers:
         self._thread_seconds = thread_seconds
         self._slots = asyncio.Semaphore(processes) if processes else None
         self._costly_slots = asyncio.Semaphore(max(1, processes - 1))
+        self._most_of_one = max(1, processes // 2)
+        self._turns = WeakValueDictionary[str, asyncio.Semaphore]()  # of callers with costly jobs
         self._thread_slot = asyncio.Semaphore(1)
         self._abandoned: set[asyncio.Future[ShapeResult]] = set()
         self._spenders: dict[int, Rule] = {}  # rules for which the little fuel was once not enough
@@ -62,9 +67,10 @@ class Workers:
         self._busy: set[Worker] = set()
         self._closed = False
 
-    async def shape(self, job: ShapeJob) -> ShapeResult:
+    async def shape(self, job: ShapeJob, caller: str = "") -> ShapeResult:
         """Return the result of `job`; that of a failed rule if its worker breaks.
 
+        Views and costly rules of one `caller` wait for each other, not those of other callers.
         A rule with Python of its own is never sent to another process. Raises RuntimeError if no
         thread can be started.
         """
@@ -87,8 +93,12 @@ class Workers:
             return await self._in_slot(self._thread_slot, self._in_thread, job)
         in_process = partial(self._in_slot, self._slots, self._in_process)
         if costly:
-            return await self._in_slot(self._costly_slots, in_process, job)
+            in_turn = partial(self._in_slot, self._costly_slots, in_process)
+            return await self._in_slot(self._turn(caller), in_turn, job)
         return await in_process(job)
+
+    def _turn(self, caller: str) -> asyncio.Semaphore:
+        return self._turns.setdefault(caller, asyncio.Semaphore(self._most_of_one))
 
     def _short(self, job: ShapeJob, *, costly: bool) -> bool:
         source = job.raw if job.snapshot is None else job.snapshot.document
