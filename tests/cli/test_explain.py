@@ -222,6 +222,10 @@ def test_explain_prints_the_way_from_the_call_to_the_model(verb: Explain) -> Non
             "{jmespath: 'issue[0]'}",
             "jmespath: jmespath: there is no 'issue'; members: issues; did you mean 'issues'?",
         ),
+        (
+            "{filter: {at: issues, where: \"id == '1'\"}}",
+            "filter: where: id is a number: write `1`",
+        ),
     ],
 )
 def test_a_member_that_no_element_has_is_remarked_at_the_step_that_asks_for_it(

@@ -80,6 +80,8 @@ def test_numbers_held_as_texts_count_as_numbers_and_what_is_left_out_is_said(
 def test_a_sum_of_words_is_refused() -> None:
     with pytest.raises(Refusal, match=r"^view: sum\(\) takes numbers, and the values are none$"):
         ask("sum([*].name)")
+    with pytest.raises(Refusal, match=r"max\(\) takes numbers or texts, and the values are none$"):
+        ask("max(@)")
 
 
 def test_the_order_of_a_rule_is_that_of_jmespath() -> None:

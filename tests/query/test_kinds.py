@@ -80,6 +80,7 @@ def test_a_condition_on_another_kind_of_value_is_refused_with_the_right_spelling
         "rows[?contains(tags, 'a')]",
         "rows[?labels[?name=='bug']]",
         "values(packages)[?v==`2`]",
+        "packages.* | [?v==`2`]",
     ],
 )
 def test_what_a_refusal_advises_to_write_finds_what_was_meant(view: str) -> None:
@@ -97,7 +98,11 @@ def test_what_a_refusal_advises_to_write_finds_what_was_meant(view: str) -> None
          "write values(packages)[*]; members: \"left-pad\", is"),
         ("rows[*].user.login[?@]", "user.login is a text, and [?…] takes an array"),
         ("rows[*].id[0]", "id is a number, and [0] takes an array; "
-         "one of all the results is | [0]"),
+         "for all the results together write | [0]"),
+        ("packages.*[?v==`2`]", "@ is an object, and [?…] takes an array; "
+         "for all the results together write | [?…]"),
+        ("rows.*", "rows is an array, and .* takes an object: write rows[*]"),
+        ("rows[0].id[0]", "id is a number, and [0] takes an array"),
         ("rows[?@.idd==`3`]", "no element has 'idd'; members: id, code, ok, price, note, tags, "
          "labels, user, cells; did you mean 'id'?"),
         ("rows[*].labels.nam[?@]", "no element has 'nam' in 'labels'; members: name; "

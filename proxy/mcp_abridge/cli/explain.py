@@ -346,7 +346,8 @@ def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list
                 lookups.corrected(expression.tree, values, lambda each: each, fuel, single=single)
                 results += map(evaluate, values)
     absences = [] if any(map(truthy, results)) else lookups.absences
-    return [f"{key}: {mistake}" for mistake in lookups.slips or absences]
+    mistakes = [*(lookups.slips or absences), *lookups.remarks]
+    return [f"{key}: {mistake}" for mistake in mistakes]
 
 
 def _warning_list(warnings: Iterable[Warned]) -> list[dict[str, str]]:

@@ -77,9 +77,10 @@ class Amounts:
             raise JMESPathTypeError(name, array, kind(array), ["array"])
         adds = name in ("avg", "sum")
         pairs = self._comparable("the value", array, array, adds=adds)
+        if not pairs and any(each is not None for each in array):
+            takes = "numbers" if adds else "numbers or texts"
+            raise Refusal(f"view: {name}() takes {takes}, and the values are none")
         if adds:
-            if not pairs and any(each is not None for each in array):
-                raise Refusal(f"view: {name}() takes numbers, and the values are none")
             numbers = [key for key, _ in pairs]
             return self._func_sum(numbers) if name == "sum" else self._func_avg(numbers)
         if name == "sort":

@@ -161,6 +161,8 @@ class Interpreter(TreeInterpreter):
     def visit_value_projection(self, node: Any, value: Any) -> Any:
         array, result = node["children"]
         members = self.open(self.visit(array, value))
+        if self.lookups is not None:
+            self.lookups.kinds.base(node, members)
         base = [*members.values()] if isinstance(members, dict) else None
         return self._projected(base, self._corrected(result, base, required=True))
 

@@ -175,14 +175,18 @@ def _bracket(record: _Record) -> str | None:
     kinds = record.kinds()
     what, brackets = _brackets(record.node)
     kinds_there = [each for each, _ in kinds.most_common() if each != "null"]
-    if not kinds_there or "array" in kinds_there or ("text" in kinds_there and ":" in brackets):
+    takes = "object" if brackets == ".*" else "array"
+    if not kinds_there or takes in kinds_there or ("text" in kinds_there and ":" in brackets):
         return None
-    message = f"{what} is {_a(kinds_there[0])}, and {brackets} takes an array"
+    message = f"{what} is {_a(kinds_there[0])}, and {brackets} takes {_a(takes)}"
+    if takes == "object":
+        return f"{message}: write {what}[*]" if kinds_there[0] == "array" else message
+    if kinds.total() > 1 and (what == "@" or brackets[1:-1].lstrip("-").isdecimal()):
+        return f"{message}; for all the results together write | {brackets}"
     if kinds_there[0] == "object":
         advice = "" if "…" in what else f": write values({what}){brackets}"
         return f"{message}{advice}; members: {_names(record.samples['object'])}"
-    single = brackets[1:-1].lstrip("-").isdecimal()
-    return f"{message}; one of all the results is | {brackets}" if single else message
+    return message
 
 
 def _compared(record: _Record) -> Iterator[tuple[bool, str]]:
@@ -300,6 +304,7 @@ def _brackets(node: Node) -> tuple[str, str]:
         index = node["children"][1]
         return notation(first), f"[{index['value']}]" if index["type"] == "index" else "[:]"
     signs = {"filter_projection": "[?…]", "projection": "[*]", "flatten": "[]"}
+    signs["value_projection"] = ".*"
     return notation(first), signs[type_]
 
 
