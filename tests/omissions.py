@@ -27,6 +27,7 @@ class LeftOut:
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self.columns: dict[str, set[str]] = defaultdict(set)
+        self.statements: dict[str, dict[str, Any]] = defaultdict(dict)
 
     def count(self, path: str, unit: str, visible: int, total: int) -> None:
         if visible < total:
@@ -50,6 +51,12 @@ def left_out(
         name.removeprefix("@.") for name, note in (notes or {}).items() if " columns" in str(note)
     ]
     amounts = LeftOut()
+    statements: Any = notes or {}
+    for name, counts in (statements.get("same", {}) | statements.get("counts", {})).items():
+        array, _, column = name.partition("[].")
+        amounts.statements[array][column] = (
+            counts if name in statements.get("counts", {}) else [counts]
+        )
     _compare(amounts, before, after, path, blocks=blocks, brief=brief)
     return amounts
 
@@ -84,7 +91,7 @@ def _compare(
         for name, value in after.items():
             _compare(amounts, before[name], value, below(path, name), brief=brief)
     elif isinstance(before, list):
-        rows = _rows(after, bool({path or "@", "others"} & {*brief}))
+        rows = _rows(after, bool({path or "@", "others"} & {*brief}), amounts.statements[path])
         elements = after if rows is None else rows
         count = len(elements)
         amounts.count(path, "", count, len(before))
@@ -106,25 +113,56 @@ def _shows_last(before: list[Any], last: Any, count: int, rows: Any) -> bool:
     return len(before) > 2 and plain[0] and plain[-1] and bool(last == before[-1])
 
 
-def _rows(after: Any, brief: bool) -> list[dict[str, Any]] | None:
+def _rows(after: Any, brief: bool, statements: dict[str, Any] | None = None) -> list[Any] | None:
     """Return the rows of an array that is shown in brief, with their columns as objects again."""
     if isinstance(after, dict):
-        return [
-            _row({**after.get("same", {}), **dict(zip(after["columns"], row, strict=True))})
-            for row in after["rows"]
-        ]
+        facts: dict[str, Any] = {name: [value] for name, value in after.get("same", {}).items()}
+        facts |= after.get("counts", {})
+        cells = [dict(zip(after["columns"], row, strict=True)) for row in after["rows"]]
+        return [_row({**_facts(facts, at), **row}) for at, row in enumerate(cells)]
     if brief and len(after) > 2 and all(isinstance(each, dict) for each in after):
-        rows: list[dict[str, Any]] = after
-        return rows
+        return [_merged(_row(_facts(statements or {}, at)), row) for at, row in enumerate(after)]
     return None
+
+
+def _facts(facts: dict[str, Any], position: int) -> dict[str, Any]:
+    """Return the cells of a row that are statements of all rows at once, by `same` and `counts`."""
+    cells = {name: same[0] for name, same in facts.items() if isinstance(same, list)}
+    for name, counts in facts.items():
+        if isinstance(counts, dict) and all(
+            isinstance(each, str) for each in [*counts.values()][1:]
+        ):
+            here = (value for value, at in counts.items() if f"[{position}]" in str(at))
+            cells[name] = Named(next(here, next(iter(counts))))
+    return cells
+
+
+class Named(str):
+    """A value as counts name it: a text as it is, any other as JSON."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == (other if isinstance(other, str) else json.dumps(other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+def _merged(one: Any, other: Any) -> Any:
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return other
+    return one | {name: _merged(one.get(name), value) for name, value in other.items()}
 
 
 def _row(cells: dict[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for name, value in cells.items():
         *outer, last = re.findall(r'"(?:[^"\\]|\\.)*"|[^.]+', name)
-        if outer and outer[-1].endswith("[]"):
-            continue  # the names in an array of objects, which is left out
+        if any(each.endswith("]") for each in (*outer, last)):
+            continue  # what lies in an array, which is left out
         inner = row
         for each in outer:
             inner = inner.setdefault(_unquoted(each), {})
@@ -144,6 +182,11 @@ def _compare_row(amounts: LeftOut, before: Any, after: Any, path: str, column: s
             amounts.columns["@" if path in ("", "[]") else path].add(inner)
         elif isinstance(value, dict) and isinstance(cell, dict) and value != cell:
             _compare_row(amounts, value, cell, path, inner)
+        elif cell == "…" or (isinstance(value, list) and value != cell):
+            amounts.columns["@" if path in ("", "[]") else path].add(inner)  # too large, or parts of its elements
+        elif not isinstance(value, dict) and isinstance(cell, dict) and _only_absent(None, cell):
+            if value is not None:
+                amounts.columns["@" if path in ("", "[]") else path].add(inner)
         elif isinstance(value, str) and value != cell:
             outer = path if path == "[]" else re.sub(r"(\[\])+$", "", path)
             text = f"{outer}.{inner}" if outer else inner
@@ -187,7 +230,7 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
     """Assert that the notes `_abridged` say all of `amounts`, and nothing else."""
     rest, columns = Counter(amounts.counts), dict(amounts.columns)
     for name, note in notes.items():
-        if name in ("more", "others", "read_from"):
+        if name in ("more", "others", "read_from", "same", "counts"):
             continue
         path = name.removeprefix("@.")
         for part in note.split("; "):

@@ -32,7 +32,7 @@ def notices(outcome: ShapeResult) -> list[Any]:
     [
         [json.dumps({"_abridged": THEIRS, "items": ["x" * 50] * 99})],
         [json.dumps({"items": ["x" * 50] * 99, "last": {"_abridged": THEIRS}})],
-        [json.dumps([{"_abridged": THEIRS, "n": n} for n in range(99)])],
+        [json.dumps([{"_abridged": THEIRS, "n": n} for n in range(999)])],
         [json.dumps({"items": ["x" * 50] * 99}), json.dumps({"_abridged": THEIRS})],
         ["A line of text.\n" * 999, json.dumps({"_abridged": THEIRS})],
         [json.dumps({"items": ["x" * 50] * 99}).replace("items", "_\\u0061bridged")],

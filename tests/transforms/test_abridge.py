@@ -73,8 +73,28 @@ def test_long_strings_keep_their_head_up_to_a_line() -> None:
 
 
 def test_a_record_keeps_all_its_names_even_in_little_room() -> None:
-    document, _ = fitted({f"n{n}": ["x" * 100] for n in range(20)}, 400)
+    document, _ = fitted({f"n{n}": ["x" * 100] for n in range(20)}, 600)
     assert list(document) == [*(f"n{n}" for n in range(20)), "_abridged"]
+
+
+@pytest.mark.parametrize("structured", [False, True])
+def test_nothing_that_was_cut_looks_empty(structured: bool) -> None:
+    services = {
+        f"service{n}": {"fields": {"x" * 40: n}, "description": "d" * 90, "links": ["y" * 70]}
+        for n in range(40)
+    }
+    document, notes = fitted(services, 1200, structured=structured, viewable=True)
+    notes = document.pop("_abridged")
+    assert document
+    parts = [value for service in document.values() for value in service.values()]
+    assert not any(value in ("", {}, []) for value in parts)
+    assert "without" in json.dumps(notes)
+    record = {"name": "x", **{f"n{n}": {"a" * 50: [n]} for n in range(9)}}
+    document, _ = fitted(record, 450, structured=structured, viewable=True)
+    note, more = document["_abridged"]["@"], document["_abridged"]["more"]
+    absent = [name for name in record if name not in document]
+    assert note == f"{10 - len(absent)} of 10 members, without {', '.join(absent)}"
+    assert f"view='{absent[0]}'" in more
 
 
 def test_a_tree_is_shown_as_deep_as_there_is_room() -> None:
@@ -82,7 +102,8 @@ def test_a_tree_is_shown_as_deep_as_there_is_room() -> None:
     folders = [{"name": f"folder {n}", "type": "directory", "children": files} for n in range(4)]
     tree, _ = fitted([*files[:10], *folders], 5000, structured=True)
     assert tree[:10] == files[:10]
-    assert all(folder["children"][:10] == files[:10] for folder in tree[10:])
+    names = [{"name": file["name"]} for file in files[:10]]
+    assert all(folder["children"][:10] == names for folder in tree[10:])
 
 
 def test_a_huge_map_keeps_its_first_members() -> None:

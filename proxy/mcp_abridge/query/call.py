@@ -74,11 +74,12 @@ class Call(Struct):
     document is an array of the texts of several blocks. `names` maps the rule's argument names to
     the advertised names if they differ. `member` is the member of structuredContent that holds the
     document, if the document is a text. `viewable`: notices may offer views. `breadth`: a size
-    budget shows all rows in brief, not the first rows whole. `fuel` is the budget of all steps
-    together. `error`: the document is an error, whose end matters more than its middle. `reader` is
-    the shell command that answers views if no call of the tool can; "" otherwise. `whole` is the
-    room for a document that the model asks for as a whole; None if that is no more than `bound`.
-    `all_question` is how to ask for it, "" if the document does not fit.
+    budget shows all rows in brief, not the first rows whole. `ordered`: a step has put the members
+    in order, those first that count. `fuel` is the budget of all steps together. `error`: the
+    document is an error, whose end matters more than its middle. `reader` is the shell command that
+    answers views if no call of the tool can; "" otherwise. `whole` is the room for a document that
+    the model asks for as a whole; None if that is no more than `bound`. `all_question` is how to
+    ask for it, "" if the document does not fit.
     """
 
     tool: str
@@ -95,6 +96,7 @@ class Call(Struct):
     fuel: Fuel = field(default_factory=Fuel)
     error: bool = False
     breadth: bool = True
+    ordered: bool = False
     reader: str = ""
     whole: Room | None = None
     all_question: str = ""

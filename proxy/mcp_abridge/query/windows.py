@@ -17,7 +17,7 @@ from mcp_abridge.query.spellings import respelled
 from mcp_abridge.query.view import look
 
 _SLICE = re.compile(
-    r"(.*)\[\s*(-?\d*)\s*:\s*(-?\d*)\s*\](\s*\.\s*[{\[][^][{}]*[]}])?", re.DOTALL
+    r"(.*)\[\s*(-?\d*)\s*:\s*(-?\d*)\s*\](\s*\.\s*[{\[](?:[^][{}]|\[\d*\])*[]}])?", re.DOTALL
 )  # and of each element some members
 _LINES = re.compile(
     r"(.*\|\s*|\s*)(?:head\(|lines\(\s*`?(\d+)`?\s*,)\s*`?(\d+)`?\s*\)\s*", re.DOTALL

@@ -49,6 +49,7 @@ def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) ->
         fuel=context.fuel,
         error=frame.error,
         breadth=rule.breadth,
+        ordered=any(step.name in ("keep", "project") for step in rule.pipeline),
         reader=job.reader,
     )
 

@@ -1,53 +1,62 @@
 """Shows all rows of an array in a few columns each; a few rows in full seldom hold the answer.
 
-Rows are objects that share most of their members. Their columns are their members, and the members
-of the objects inside (`user.login`). Columns of most worth come first: names such as id, title and
-state, then short values; long texts show their first characters, and heavy columns are left out.
+Rows are objects that share most of their members. Columns come in the order of `roles`: what names
+a row always stays, with a state or a value, long texts by their beginning; if even these do not fit
+for all rows, fewer rows are page. What is the same in all rows costs nothing, and rare values are
+counted (`all_rows`).
 
-Work is bounded by the bytes to write, not by the array: columns are chosen from a sample. What is
-said to be the same in all rows is compared in all of them (`all_rows`).
+Work is bounded by the bytes to write, not by the array, but for the few members that are read in
+all rows.
 """
 
-import re
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from itertools import chain
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from msgspec import Raw, Struct
 
-from mcp_abridge.document.paths import spelled
-from mcp_abridge.document.tree import each_object, encode, encode_lines, text
-from mcp_abridge.summary.all_rows import cells_of
+from mcp_abridge.document.paths import nameable, spelled
+from mcp_abridge.document.tree import encode, encode_lines, text
+from mcp_abridge.summary import roles
+from mcp_abridge.summary.all_rows import Facts, Names, facts_of
+from mcp_abridge.summary.cells import Cells, Tree, elements_of, members_of, read, tree_of
 from mcp_abridge.summary.columns import (
-    LITTLE,
-    Names,
-    RowColumn,
+    EACH,
+    Column,
+    Path,
     columns_of,
-    in_order_of_time,
-    members_of,
+    expression,
+    names_of,
+    sample_of,
 )
 from mcp_abridge.summary.excerpt import NOTE_END
 
 _FEWEST = 3  # rows; fewer are shown as other arrays are
-_LEAST_ROW = 5  # bytes of a row and its comma
-_CLIPS = (60, 120, 250, 500, 1000)  # characters shown of a long text, if all rows fit
-_HUGE = 400  # bytes of a value that is no text in a single row, if most are much smaller
+_CLIPS = (24, 40, 60, 120, 250, 500, 1000)  # characters shown of a long text
+_FAIR = 40  # characters of each text, until it is known how many columns fit
+_LARGE = 100  # bytes of an average value that is no text, and of one that is said to be the same
+_HUGE = 400  # bytes of a value that is no text in a single row
 _CORE = 2  # columns that all rows must show
-_NARROW = 80  # bytes of a row if not all rows fit
-_TRIES = 12  # at a selection of columns that fits
-_PART = 64  # rows that are written at once
+_MANY = 32  # rows that are shown at least, if there is room for their names
+_WIDE = 160  # bytes of a row if not all rows fit
+_SURE = 0.97  # of the rows that should fit by their average, so many are tried first
+_TRIES = 8  # at columns that fit
+_STATES = 3  # columns whose values are counted
+_CONSTANTS = 60  # columns that may be the same in all rows
+_NOTHING = (None, b'""', b"[]", b"{}")
+_CUT = Raw('"…"'.encode())
 
-_NULL = Raw(b"null")
-_MEMBER = re.compile(r"[A-Za-z_]\w{0,39}(?:\.[A-Za-z_]\w{0,39})*", re.ASCII)
-
-_Clip = tuple[int, Names, int, int]
+_Clip = tuple[int, Path, int, int]
 """A text that is cut: its row, its column, the characters shown, and those of the whole."""
 
-_Cells = list[Raw | None]
 
-_Levels = dict[Names, list[dict[str, Raw]]]
-"""The objects inside of rows that were opened, by path: one for each row."""
+class Lookout(Struct, frozen=True):
+    """The facts beside a result: the tool, the words it looks for, whether a rule has put the
+    members in order, and the bytes that a view may take."""
+
+    tool: str = ""
+    bound: int = 0
+    sought: Collection[str] = ()
+    ordered: bool = False
 
 
 Example = tuple[str, str]
@@ -58,9 +67,10 @@ class Brief(Struct):
     """An array of rows in brief: `value` as JSON, and the amounts that it leaves out.
 
     `first` and `last` count the rows shown from either end. `columns` is the number of columns
-    shown, `omitted` are the paths of the others, the largest first. `clips` are the texts that are
-    cut: the row's position, the column, the characters shown, and all. `loss` is in bytes of the
-    rows shown. `following` selects the lightest columns left out; `examples` are views of all rows.
+    shown, `omitted` are the paths of the others, the most telling first. `clips` are the texts that
+    are cut: the row's position, the column, the characters shown, and all. `loss` is in bytes of
+    the rows page. `following` selects what is missing; `examples` are views of all rows. `told`
+    are the statements on all rows, which are part of `value` if it is a table.
     """
 
     value: bytes
@@ -72,274 +82,346 @@ class Brief(Struct):
     loss: int
     following: str
     examples: tuple[Example, ...]
+    facts: Facts
 
 
-class _Misfit(Exception):
-    """A column is too large in some row."""
-
-    def __init__(self, column: RowColumn | None) -> None:
-        self.column = column  # None if these are no rows after all
-
-
-def brief(rows: list[Raw], room: int, place: str, *, table: bool) -> Brief | None:
+def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bool) -> Brief | None:
     """Return `rows` in at most `room` bytes; None if they are no rows, or hardly any would fit.
 
-    `place` is the view expression of their array. As a `table`, `{same, columns, rows}`, each name
-    stands once, and so does a value that all rows have; else the rows are objects with fewer
-    members.
+    `place` is the view expression of their array. As a `table`, `{same, counts, columns, rows}`,
+    each name stands once; else the rows are objects with fewer members, and what is told of all
+    rows has to stand elsewhere, in the same room.
     """
-    columns = columns_of(rows[: room // _LEAST_ROW]) if len(rows) >= _FEWEST else []
-    constants = [column for column in columns if column.constant]
-    cells = cells_of(rows, [column.path for column in constants])
-    for column in constants:
-        equal = b",".join(column.values[:1] * len(rows))
-        column.constant = encode(cells[column.path]) == b"[%b]" % equal
-    fitting, target = list(columns), room
-    for attempt in range(_TRIES):
-        selection = _choose(fitting, len(rows), target, table, whole=attempt < _TRIES - 1)
-        if selection is None:
+    columns = columns_of(sample_of(rows)) if len(rows) >= _FEWEST else []
+    if not columns:
+        return None
+    columns = roles.in_order(columns, lookout.sought, ordered=lookout.ordered)
+    facts = _facts(columns, rows, room // 8)
+    rest = room - _size(facts) - 40
+    open_columns = [each for each in columns if each.path not in facts.paths]
+    layout = _Layout(open_columns, len(rows), rest, table)
+    for _ in range(_TRIES):
+        if not layout.picks:
             return None
-        try:
-            lines = selection.lines(rows, room)
-        except _Misfit as error:
-            if error.column is None:
+        page = _Page(layout, facts, rows, lookout, table)
+        if len(page.value) <= room - (0 if table else _size(facts)):
+            if page.count < _FEWEST:
                 return None
-            fitting.remove(error.column)
-            continue
-        count = len(lines.contents)
-        if count == len(rows) or not selection.whole:
-            return selection.brief(columns, rows, lines, room, place) if count >= _FEWEST else None
-        target -= target // 12
+            return page.brief(columns, place, max(lookout.bound * 3 // 4, room))
+        layout.shrink(len(page.value) - room)
     return None
 
 
-def _choose(
-    columns: list[RowColumn], count: int, target: int, table: bool, *, whole: bool
-) -> "_Selection | None":
-    """Choose the columns with which `count` rows take about `target` bytes.
+def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
+    """Read the members that seem to be the same in all rows, and those that tell a state."""
+    plain = [each for each in columns if each.plain]
+    constant = [each for each in plain if len({*each.cells}) == 1 and each.size <= _LARGE]
+    constant = [each for each in constant if each.cells[0] not in _NOTHING]
+    states = [each for each in plain if each.role == roles.STATE] if len(rows) >= _MANY else []
+    names = [names_of(each.path) for each in constant[:_CONSTANTS]]
+    return facts_of(rows, names, [names_of(each.path) for each in states[:_STATES]], room)
 
-    If the two best columns do not fit, or `whole` is False, fewer rows are shown, with a few
-    columns. None without columns.
+
+def _size(facts: Facts) -> int:
+    return sum(len(encode(members)) + 12 for members in statements(facts).values())
+
+
+def statements(facts: Facts, before: str = "") -> dict[str, dict[str, Any]]:
+    """Return the statements on all rows, `same` and `counts`, by the names of the columns."""
+    kinds: dict[str, dict[Names, Any]] = {"same": facts.same, "counts": facts.counts}
+    return {
+        word: {before + expression(path): value for path, value in members.items()}
+        for word, members in kinds.items()
+        if members
+    }
+
+
+class _Layout:
+    """The columns that are shown, the characters of each, and the number of rows.
+
+    `whole`: all rows are to fit; if even the core does not for all, fewer rows are page.
     """
-    same = _same(columns, target // 10) if table else []
-    varied = [column for column in columns if (not column.constant if table else not column.each)]
-    rest = target - 40 - 3 * count - sum(column.constant_size for column in same)
-    picks: list[RowColumn] = []
-    for column in varied if whole else ():
-        cost = column.cost(_CLIPS[0], table) * count + len(column.name) + 3
-        if cost <= rest:
-            picks.append(column)
-            rest -= int(cost)
-    if picks and picks[:_CORE] == varied[:_CORE]:
-        paths = {column.path for column in picks if not column.each}
-        picks = [column for column in picks if not (column.each and column.path in paths)]
-        widths = {clip: sum(column.cost(clip, table) for column in picks) for clip in _CLIPS}
-        spare = widths[_CLIPS[0]] + rest // count
-        clip = max(clip for clip in _CLIPS if widths[clip] <= spare)
-        return _Selection(picks, same, table, clip, whole=True)
-    picks, width = [], 0.0
-    for column in varied:
-        width += column.cost(_CLIPS[0], table)
-        if not picks or (width <= _NARROW and column.worth[0] < LITTLE):
-            picks.append(column)
-    return _Selection(picks, same, table, _CLIPS[0], whole=False) if picks else None
+
+    def __init__(self, columns: list[Column], count: int, room: int, table: bool) -> None:
+        self._table, self._room, self._count = table, room, count
+        usable = [each for each in columns if self._usable(each)]
+        useful = [each for each in usable if each.role != roles.APPENDIX]
+        usable = useful or usable[:1]
+        self._core = usable[:_CORE]
+        self._others = usable[_CORE:]
+        self.whole = self._fits(_CLIPS[0], room / count)
+        self._choose()
+
+    def _usable(self, column: Column) -> bool:
+        if not self._table and any(not isinstance(step, str | int | None) for step in column.path):
+            return False
+        return column.textual or EACH in column.path or column.size <= _LARGE
+
+    def _cost(self, column: Column, clip: int) -> float:
+        names = 1 if self._table else sum(len(str(step)) + 3 for step in column.path[-2:]) + 1
+        return column.width(clip) + names
+
+    def _choose(self) -> None:
+        room = self._room - sum(len(each.name) + 3 for each in self._core) * self._table
+        width = room / self._count if self.whole else min(room / _MANY, _WIDE)
+        clip = max(clip for clip in _CLIPS[:2] if clip == _CLIPS[0] or self._fits(clip, width))
+        picks = {each.path: clip for each in self._core}
+        choice = list(self._core)
+        used = sum(self._cost(each, clip) for each in choice)
+        for each in self._others:
+            head = (len(each.name) + 3) * self._table * width / max(room, 1)
+            cost = self._cost(each, _FAIR) + head
+            if used + cost <= width:
+                choice.append(each)
+                picks[each.path] = _FAIR
+                used += cost
+        for some in (choice[:1], choice[1:], choice):
+            for clip in _CLIPS[2 : 3 if some is not choice else None]:
+                wider = sum(
+                    self._cost(each, clip) - self._cost(each, picks[each.path]) for each in some
+                )
+                if used + wider <= width:
+                    picks |= dict.fromkeys((each.path for each in some), clip)
+                    used += wider
+        self.picks = picks
+        self.columns = choice
+        names = sum(len(each.name) + 3 for each in choice[_CORE:]) * self._table
+        fitting = int((room - names) * _SURE / max(used, 1))
+        self.rows = self._count if self.whole else min(fitting, self._count)
+
+    def _fits(self, clip: int, width: float) -> bool:
+        return sum(self._cost(each, clip) for each in self._core) <= width
+
+    def shrink(self, excess: int) -> None:
+        """Choose again in less room, or show fewer rows."""
+        if self.whole and self._room > excess:
+            self._room -= max(excess, self._room // 20)
+            self.whole = self._fits(_CLIPS[0], self._room / self._count)
+            self._choose()
+        else:
+            self.rows -= max(self.rows * excess // max(self._room + excess, 1), 1)
 
 
-def _same(columns: list[RowColumn], room: int) -> list[RowColumn]:
-    picks = []
-    for column in columns:
-        if column.constant and column.constant_size <= room:
-            picks.append(column)
-            room -= column.constant_size
-    return picks
+class _Page:
+    """The rows and columns of a layout, as they are written."""
 
+    def __init__(
+        self, layout: _Layout, facts: Facts, rows: list[Raw], lookout: Lookout, table: bool
+    ) -> None:
+        self.columns, self._facts, self._rows = layout.columns, facts, rows
+        self.whole = layout.whole
+        self._sought, self._table = lookout.sought, table
+        timely = not self.whole and any(map(roles.in_order_of_time, self.columns))
+        self.last = int(timely and 1 < layout.rows < len(rows))
+        self.count = max(layout.rows, 0)
+        first = rows[: self.count - self.last]
+        self.rows = [*first, *rows[len(rows) - self.last :]] if self.last else first
+        self.reading = read(self.rows, [*(each.path for each in self.columns), *facts.paths])
+        self.clips: list[_Clip] = []
+        self._cut(layout.picks)
+        self.value = self._as_table() if table else self._as_objects()
 
-class _Lines(Struct):
-    contents: list[bytes] = []
-    clips: list[_Clip] = []
-    levels: _Levels = {}
+    def _cut(self, clips: dict[Path, int]) -> None:
+        for path, clip in clips.items():
+            if not (self._table or all(isinstance(step, str) for step in path)):
+                continue  # an array stays one
+            cells = self.reading.cells[path]
+            most = clip + 2
+            for row, cell in enumerate(cells):
+                if cell is not None and len(memoryview(cell)) > most:
+                    cells[row] = self._clipped(row, path, cell, clip)
 
-    def add(self, other: "_Lines", count: int) -> None:
-        before = len(self.contents)
-        self.contents += other.contents[:count]
-        self.clips += [(before + clip[0], *clip[1:]) for clip in other.clips if clip[0] < count]
-        for path, members in other.levels.items():
-            self.levels.setdefault(path, []).extend(members[:count])
+    def _clipped(self, row: int, path: Path, cell: Raw, clip: int) -> Raw | None:
+        content = text(cell)
+        if content is None:
+            return self._shortened(path, cell, clip)
+        if len(content) <= clip or content.endswith(NOTE_END):
+            return cell
+        start = max(roles.around(content, self._sought) - clip // 3, 0)
+        start = min(start, len(content) - clip)
+        part = content[start : start + clip]
+        if all(isinstance(step, str) for step in path):
+            self.clips.append((row, path, clip, len(content)))
+        mark = "…" if start + clip < len(content) else ""
+        return Raw(encode(f"{'…' if start else ''}{part}{mark}"))
 
+    def _shortened(self, path: Path, cell: Raw, clip: int) -> Raw | None:
+        """Return fewer elements of an array that a column is about; any other large value goes."""
+        if EACH in path and self._table:
+            parts, room = list[Raw](), clip
+            for part in elements_of(cell):
+                content = text(part)
+                if content is not None and len(content) > room:
+                    part = Raw(encode(f"{content[:room]}…"))
+                room -= len(bytes(part))
+                parts.append(part)
+                if room <= 0:
+                    break
+            return Raw(encode(parts if len(parts) == len(elements_of(cell)) else [*parts, "…"]))
+        if len(memoryview(cell)) <= max(_HUGE, 2 * clip):
+            return cell
+        self.reading.left_out[names_of(path)] = None
+        return _CUT if self._table else None
 
-class _Selection(Struct, dict=True):
-    columns: list[RowColumn]
-    same: list[RowColumn]
-    table: bool
-    clip: int
-    whole: bool  # all rows are to fit
-    last: int = 0
+    def _as_table(self) -> bytes:
+        columns = sorted(self.columns, key=_place_in_row)
+        rows = zip(*(self.reading.cells[each.path] for each in columns), strict=True)
+        content = b",".join(encode_lines([*rows]))
+        head = {**statements(self._facts), "columns": [each.name for each in columns]}
+        return encode({**head, "rows": Raw(b"[%b]" % content)})
 
-    @cached_property
-    def objects(self) -> list[Names]:
-        paths = [column.path for column in (*self.columns, *self.same)]
-        return sorted({path[:length] for path in paths for length in range(len(path))}, key=len)
+    def _as_objects(self) -> bytes:
+        columns = sorted(self.columns, key=lambda each: each.position)
+        objects = _Objects(self.reading.cells)
+        rows = objects.rows(tree_of([each.path for each in columns]), [*self.rows])
+        for path in objects.whole:
+            self.reading.left_out.pop(names_of(path), None)
+        return encode(rows)
 
-    def lines(self, rows: list[Raw], room: int) -> _Lines:
-        """Return as many rows as fit, and of a time series the last one. Raises _Misfit."""
-        rest = room - len(self.value([]))
-        lines, tail = _Lines(), _Lines()
-        if not self.whole and any(map(in_order_of_time, self.columns)):
-            tail = self._part(rows[-1:])
-            rows, self.last = rows[:-1], 1
-            rest -= len(tail.contents[0]) + 1
-        for part in self._parts(rows):
-            count = len(part.contents)
-            rest -= sum(map(len, part.contents)) + count
-            while rest < 0 and count:
-                count -= 1
-                rest += len(part.contents[count]) + 1
-            lines.add(part, count)
-            if count < len(part.contents):
-                break
-        lines.add(tail, 1)
-        return lines
-
-    def value(self, contents: list[bytes]) -> bytes:
-        content = b"[%b]" % b",".join(contents)
-        if not self.table:
-            return content
-        members: dict[str, Any] = {"columns": [column.name for column in self.columns]}
-        if self.same:
-            same = {column.name: Raw(column.values[0]) for column in self.same}
-            members = {"same": same, **members}
-        return encode({**members, "rows": Raw(content)})
-
-    def _parts(self, rows: list[Raw]) -> Iterator[_Lines]:
-        for start in range(0, len(rows), _PART):
-            part = rows[start : start + _PART]
-            try:
-                yield self._part(part)
-            except _Misfit:
-                # Maybe not all of them fit: what counts is the first row that is reached.
-                yield from (self._part([row]) for row in part)
-
-    def _part(self, rows: list[Raw]) -> _Lines:
-        levels = self._levels(rows)
-        clips: list[_Clip] = []
-        columns = [self._column(column, _cells(column, levels), clips) for column in self.columns]
-        if self.table:
-            return _Lines(encode_lines([*zip(*columns, strict=True)]), clips, levels)
-        pairs = sorted(zip(self.columns, columns, strict=True), key=lambda pair: pair[0].position)
-        cells = {column.path: values for column, values in pairs}
-        return _Lines(encode_lines(_as_objects(cells, levels)), clips, levels)
-
-    def _levels(self, rows: list[Raw]) -> _Levels:
-        """Open the objects of rows that columns lie in. Raises _Misfit for any other value."""
-        levels: _Levels = {}
-        for path in self.objects:
-            values = [each.get(path[-1], _NULL) for each in levels[path[:-1]]] if path else rows
-            members = each_object(values)
-            if members is None or (not path and None in members):
-                raise _Misfit(None)
-            levels[path] = [each or {} for each in members]
-        return levels
-
-    def _column(self, column: RowColumn, cells: _Cells, clips: list[_Clip]) -> _Cells:
-        """Return the cells of a column, long texts cut. Raises _Misfit for another long value."""
-        if column.each:
-            cells = [None if cell is None else members_of(cell, column.each) for cell in cells]
-        most = self.clip + 2
-        sizes = map(len, map(memoryview, filter(None, cells)))  # type: ignore[arg-type]
-        if max(sizes, default=0) <= most:
-            return cells
-        for row, cell in enumerate(cells):
-            if cell is None or (size := len(memoryview(cell))) <= most:
-                continue
-            content = text(cell)
-            if content is None and size > max(_HUGE, 8 * column.size):
-                raise _Misfit(column)
-            if content and len(content) > self.clip and not content.endswith(NOTE_END):
-                clips.append((row, column.path, self.clip, len(content)))
-                cells[row] = Raw(encode(content[: self.clip] + "…"))
-        return cells
-
-    def brief(
-        self, columns: list[RowColumn], rows: list[Raw], lines: _Lines, room: int, place: str
-    ) -> Brief:
-        visible = [column.path for column in (*self.columns, *self.same) if not column.each]
-        opened = {path[:length] for path in visible for length in range(1, len(path) + 1)}
-        levels = lines.levels.items()
-        names = {(*path, name) for path, members in levels for name in set().union(*members)}
-        names -= opened
-        inside = {name: [column for column in columns if column.holds(name)] for name in names}
-        sizes = {name: sum(column.size for column in inside[name]) for name in names}
-        links = {name for name in names if all(column.is_link for column in inside[name])}
-        value = self.value(lines.contents)
-        count = len(lines.contents)
-        first = count - self.last
-        visible_rows = chain(rows[:first], rows[len(rows) - self.last :])
+    def brief(self, columns: list[Column], place: str, room: int) -> Brief:
+        left_out = self.reading.left_out
+        visible = {each.path for each in self.columns if each.plain} | self._facts.paths
+        ranks: dict[Names, float] = {}
+        for column in columns:
+            names = names_of(column.path)
+            for length in range(1, len(names) + 1):
+                ranks.setdefault(names[:length], column.rank)
+        omitted = sorted(left_out, key=lambda path: ranks.get(path, len(columns)))
+        size = sum(len(memoryview(row)) for row in self.rows)
         return Brief(
-            value=value,
-            first=first,
+            value=self.value,
+            first=self.count - self.last,
             last=self.last,
-            columns=len(visible),
-            omitted=sorted(names, key=lambda name: (-sizes[name], name)),
-            clips=lines.clips,
-            loss=sum(len(memoryview(row)) for row in visible_rows) - len(value),
-            following=self._following(sizes, links, count, room) if self.whole else "",
+            columns=len(visible - left_out.keys()),
+            omitted=omitted,
+            clips=self.clips,
+            loss=size - len(self.value),
+            following=self._following(columns, room),
             examples=tuple(self._examples(columns, place)),
+            facts=self._facts,
         )
 
-    def _following(
-        self, sizes: dict[Names, float], links: set[Names], count: int, room: int
-    ) -> str:
-        names = [column.name for column in self.columns[:1]]
-        width = sum(column.size + 4 for column in self.columns[:1])
-        for path in sorted(sizes, key=lambda path: (path in links, sizes[path], path)):
-            width += sizes[path] + 2
-            if len(names) > 1 and width * count > room:
+    def _following(self, columns: list[Column], room: int) -> str:
+        """Return the rest of a view that shows what is missing: the next rows, or more columns."""
+        present = {each.path for each in self.columns}
+        total = len(self._rows)
+        picks = sorted(self.columns, key=_place_in_row)
+        if not self.whole and self.count < total:
+            start = self.count - self.last
+            more = max(room * self.count // (len(self.value) * 2), start)
+            return f"[{start}:{min(start + more, total)}]{_selection(picks)}"
+        cut = {path for _, path, _, _ in self.clips}
+        handle = next((each for each in picks if each.path not in cut and each.nameable), None)
+        picks, width = ([] if handle is None else [handle]), 12.0
+        missing = [each for each in columns if each.path not in present and each.values]
+        missing = [each for each in missing if each.path not in self._facts.paths]
+        long = [each for each in self.columns if each.path in cut]
+        for each in (*long, *missing):
+            width += each.size + len(each.name) + 4
+            if len(picks) > 1 and width * total > room:
                 break
-            names.append(".".join(map(spelled, path)))
-        if not all(_MEMBER.fullmatch(name) for name in names):
+            if each.nameable:
+                picks.append(each)
+        selection = _selection(picks) if len(picks) > 1 or handle is None else ""
+        if not selection:
             return ""
-        rows = "*" if width * count <= room else f"0:{max(int(room / width), 1)}"
-        return f"[{rows}].{{{', '.join(names)}}}"
+        rows = "*" if width * total <= room else f"0:{max(int(room / width), 1)}"
+        return f"[{rows}]{selection}"
 
-    def _examples(self, columns: list[RowColumn], place: str) -> Iterator[Example]:
-        columns = [column for column in columns if column.nameable]
-        own = [column for column in self.columns if column.nameable]
-        category = next((column for column in own if column.groups), None)
+    def _examples(self, columns: list[Column], place: str) -> Iterator[Example]:
+        usable = [each for each in columns if each.nameable and each.plain]
+        own = [each for each in sorted(self.columns, key=_place_in_row) if each in usable]
+        states = [each for each in usable if each.role == roles.STATE]
+        category = next((each for each in (*states, *own) if self._values(each)), None)
         if category is not None:
-            value = min(category.groups).decode().replace('"', "'")
-            names = ", ".join(each.name for each in own[:2])
-            yield f"{place}[?{category.name}=={value}].[{names}]", "filters"
+            values = self._values(category)
+            names = ", ".join(each.name for each in own if each is not category) or category.name
+            names = ", ".join(names.split(", ")[:2])
+            yield f"{place}[?{category.name}=={values[-1]}].[{names}]", "filters"
             yield f"count_by({place or '@'}, &{category.name})", "counts"
-        quantity = next((column.name for column in columns if column.is_quantity), "")
+        quantity = next((each.name for each in usable if roles.is_quantity(each)), "")
         if quantity:
             yield f"max_by({place or '@'}, &{quantity})", "finds the greatest"
 
+    def _values(self, column: Column) -> list[str]:
+        """Return the values of a column by which rows can be filtered, as views spell them."""
+        values = sorted({*column.values})
+        texts = [content for value in values if (content := text(Raw(value))) is not None]
+        counted = self._facts.counts.get(names_of(column.path)) if texts else None
+        if counted:
+            texts = [name for name in counted if name != "null"]
+        elif len(values) < 2 or 2 * len(values) > len(column.values):
+            return []
+        return [f"'{content}'" for content in texts if content and nameable(content)]
 
-def _cells(column: RowColumn, levels: _Levels) -> _Cells:
-    name = column.path[-1]
-    return [members.get(name) for members in levels[column.path[:-1]]]
+
+def _place_in_row(column: Column) -> tuple[bool, float]:
+    return column.role != roles.KEY, column.rank
 
 
-def _as_objects(
-    cells: dict[Names, _Cells], levels: _Levels, outer: Names = ()
-) -> list[dict[str, Any]]:
-    """Return rows as objects; an inner object that is null or empty in a row stays as it is.
+def _selection(columns: list[Column]) -> str:
+    if not columns or not all(each.nameable for each in columns):
+        return ""
+    names = [each.name for each in columns]
+    if all(each.plain and all(map(_is_plain, each.path)) for each in columns):
+        return f".{{{', '.join(names)}}}"
+    return f".[{', '.join(names)}]"
 
-    `cells` are the columns in the objects at the path `outer`.
-    """
-    members: dict[str, Sequence[Any]] = {}
-    for path, values in cells.items():
-        inner, name = path[: len(outer) + 1], path[len(outer)]
-        if path == inner:
-            members[name] = values
-        elif name not in members:
-            within = {path: cells[path] for path in cells if path[: len(inner)] == inner}
-            rows = zip(
-                _as_objects(within, levels, inner), levels[inner], levels[outer], strict=True
-            )
-            members[name] = [each if opened else above.get(name) for each, opened, above in rows]
-    names = [*members]
-    return [
-        {names[at]: cell for at, cell in enumerate(row) if cell is not None}
-        for row in zip(*members.values(), strict=True)
-    ]
+
+def _is_plain(step: Any) -> bool:
+    return isinstance(step, str) and spelled(step) == step
+
+
+class _Objects:
+    """Rows as objects with the members of some columns alone; `whole` has the paths of arrays
+    that lost nothing by it."""
+
+    def __init__(self, cells: dict[Path, Cells]) -> None:
+        self._cells = cells
+        self._cut: set[Path] = set()
+        self._arrays: set[Path] = set()
+
+    @property
+    def whole(self) -> set[Path]:
+        return self._arrays - self._cut
+
+    def rows(self, tree: Tree, values: Cells, at: Path = ()) -> list[Any]:
+        """Return values with the members in `tree`; what is null or empty stays as it is."""
+        if not tree:
+            return self._cells[at]
+        if any(not isinstance(step, str) for step in tree):
+            inner = {name: below for step in tree.values() for name, below in step.items()}
+            self._arrays.add(at)
+            return [self._array(inner, value, at) for value in values]
+        opened = members_of(values)
+        members = {
+            name: self.rows(tree[name], [each.get(name) for each in opened], (*at, name))
+            for name in names_of((*tree,))
+        }
+        return [
+            {name: member for name in members if (member := members[name][row]) is not None}
+            if opened[row]
+            else value
+            for row, value in enumerate(values)
+        ]
+
+    def _array(self, tree: Tree, value: Raw | None, at: Path) -> Any:
+        """Return an array with the members in `tree` alone of each of its elements."""
+        if value is None or memoryview(value)[0] != 0x5B:
+            return value
+        return [self._element(tree, element, at) for element in elements_of(value)]
+
+    def _element(self, tree: Tree, value: Raw, at: Path) -> Any:
+        if not tree:
+            content = text(value)
+            if content is None or len(content) <= _FAIR:
+                return value
+            self._cut.add(at)
+            return f"{content[:_FAIR]}…"
+        if any(not isinstance(step, str) for step in tree):
+            inner = {name: below for step in tree.values() for name, below in step.items()}
+            return self._array(inner, value, at)
+        [members] = members_of([value])
+        if members.keys() - tree.keys():
+            self._cut.add(at)
+        return {n: self._element(tree[n], members[n], at) for n in tree if n in members} or value

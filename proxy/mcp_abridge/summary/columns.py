@@ -1,205 +1,219 @@
-"""The columns of an array of objects, as a sample of its rows has them, and what each is worth.
+"""The columns of an array of objects: what lies in its rows, opened to the first scalar or text.
 
-Columns are the members of the rows, and the members of the objects inside (`user.login`). Names
-such as id, title and state come first, then short values, then long ones.
+Without it a row whose title lies at `properties.Name.title[0].plain_text` has no title. A sample of
+the rows says which columns there are; each has an expression that views take.
 """
 
-import re
-from collections.abc import Iterable
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import chain
 
 from msgspec import Raw, Struct
 
 from mcp_abridge.document.paths import nameable, spelled
-from mcp_abridge.document.tree import encode, level, objects, text
+from mcp_abridge.document.tree import level, text
 
 _SAMPLE = 16  # rows from which the columns are chosen, or a few more
-_INNER = 30  # members; an object with more inside of a row is one value
-_DEEPEST = 3  # names of a column's path
-_ALIKE = 0.4  # the share of all columns that a row has on average
-_SHORT = 30  # bytes of a value that names, counts or dates something
-_FAIR = 100  # bytes of a value that is shown whole although it is no text
-LITTLE = 5  # the worth of long values: only if all rows fit
-
-_WORTH = re.findall(
-    r"\w+",
-    "id key number name title path file line state status phase type kind level severity error"
-    " message reason time timestamp date version email login symbol code",
-)
-_TIMES = frozenset(("time", "timestamp", "date", "at", "ts", "created", "updated", "day"))
-_NO_QUANTITIES = _TIMES | set(_WORTH) | {"column", "index", "page", "pid", "port", "row", "year"}
-_PLAIN = re.compile(rb'"[A-Za-z0-9 _-]{1,20}"')
-_NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|null")
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
-
-Names = tuple[str, ...]
-"""The names that lead to a member of a row."""
+_DEEPEST = 12  # steps of a column's path
+_MOST = 300  # columns that are opened; what is inside of others stays one value
+_MEMBERS = 40  # of an object in all rows together; of more, those that a quarter of the rows has
+_ELEMENTS = 4  # of an array in a row, from which its columns are chosen; half as many in each
+_POINT = 3  # plain values of an array that has as many in each row: they are opened by position
+_KEYS = 60  # different names in arrays of names with values
 
 
-class RowColumn(Struct):
-    """A member of the rows, at a path of names, as a sample of the rows has it.
+class Pair(Struct, frozen=True):
+    """The element whose member `name` is `key`, of an array of names with values."""
 
-    `size` is the average of a row in bytes; `values` are the different values in the sample.
+    name: str
+    key: str
+
+
+EACH = None
+Step = str | int | None | Pair
+"""A member, an element by its position, each element, or the one with a name."""
+
+Path = tuple[Step, ...]
+"""The steps from a row to a column."""
+
+
+def expression(path: Path) -> str:
+    """Return the view of a column in a row.
+
+    >>> expression(("labels", EACH, "name")), expression(("tags", Pair("Key", "Env"), "Value"))
+    ('labels[].name', "tags[?Key=='Env'].Value | [0]")
+    """
+    spelling = ""
+    for step in path:
+        if isinstance(step, str):
+            spelling += f".{spelled(step)}" if spelling else spelled(step)
+        elif isinstance(step, Pair):
+            spelling += f"[?{spelled(step.name)}=='{step.key}']"
+        else:
+            spelling += "[]" if step is EACH else f"[{step}]"
+    return f"{spelling} | [0]" if any(isinstance(step, Pair) for step in path) else spelling
+
+
+def names_of(path: Path) -> tuple[str, ...]:
+    """Return the names on a path, without the steps into arrays."""
+    return tuple(step for step in path if isinstance(step, str))
+
+
+class Column(Struct, dict=True):
+    """A column as a sample of the rows has it: `cells` has a value for each, null as None.
+
+    `role` and `rank` are what `roles` makes of it; the smallest rank is chosen first.
     """
 
-    path: Names
-    position: int
-    size: float = 0
-    textual: bool = True
-    values: list[bytes] = []
-    constant: bool = False
-    each: str = ""  # of a digest: the member of the elements that it shows
+    path: Path
+    cells: list[bytes | None]
+    position: int = 0
+    role: str = ""
+    rank: float = 0.0
+
+    @cached_property
+    def name(self) -> str:
+        return expression(self.path)
 
     @property
-    def name(self) -> str:
-        name = ".".join(map(spelled, self.path))
-        return f"{name}[].{spelled(self.each)}" if self.each else name
+    def plain(self) -> bool:
+        """No array lies on the way."""
+        return all(isinstance(step, str) for step in self.path)
 
     @property
     def nameable(self) -> bool:
-        return all(map(nameable, (*self.path, self.each)))
+        return all(map(nameable, names_of(self.path)))
 
-    @property
-    def constant_size(self) -> int:
-        """The bytes of a constant that stands once for all rows."""
-        return len(self.name) + len(self.values[0]) + 4
+    @cached_property
+    def values(self) -> list[bytes]:
+        return [cell for cell in self.cells if cell is not None]
 
-    @property
-    def words(self) -> list[str]:
-        return [word.lower() for word in _WORD.findall(self.path[-1])]
+    @cached_property
+    def textual(self) -> bool:
+        return all(value[0] == 0x22 for value in self.values)
 
-    @property
-    def is_link(self) -> bool:
-        return self.values[0].startswith((b'"http:', b'"https:'))
+    @cached_property
+    def size(self) -> float:
+        """The average bytes of a cell."""
+        return sum(self._sizes) / len(self.cells)
 
-    @property
-    def groups(self) -> set[bytes]:
-        """The plain values, if they are so few that rows can be counted by them."""
-        values = {value for value in self.values if _PLAIN.fullmatch(value)}
-        return values if 1 < len(values) <= len(self.values) // 2 else set()
+    @cached_property
+    def _sizes(self) -> list[int]:
+        return [4 if cell is None else len(cell) for cell in self.cells]
 
-    @property
-    def is_quantity(self) -> bool:
-        if self.each or self.constant or not self.words or self.words[-1] in _NO_QUANTITIES:
-            return False
-        return {b"null"} != {*self.values} and all(map(_NUMBER.fullmatch, self.values))
-
-    @property
-    def worth(self) -> tuple[float, ...]:
-        """A key that sorts columns, those first that tell most about a row."""
-        if self.each:
-            return (LITTLE - 1, self.position)
-        name, depth = self.path[-1].lower(), len(self.path) - 1
-        if name in _WORTH and (self.textual or self.size <= _SHORT):
-            return (2 * depth, _WORTH.index(name))
-        if self.is_link:
-            return (LITTLE + 2, depth, self.size)
-        if self.size <= _SHORT:
-            # An id beside the row's own names tells a model little, if anything.
-            last = "".join(self.words[-1:])
-            rank = 3 if last == "id" else 1 if last in _WORTH else 2
-            return (rank + depth, len(_WORTH), self.position)
-        heavy = not self.textual and self.size > _FAIR
-        return (LITTLE + heavy, depth, self.size)
-
-    def holds(self, path: Names) -> bool:
-        return not self.each and self.path[: len(path)] == path
-
-    def cost(self, clip: int, table: bool) -> float:
-        size = min(self.size, clip + 5) if self.textual else self.size
-        return size + (1 if table else len(self.path[-1]) + 4)
+    def width(self, clip: int) -> float:
+        """The average bytes of a cell if texts show `clip` characters."""
+        if max(self._sizes) <= clip + 5 or not (self.textual or EACH in self.path):
+            return self.size
+        return sum(min(size, clip + 5) for size in self._sizes) / len(self.cells)
 
 
-def columns_of(rows: list[Raw], closed: frozenset[Names] = frozenset()) -> list[RowColumn]:
-    """Return the columns of a sample of the rows, those of most worth first; none if not alike.
+def sample_of(rows: Sequence[Raw]) -> list[Raw]:
+    """Return rows from which the columns are chosen, the last one among them."""
+    return [*rows[: -1 : max(len(rows) // _SAMPLE, 1)], rows[-1]]
 
-    `closed` are the paths of objects that differ so much that each is one value.
-    """
-    values: dict[Names, list[bytes]] = {}
-    sample = rows[:: max(len(rows) // _SAMPLE, 1)]
-    for row in sample:
-        members = level(row)
-        if not isinstance(members, dict):
-            return []
-        _gather(values, members, closed)
-    columns = {
-        path: RowColumn(
-            path,
-            position,
-            size=sum(map(len, each)) / len(sample),
-            textual=all(value[0] == 0x22 or value == b"null" for value in each),
-            values=each,
-        )
-        for position, (path, each) in enumerate(values.items())
-    }
-    objects = {path[:length] for path in columns for length in range(1, len(path))}
-    # A null among objects is no column of its own: their columns are null.
-    nulls = {path for path in objects & columns.keys() if set(columns[path].values) == {b"null"}}
-    columns = {path: column for path, column in columns.items() if path not in nulls}
-    unlike = {path for path in objects if path in columns or not _alike(columns, path)}
-    if unlike:
-        return columns_of(rows, closed | unlike)
-    if not _alike(columns, ()):
+
+def columns_of(rows: Sequence[Raw]) -> list[Column]:
+    """Return the columns of a sample of rows in their order; none if these are no like objects."""
+    opened = _Opened(len(rows))
+    entries = [*enumerate(rows)]
+    if any(memoryview(row)[0] != 0x7B for row in rows) or not opened.members((), entries, False):
         return []
-    for column in columns.values():
-        always = len(column.values) == len(sample)
-        column.constant = always and len(set(column.values)) == 1 and column.size <= _FAIR
-    digests = [each for column in columns.values() if (each := _digest_of(column)) is not None]
-    return sorted([*columns.values(), *digests], key=lambda column: column.worth)
+    columns = [*opened.columns.values()]
+    half = len(rows) / 2
+    return columns if any(len(column.values) >= half for column in columns) else []
 
 
-def _digest_of(column: RowColumn) -> RowColumn | None:
-    """Return the names in a heavy column of arrays of objects, such as `labels[].name`."""
-    if column.size <= _FAIR or not any(value.startswith(b"[{") for value in column.values):
-        return None
-    elements = level(Raw(next(value for value in column.values if value.startswith(b"[{"))))
-    first = level(elements[0])
-    names = [name for name in _WORTH if name in first]
-    if not names:
-        return None
-    name = next((each for each in names if text(first[each]) is not None), names[0])
-    values = [bytes(members_of(Raw(value), name)) for value in column.values]
-    size = sum(map(len, values)) * column.size / sum(map(len, column.values))
-    digest = RowColumn(column.path, column.position, size, textual=False, values=values, each=name)
-    return digest if size <= _FAIR else None
+_Entries = list[tuple[int, Raw]]
+"""Values, each with the number of its row; of an array, a row has several."""
 
 
-def members_of(array: Raw, name: str) -> Raw:
-    """Return an array with one member of each element; null if the element has none."""
-    elements: Iterable[Any] | None = objects(array)  # all at once, if there is nothing else in it
-    if elements is None:
-        elements = level(array)
-        if not isinstance(elements, list):
-            return Raw(b"null")
-        elements = map(level, elements)
-    return Raw(encode([each.get(name) if isinstance(each, dict) else None for each in elements]))
+class _Opened:
+    def __init__(self, count: int) -> None:
+        self.columns: dict[Path, Column] = {}
+        self._count = count
+
+    def _open(self, path: Path, entries: _Entries, each: bool) -> None:
+        entries = [entry for entry in entries if memoryview(entry[1])[0] != 0x6E]
+        kinds = {memoryview(raw)[0] for _, raw in entries}
+        if len(path) < _DEEPEST and len(self.columns) < _MOST:
+            if kinds == {0x7B} and self.members(path, entries, each):
+                return
+            if kinds == {0x5B} and self._elements(path, entries, each):
+                return
+        cells: list[bytes | None] = [None] * self._count
+        if each:
+            lists: dict[int, list[bytes]] = {}
+            for row, raw in entries:
+                lists.setdefault(row, []).append(bytes(raw))
+            entries = [(row, Raw(b"[%b]" % b",".join(values))) for row, values in lists.items()]
+        for row, raw in entries:
+            cells[row] = bytes(raw)
+        self.columns[path] = Column(path, cells, len(self.columns))
+
+    def members(self, path: Path, entries: _Entries, each: bool) -> bool:
+        opened = [(row, level(raw)) for row, raw in entries]
+        counts = Counter(chain.from_iterable(members for _, members in opened))
+        if len(counts) > _MEMBERS:
+            most = max(counts.values())
+            counts = Counter({name: n for name, n in counts.items() if 4 * n >= most and n > 1})
+        for name in counts:
+            inner = [(row, members[name]) for row, members in opened if name in members]
+            self._open((*path, name), inner, each)
+        return bool(counts)
+
+    def _elements(self, path: Path, entries: _Entries, each: bool) -> bool:
+        arrays = [(row, level(raw)) for row, raw in entries]
+        elements = [(row, raw) for row, array in arrays for raw in array[: _ELEMENTS // (1 + each)]]
+        kinds = {memoryview(raw)[0] for _, raw in elements}
+        lengths = {len(array) for _, array in arrays}
+        if kinds == {0x7B}:
+            pairs = [] if each else _pairs([array[:_KEYS] for _, array in arrays])
+            if pairs:
+                self._pairs(path, arrays, pairs)
+            elif lengths <= {0, 1}:
+                self._open((*path, 0), elements, each)
+            else:
+                self._open((*path, EACH), elements, True)
+            return True
+        points = len(arrays) > 2 and len(lengths) == 1 and max(lengths) in range(2, _POINT + 1)
+        if each or not points or not kinds.isdisjoint((0x7B, 0x5B)):
+            return False
+        for position in range(max(lengths)):
+            inner = [(row, array[position]) for row, array in arrays]
+            self._open((*path, position), inner, each)
+        return True
+
+    def _pairs(self, path: Path, arrays: list[tuple[int, list[Raw]]], keys: "list[Pair]") -> None:
+        for pair in keys:
+            entries = [(row, element) for row, array in arrays if (element := paired(array, pair))]
+            inner = [(row, level(raw)) for row, raw in entries]
+            value = next(name for name in inner[0][1] if name != pair.name)
+            column = (*path, pair, value)
+            self._open(column, [(row, members[value]) for row, members in inner], False)
 
 
-def _alike(columns: dict[Names, RowColumn], parent: Names) -> bool:
-    inner = [column for path, column in columns.items() if path[: len(parent)] == parent]
-    most = max((len(column.values) for column in inner), default=0)
-    return sum(len(column.values) for column in inner) >= _ALIKE * most * len(inner)
+def paired(array: Iterable[Raw], pair: Pair) -> Raw | None:
+    """Return the element whose member `pair.name` is `pair.key`."""
+    for raw in array:
+        members = level(raw) if memoryview(raw)[0] == 0x7B else {}
+        if pair.name in members and text(members[pair.name]) == pair.key:
+            return raw
+    return None
 
 
-def _gather(
-    values: dict[Names, list[bytes]],
-    members: dict[str, Raw],
-    closed: frozenset[Names],
-    prefix: Names = (),
-) -> None:
-    for name, value in members.items():
-        path, content = (*prefix, name), bytes(value)
-        opens = content[0] == 0x7B and len(path) < _DEEPEST and path not in closed
-        inner = level(value) if opens else None
-        if inner and len(inner) <= _INNER:
-            _gather(values, inner, closed, path)
-        else:
-            values.setdefault(path, []).append(content)
-
-
-def in_order_of_time(column: RowColumn) -> bool:
-    """Return True if the column holds times in their order, as in a log or a time series."""
-    if _TIMES.isdisjoint(column.words[-1:]):
-        return False
-    values = [(len(value), value) if value[:1] != b'"' else (0, value) for value in column.values]
-    return len(set(values)) > 1 and values in (sorted(values), sorted(values, reverse=True))
+def _pairs(arrays: list[list[Raw]]) -> list[Pair]:
+    """Return the names in arrays of a name and a value each, if rows share them; else none."""
+    elements = [level(raw) for array in arrays for raw in array]
+    if len(arrays) < 3 or len(elements) < 2 * len(arrays):
+        return []
+    names = [*elements[0]]
+    if len(names) != 2 or any(each.keys() != elements[0].keys() for each in elements):
+        return []
+    for name in names:
+        keys = Counter(text(each[name]) for each in elements)
+        own = all(len({text(level(raw)[name]) for raw in array}) == len(array) for array in arrays)
+        if own and None not in keys and len(keys) <= _KEYS and 2 * len(keys) <= len(elements):
+            return [Pair(name, key) for key in keys if key is not None and nameable(key)]
+    return []

@@ -9,15 +9,18 @@ Invariant: at each path, the elements, members and characters shown, plus those 
 count as left out, are the whole.
 """
 
+import re
 from itertools import chain, islice
+from typing import Any
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.document.paths import label, nameable
-from mcp_abridge.document.tree import encode, level
-from mcp_abridge.summary.brief import Brief, Example, brief
+from mcp_abridge.document.tree import encode, level, loads
+from mcp_abridge.summary.brief import Brief, Example, Lookout, brief, statements
+from mcp_abridge.summary.columns import names_of
 from mcp_abridge.summary.excerpt import MARK, NOTE_END, both_ends
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
@@ -33,6 +36,12 @@ _SOME = 150  # bytes: enough of an element if rows in brief take less than a qua
 _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
 _RECORD = 60  # members: an object with more is a map if each would get less than _FAIR
+_MAIN = 4.0  # shares of the member that the result is about, if another has one
+HANDLE = re.compile("(?i)token|cursor")  # members that a later call may have to pass back
+_BESIDE = re.compile(
+    "(?i)schema|^.names|expand|prior|config|catalog|artifact|definition|facet|aggregat|meta|links"
+    "|tool|driver|rules|variable|previous|warning"
+)
 _BOTH_ENDS = 1000  # bytes of a string whose end is shown too
 DEEPEST = 30  # levels; a deeper container that does not fit is emptied
 
@@ -83,9 +92,10 @@ class SizeReducer(Struct, kw_only=True):
     """Cuts values to a number of bytes, and records each omission.
 
     `blocks`: the value is an array of the texts of several blocks, which all stay if they can.
-    `breadth`: of arrays of objects all rows stay in brief, as objects or as a `table`.
+    `breadth`: of arrays of objects all rows stay in brief, as objects or as a `table`; `lookout` is
+    what is known of the call.
     `both_ends`: of a long string the end is shown too, if the room is ample. `omissions` begins
-    with those made before.
+    with those made before. `told` is what is said of all rows, if a table cannot say it.
     """
 
     blocks: bool = False
@@ -93,6 +103,8 @@ class SizeReducer(Struct, kw_only=True):
     table: bool = False
     both_ends: bool = True
     omissions: list[Omission] = []
+    lookout: Lookout = Lookout()
+    facts: dict[str, dict[str, Any]] = {}
 
     @property
     def cuts(self) -> list[Omission]:
@@ -107,22 +119,26 @@ class SizeReducer(Struct, kw_only=True):
     ) -> bytes | Raw | None:
         """Return `raw` cut to at most `room` bytes; None if that is impossible.
 
-        Only containers and strings of more than 40 characters are cut: two bytes suffice for them.
-        `beside`: other long values share the room.
+        Only containers and strings of more than 40 characters are cut, and none is emptied: it
+        would look as if it had been empty. `beside`: other long values share the room.
         """
         size = len(memoryview(raw))
         if size <= room:
             return raw
-        if room < 2 or _rigid(raw):
+        if room < len(f'"{MARK}"'.encode()) or _rigid(raw) or depth > DEEPEST:
             return None
         value = level(raw)
         if isinstance(value, str):
             return self._string(value, room, at)
-        if depth > DEEPEST:
-            room = 2  # for an empty one
+        before = len(self.omissions)
         if isinstance(value, dict):
-            return self._object(value, size, room, at, depth)
-        return self._array(value, size, room, at, depth, beside)
+            cut = self._object(value, size, room, at, depth)
+        else:
+            cut = self._array(value, size, room, at, depth, beside)
+        if depth and len(cut) == len("[]"):
+            del self.omissions[before:]
+            return None
+        return cut
 
     def _string(self, text: str, room: int, at: Place) -> bytes:
         total = len(text)
@@ -135,7 +151,7 @@ class SizeReducer(Struct, kw_only=True):
             end, tail = ending(text, chars_that_fit(text, room)), total
         last = total - tail
         self._note(at, end + last, total, CHARACTERS, total - end - last, last)
-        return encode(text[:end] + MARK + text[tail:]) if end else b'""'
+        return encode(text[:end] + MARK + text[tail:])
 
     def _object(self, value: dict[str, Raw], size: int, room: int, at: Place, depth: int) -> bytes:
         entries = [
@@ -145,13 +161,15 @@ class SizeReducer(Struct, kw_only=True):
         parts = None
         if len(entries) == len(value) <= _MOST_MEMBERS:
             parts = self._all(entries, room, depth, 2 if len(value) <= _RECORD else _FAIR)
+        if parts and b"" in parts:
+            return self._without(entries, parts, size, at)
         if parts is None and self.breadth and self.table:
             # Each member as a row, as the function `entries` of views has it.
             members = [
                 Raw(b'{"key":%b,"value":%b}' % (encode(name), raw)) for name, raw in value.items()
             ]
             place = f"entries({at[1] or '@'})"
-            rows = brief(members, room, place, table=True)
+            rows = brief(members, room, place, self.lookout, table=True)
             if rows is not None:
                 return self._rows(rows, len(value), size, (at[0], place), MEMBERS)
         if parts is None:
@@ -159,6 +177,18 @@ class SizeReducer(Struct, kw_only=True):
         loss = size - sum(map(len, parts))
         self._note(at, len(parts), len(value), MEMBERS, loss)
         return b"{%b}" % b",".join(parts)
+
+    def _without(self, entries: list[_Entry], parts: list[bytes], size: int, at: Place) -> bytes:
+        """Return the members that have a part, and note those that have none."""
+        present = [*filter(None, parts)]
+        absent = [entry for entry, part in zip(entries, parts, strict=True) if not part]
+        names = tuple(label(loads(prefix[:-1])) for prefix, _, _ in absent)
+        loss, place = size - sum(map(len, present)), absent[0][2][1]
+        cut = Omission(
+            at[0] or "@", MEMBERS, place, 0, 1, loss, len(present), len(parts), names=names
+        )
+        self.omissions.append(cut)
+        return b"{%b}" % b",".join(present)
 
     def _array(
         self, value: list[Raw], size: int, room: int, at: Place, depth: int, beside: bool
@@ -171,7 +201,7 @@ class SizeReducer(Struct, kw_only=True):
         entries = _elements(value, at, numbered) if few else []
         parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE) if few else None
         if parts is None and self.breadth:
-            rows = brief(value, room, at[1], table=self.table)
+            rows = brief(value, room, at[1], self.lookout, table=self.table)
             if rows is not None:
                 slim = few and rows.omitted and len(rows.value) < room // 4
                 parts = self._all(entries, room, depth, _SOME) if slim else None
@@ -191,9 +221,15 @@ class SizeReducer(Struct, kw_only=True):
 
     def _rows(self, rows: Brief, count: int, size: int, at: Place, unit: str = ELEMENTS) -> bytes:
         path, place = at
+        if not self.table:
+            for word, members in statements(rows.facts, f"{path}[].").items():
+                self.facts.setdefault(word, {}).update(members)
         visible = rows.first + rows.last
         loss = size - len(rows.value) - rows.loss
-        self._note(at, visible, count, unit, loss, rows.last, rows.examples)
+        if visible < count:
+            cut = Omission(path or "@", unit, place, rows.first, count, loss, visible, count)
+            cut = replace(cut, last=rows.last, following=rows.following, examples=rows.examples)
+            self.omissions.append(cut)
         names = tuple(".".join(map(label, path)) for path in rows.omitted)
         total = rows.columns + len(names)
         cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
@@ -202,32 +238,60 @@ class SizeReducer(Struct, kw_only=True):
             self.omissions.append(cut)
         for index, column, visible, total in rows.clips:
             below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"
-            for name in column:
+            for name in names_of(column):
                 below = member_place(below, name)
             self._note(below, visible, total, CHARACTERS, total - visible)
         return rows.value
 
     def _all(self, entries: list[_Entry], room: int, depth: int, least: int) -> list[bytes] | None:
-        """Return all entries, the large ones cut to a fair share; None if that is below `least`."""
+        """Return all entries, the large ones cut to a fair share; None if that is below `least`.
+
+        A member of which nothing can be shown is empty.
+        """
         sizes = [len(memoryview(raw)) for _, raw, _ in entries]
         rest = room - 1 - sum(len(prefix) + 1 for prefix, _, _ in entries)
         elastic = [index for index, (_, raw, _) in enumerate(entries) if not _rigid(raw)]
-        elastic.sort(key=sizes.__getitem__)
+        weights = self._weights(entries, elastic, sizes)
+        elastic.sort(key=lambda index: sizes[index] / weights[index])
         rest -= sum(sizes) - sum(sizes[index] for index in elastic)
         if _share([sizes[index] for index in elastic], rest) < least:
             return None
         parts = [prefix + bytes(raw) for prefix, raw, _ in entries]
         before = len(self.omissions)
-        for number, index in enumerate(elastic):
+        whole = sum(weights.values())
+        for index in elastic:
             prefix, raw, at = entries[index]
-            fair, beside = rest // (len(elastic) - number), len(elastic) > 1
+            fair, beside = int(rest * weights[index] / whole), len(elastic) > 1
+            whole -= weights[index]
             cut = self.fit(raw, fair, at, depth + 1, beside=beside)
             if cut is None:
-                del self.omissions[before:]
-                return None
+                if not prefix:
+                    del self.omissions[before:]
+                    return None
+                parts[index] = b""
+                continue
             parts[index] = prefix + bytes(cut)
             rest -= len(memoryview(cut))
         return parts
+
+    def _weights(
+        self, entries: list[_Entry], elastic: list[int], sizes: list[int]
+    ) -> dict[int, float]:
+        """Return the share of each of `elastic`: the member that the tool names, or the largest.
+
+        Catalogues, schemas and earlier states have the least.
+        """
+        names = {index: entries[index][0].decode() for index in elastic if entries[index][0]}
+        weights = {index: 0.2 if _BESIDE.search(name) else 1.0 for index, name in names.items()}
+        weights |= {index: _MAIN for index, name in names.items() if HANDLE.search(name)}
+        tool, half = self.lookout.tool.lower(), sum(sizes[index] for index in elastic) / 2
+        namesakes = [
+            index for index, name in names.items() if name[1:-2].lower().rstrip("s") in tool
+        ]
+        large = [index for index in names if weights[index] == 1 and sizes[index] >= half]
+        if namesakes or large:
+            weights[max(namesakes or large, key=sizes.__getitem__)] = _MAIN
+        return weights or dict.fromkeys(elastic, 1.0)
 
     def _first(self, entries: list[_Entry], room: int, depth: int) -> list[bytes]:
         """Return as many of the first entries as fit; large entries are cut to fit more."""

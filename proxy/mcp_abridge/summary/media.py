@@ -14,6 +14,7 @@ from mcp_abridge.document.tree import encode, level
 from mcp_abridge.summary.cutter import (
     CHARACTERS,
     DEEPEST,
+    HANDLE,
     UNSHOWN,
     Omission,
     Place,
@@ -31,7 +32,6 @@ _BASE64 = re.compile(r"[\w-]+={0,2}", re.ASCII)
 _DATA_URI = re.compile(r"data:([\w.+-]{1,20}/[\w.+-]{1,19})?((?:;[\w.=+-]+)*),(\S*)", re.ASCII)
 _PLAIN = str.maketrans("+/", "-_", "\r\n")
 _VARIED = 32  # different characters in the first 512; a repetitive text has fewer
-_HANDLE = re.compile("(?i)token|cursor")  # members that a later call may have to pass back
 _READ = 128 << 10  # characters in which the size of an image is looked up
 
 _KINDS = {
@@ -90,7 +90,7 @@ def without_data(
     parts: Iterable[tuple[Any, Raw]] = inner.items() if head == 0x7B else enumerate(inner)
     for key, part in parts:
         # A later call may have to pass some members back.
-        if len(memoryview(part)) < _SHORTEST or (head == 0x7B and _HANDLE.search(key)):
+        if len(memoryview(part)) < _SHORTEST or (head == 0x7B and HANDLE.search(key)):
             continue
         below = member_place(at, key) if head == 0x7B else element_place(at, key, numbered)
         inner[key] = without_data(part, below, omissions, exempt=exempt, depth=depth + 1)

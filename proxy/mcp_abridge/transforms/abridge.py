@@ -1,6 +1,7 @@
 """Cuts any document to a number of bytes, with notes on what is left out and how to see it."""
 
-from typing import Annotated, ClassVar
+import re
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from mcp_abridge.document.tree import (
 )
 from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.summary import cutter
+from mcp_abridge.summary.brief import Lookout
 from mcp_abridge.summary.cutter import (
     CHARACTERS,
     COLUMNS,
@@ -39,7 +41,8 @@ NAME = ABRIDGED
 _LEAST = 300  # bytes: the smallest bound allowed
 _MORE = 320  # bytes for the calls that show more
 _COLUMNS = 6  # names of columns that a note lists
-_NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
+_STRUCTURE = 2.25  # times a first look at a text
+_NOTES = 600  # bytes for the notes, or a fifth of the whole if that is less
 
 
 class Abridge(Transform, frozen=True):
@@ -70,10 +73,10 @@ class Abridge(Transform, frozen=True):
 
     >>> rows = [{"id": n, "name": f"name {n}", "text": "x" * 90} for n in range(500)]
     >>> document = Document({"items": rows})
-    >>> Abridge(max_bytes=400)(document.root, Call("list", viewable=True, structured=True))
+    >>> Abridge(max_bytes=1000)(document.root, Call("list", viewable=True, structured=True))
     >>> notes = document.root.open()["_abridged"]
     >>> notes["items"], notes["more"].split(";")[0]
-    ('9 of 500; 2 of 3 columns, without text', "call again with view='items[9:18]'")
+    ('29 of 500; 2 of 3 columns, without text', "call again with view='items[29:58].{id, name}'")
     """
 
     name: ClassVar[str] = "abridge"
@@ -83,8 +86,8 @@ class Abridge(Transform, frozen=True):
     max_bytes: Annotated[Size, Meta(ge=_LEAST)] | None = None
     """The most bytes of the document; without it, the rule's `max_bytes` applies."""
     first_look: Annotated[Size, Meta(ge=_LEAST)] | None = None
-    """The most bytes of a text that takes twice that or more: a model has to ask for the rest of it
-    anyway."""
+    """The most bytes of a text that takes twice the bound or more, and 4/9 of those of structure:
+    a model has to ask for the rest anyway."""
 
     def __call__(self, root: Slot, call: Call) -> None:
         bounds = [bound for bound in (self.max_bytes, call.bound) if bound is not None]
@@ -95,7 +98,7 @@ class Abridge(Transform, frozen=True):
 def abridge(
     document: Document, bound: int, call: Call, viewed: str = "", first_look: int | None = None
 ) -> None:
-    """Cut `document` to `bound` bytes, or a far longer text to `first_look`; see Abridge.
+    """Cut `document` to `bound` bytes, or a far longer one to a `first_look`; see Abridge.
 
     `viewed`: the document is the result of this view, so that an expression appended to it shows
     the omitted parts.
@@ -171,6 +174,22 @@ def _reserve(bound: int) -> int:
 
 
 _VIEW = "view"
+_OWN = frozenset(("more", "others", "read_from", "same", "counts"))
+_QUERIES = re.compile("(?i)quer|search|pattern|jql|filter|keyword|term|text|regex|^q$")
+_SOUGHT = re.compile(r"\w{3,}")
+_MOST_SOUGHT = 8  # words
+
+
+def sought_by(arguments: dict[str, Any]) -> tuple[str, ...]:
+    """Return the words that the arguments of a call look for, in lower case.
+
+    >>> sought_by({"query": "Crash AND start", "limit": 9, "repo": "acme"})
+    ('crash', 'start')
+    """
+    queries = (value for name, value in arguments.items() if _QUERIES.search(name))
+    texts = " ".join(each for each in queries if isinstance(each, str)).lower()
+    words = dict.fromkeys(_SOUGHT.findall(texts[:1000]))
+    return tuple(word for word in words if word not in ("and", "not"))[:_MOST_SOUGHT]
 
 
 class _Task(Struct, frozen=True):
@@ -196,10 +215,15 @@ class _Task(Struct, frozen=True):
         structure = compact(raw(value))
         if len(structure) <= self.bound:
             return []
-        fitted, notices = self._structured(Raw(structure), self.bound)
+        fitted, notices = self._structured(Raw(structure), self._look(len(structure)))
         if fitted is not None:
             self.document.root.set(fitted)
         return notices
+
+    def _look(self, size: int) -> int:
+        """Return the bytes for structure of `size` bytes, which is longer than the bound."""
+        small = size >= 2 * self.bound and not self.viewed
+        return min(self.bound, int(self.first_look * _STRUCTURE)) if small else self.bound
 
     def in_text(self, structure: Raw, outside: TextFrame) -> list[Notice] | None:
         """Cut structure that was read from a text, and write the text back around it.
@@ -210,7 +234,8 @@ class _Task(Struct, frozen=True):
             self.document.root.set(structure)
             return self.whole()
         around = encoded_size(outside.before + outside.after)
-        room = target = self.bound - around
+        bound = self._look(len(bytes(structure)))
+        room = target = bound - around
         for _ in range(4):
             if target < _LEAST:
                 return None
@@ -220,7 +245,7 @@ class _Task(Struct, frozen=True):
             content = outside.text(fitted)
             beside = sum(encoded_size({NAME: notice.value}) for notice in notices)
             total_size = encoded_size(content) + beside
-            if total_size <= self.bound:
+            if total_size <= bound:
                 self.document.root.set(content)
                 return notices
             # In a text, quotes and backslashes are escaped once more.
@@ -267,18 +292,20 @@ class _Task(Struct, frozen=True):
             table=not call.structured,
             both_ends=not self.viewed,
             omissions=omissions,
+            lookout=Lookout(call.tool, self.bound, sought_by(call.arguments), call.ordered),
+            facts={},
         )
         if head == 0x7B:
             fitted = reducer.fit(raw, bound - reserve, (path, ""))
             members = level(Raw(fitted or b"{}"))
             if reducer.cuts:
-                members[NAME] = self._notes(reducer.cuts, reserve - len(NAME) - 4)
+                members[NAME] = self._notes(reducer.cuts, reserve - len(NAME) - 4, reducer.facts)
             return members, []
         if head != 0x5B:
             return None, []
         room = bound - reserve - len('{"items":}')
         fitted = Raw(reducer.fit(raw, room, (path, "")) or b"[]")
-        notes = self._notes(reducer.cuts, reserve - 17)
+        notes = self._notes(reducer.cuts, reserve - 17, reducer.facts)
         return fitted, [Notice(NAME, notes)] if notes else []
 
     def _next(self, cut: Omission) -> str | None:
@@ -290,6 +317,8 @@ class _Task(Struct, frozen=True):
             if cut.unit == COLUMNS and self.viewed.endswith("]"):
                 return None  # a window: the next one comes first
         start, rest = cut.first_shown, cut.total - cut.visible
+        if cut.unit == MEMBERS and cut.names:
+            return place  # of the first that is missing
         if cut.unit == MEMBERS and not place.startswith("entries("):
             place = f"entries({place or '@'})"
         elif cut.unit == COLUMNS:
@@ -297,7 +326,8 @@ class _Task(Struct, frozen=True):
         # As many as fit: as were shown, or as of those that were not.
         step = max(start, self.bound * 9 // 10 * rest // max(cut.loss, 1), 1)
         window = f"[{start}:{min(start + step, cut.first_total)}]"
-        expression = f"{place}{cut.following or window}"
+        following = "" if self.viewed and cut.unit != COLUMNS else cut.following
+        expression = f"{place}{following or window}"
         if self.viewed:
             from mcp_abridge.query.windows import within  # for views alone
 
@@ -328,21 +358,24 @@ class _Task(Struct, frozen=True):
         hint = f"; {question} shows it" if self.call.viewable else ""
         return {"read_from": f"{self.form}{hint}"}
 
-    def _notes(self, cuts: list[Omission], room: int) -> dict[str, str]:
-        more = self._more(cuts) if self.call.viewable else None
-        way = ({} if more is None else {"more": more}) | self.origin()
-        for ways in (way, {"more": more.split(";")[0]} if more else {}):
+    def _notes(
+        self, cuts: list[Omission], room: int, facts: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        more, facts = self._more(cuts) if self.call.viewable else None, facts or {}
+        room += encoded_size(facts) if facts else 0
+        way = facts | ({} if more is None else {"more": more}) | self.origin()
+        for ways in (way, facts | ({"more": more.split(";")[0]} if more else {})):
             notes = _beside(ways, cuts, room)
             if encoded_size(notes) <= room:
                 return notes
-        return _beside({}, cuts, room)
+        return _beside(facts, cuts, room)
 
 
-def _beside(way: dict[str, str], cuts: list[Omission], room: int) -> dict[str, str]:
-    notes: dict[str, str] = {}
+def _beside(way: dict[str, Any], cuts: list[Omission], room: int) -> dict[str, Any]:
+    notes: dict[str, Any] = {}
     others = list(cuts)
     for cut in cuts:
-        path = f"@.{cut.path}" if cut.path in ("more", "others", "read_from") else cut.path
+        path = f"@.{cut.path}" if cut.path in _OWN else cut.path
         note = f"{notes[path]}; {cut}" if path in notes else str(cut)
         rest = [other for other in others if other is not cut]
         longer = {**notes, path: note}

@@ -10,7 +10,8 @@ from msgspec import UNSET, Raw, Struct
 from mcp_abridge.cli.suggest.profile import MemberProfile, User, member_at
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.tree import Document, encode, plain
-from mcp_abridge.summary.columns import RowColumn, columns_of
+from mcp_abridge.summary import roles
+from mcp_abridge.summary.columns import Column, columns_of, names_of
 from mcp_abridge.summary.structure_in_text import read_structure
 from mcp_abridge.testing.exchange import RecordedExchange
 
@@ -256,20 +257,23 @@ class _Drafting:
             self.clips.append(element)
 
     def _columns(self, node: MemberProfile, rows: list[dict[str, Any]]) -> None:
-        columns = [c for c in columns_of([Raw(encode(row)) for row in rows]) if not c.each]
-        links = [column for column in columns if column.is_link]
+        columns = [c for c in columns_of([Raw(encode(row)) for row in rows]) if c.plain]
+        links = [column for column in columns if roles.is_link(column)]
         best = min(links, key=_link_rank, default=None)
         best_name = "" if best is None else best.name
-        values = {column.name: [member_at(row, column.path) for row in rows] for column in columns}
-        first: dict[bytes, RowColumn] = {}  # by the values
+        values = {
+            column.name: [member_at(row, names_of(column.path)) for row in rows]
+            for column in columns
+        }
+        first: dict[bytes, Column] = {}  # by the values
         for column in columns:
-            inner = node.at(column.path)
+            inner = node.at(names_of(column.path))
             if inner is None:
                 continue
             reason, own = "", values[column.name]
             whole = encode([None if value is UNSET else value for value in own])
-            others = (values[each.name] for each in columns if not each.is_link)
-            if column.is_link and column is not best:
+            others = (values[each.name] for each in columns if not roles.is_link(each))
+            if roles.is_link(column) and column is not best:
                 if inner.constant or any(_tells(other, own) for other in others):
                     reason = f"links, constant or made of other columns; {best_name} stays"
             elif inner.constant and self._tells_nothing(inner, column):
@@ -282,11 +286,11 @@ class _Drafting:
             elif reason:
                 self.drops[inner.path] = reason
 
-    def _tells_nothing(self, node: MemberProfile, column: RowColumn) -> bool:
+    def _tells_nothing(self, node: MemberProfile, column: Column) -> bool:
         """Return True for a short constant of several answers that is no usual state, as null."""
         if len(self.result.answers) < 2 or node.values <= _USUAL:
             return False
-        return column.size <= _SHORT and column.worth[0] > len(column.path)
+        return column.size <= _SHORT and not roles.is_known(column)
 
     def _shorten(self, node: MemberProfile) -> None:
         amount = f"{node.path}: texts of up to {node.longest:,} characters"
@@ -326,7 +330,7 @@ def _tells(column: list[Any], links: list[Any]) -> bool:
     return all(value and (f"/{value}" in link or f"={value}" in link) for value, link in pairs)
 
 
-def _link_rank(column: RowColumn) -> tuple[int, int, int]:
+def _link_rank(column: Column) -> tuple[int, int, int]:
     names = ("html_url", "web_url", "url", "link", "href")
     rank = names.index(column.path[-1]) if column.path[-1] in names else len(names)
     return (len(column.path), rank, column.position)

@@ -1,0 +1,58 @@
+"""Lists of many kinds of servers: each look shows the column for which one reads the list."""
+
+import json
+
+import pytest
+from mcp_abridge.document.tree import Document
+from mcp_abridge.query.call import Call
+from mcp_abridge.summary.structure_in_text import read_structure
+from mcp_abridge.transforms.abridge import abridge
+
+from tests.summary.lists import LISTS, Listing, listing, shows
+
+LOOK = 4500
+
+
+def look(
+    each: Listing, name: str = "list", bound: int = LOOK, structured: bool = False
+) -> tuple[Document, Call]:
+    call = Call(name, each.arguments, bound=bound, notices=[], viewable=True, structured=structured)
+    document = Document(each.value)
+    if not isinstance(each.value, str):
+        document = Document.read(json.dumps(each.value).encode())
+    read_structure(document, call.fuel)
+    abridge(document, bound, call)
+    return document, call
+
+
+@pytest.mark.parametrize("structured", [False, True])
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_shows_the_column_for_which_one_reads_it(name: str, structured: bool) -> None:
+    each = listing(name)
+    document, _ = look(each, structured=structured)
+    whole = json.loads(document.encode())
+
+    assert any(shows(whole, column) for column in each.names)
+    if not structured:
+        assert [column for column in each.others if not shows(whole, column)] == []
+
+
+def test_a_text_that_the_call_looks_for_is_cut_around_the_match() -> None:
+    rows = [
+        {"id": n, "path": f"src/{n}.py", "text": f"{'x ' * n} needle {'y ' * 90}"}
+        for n in range(90)
+    ]
+    document, _ = look(Listing(rows, ("text",), arguments={"query": "Needle"}))
+    table = json.loads(document.encode())
+    texts = [row[table["columns"].index("text")] for row in table["rows"]]
+    assert len(texts) > 20
+    assert all("needle" in text and text.endswith("…") for text in texts)
+
+
+def test_rare_values_are_told_with_their_counts_and_where_they_are() -> None:
+    rows = [{"name": f"job {n}", "status": "ok", "zone": "eu"} for n in range(1000)]
+    rows[900]["status"] = "FAILED"
+    document, _ = look(Listing(rows, ("name",)))
+    table = json.loads(document.encode())
+    assert table["same"] == {"zone": "eu"}
+    assert table["counts"] == {"status": {"ok": 999, "FAILED": "1 at [900]"}}
