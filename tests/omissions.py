@@ -91,7 +91,8 @@ def _compare(
         for name, value in after.items():
             _compare(amounts, before[name], value, below(path, name), brief=brief)
     elif isinstance(before, list):
-        rows = _rows(after, bool({path or "@", "others"} & {*brief}), amounts.statements[path])
+        statements = amounts.statements[path]
+        rows = _rows(after, bool(statements or {path or "@", "others"} & {*brief}), statements)
         elements = after if rows is None else rows
         count = len(elements)
         amounts.count(path, "", count, len(before))
@@ -183,7 +184,8 @@ def _compare_row(amounts: LeftOut, before: Any, after: Any, path: str, column: s
         elif isinstance(value, dict) and isinstance(cell, dict) and value != cell:
             _compare_row(amounts, value, cell, path, inner)
         elif cell == "…" or (isinstance(value, list) and value != cell):
-            amounts.columns["@" if path in ("", "[]") else path].add(inner)  # too large, or parts of its elements
+            # Too large, or parts of its elements.
+            amounts.columns["@" if path in ("", "[]") else path].add(inner)
         elif not isinstance(value, dict) and isinstance(cell, dict) and _only_absent(None, cell):
             if value is not None:
                 amounts.columns["@" if path in ("", "[]") else path].add(inner)

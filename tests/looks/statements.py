@@ -175,9 +175,19 @@ class _Walk:
                     self.value(whole, cell, f"{path}[].{name}")
 
         self._aligned(rows, after["rows"], path, check)
-        self._columns(rows, {_names(name)[0] for name in (*names, *after.get("same", {}))}, path)
+        self._columns(
+            rows,
+            {
+                _names(name)[0]
+                for name in (*names, *after.get("same", {}), *after.get("counts", {}))
+            },
+            path,
+        )
 
     def _columns(self, rows: list[Any], visible: set[str], path: str) -> None:
+        stated = [*self._notes.get("same", {}), *self._notes.get("counts", {})]
+        inner = [name.partition("[].")[2] for name in stated if name.startswith(f"{path}[].")]
+        visible = visible | {_names(name)[0] for name in inner}
         every = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
         without = _WITHOUT.search(str(self._notes.get(path or "@", "")))
         if without is None and "columns" in str(self._notes.get("others")):

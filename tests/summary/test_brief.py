@@ -120,11 +120,11 @@ def test_the_notes_teach_the_next_rows_and_questions_on_all_rows() -> None:
 
     count = len(document["items"]["rows"])
     following, *ways = notes["more"].split("; ")
-    assert following.startswith(f"call again with view='items[{count}:{2 * count}].{{title, state,")
+    assert following.startswith(f"call again with view='items[{count}:{2 * count}].")
     matches = [re.fullmatch(r"""view=(['"])(.*)\1 (.*)""", way) for way in ways]
     views = {way[2]: way[3] for way in matches if way}
     assert views == {
-        "items[?state=='closed'].[title, number]": "filters",
+        "items[?state=='closed'].[number, title]": "filters",
         "grep('word')": "searches",
         "count_by(items, &state)": "counts",
         "max_by(items, &votes)": "finds the greatest",

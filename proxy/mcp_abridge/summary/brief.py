@@ -274,7 +274,10 @@ class _Page:
         columns = sorted(self.columns, key=lambda each: each.position)
         objects = _Objects(self.reading.cells)
         rows = objects.rows(tree_of([each.path for each in columns]), [*self.rows])
-        for path in objects.whole:
+        opened = {each.path[:length] for each in columns for length in range(len(each.path))}
+        arrays = objects.arrays - objects.whole
+        plain = (path for path in opened - arrays if len(names_of(path)) == len(path))
+        for path in plain:  # other values than objects there stay as they are
             self.reading.left_out.pop(names_of(path), None)
         return encode(rows)
 
@@ -379,11 +382,11 @@ class _Objects:
     def __init__(self, cells: dict[Path, Cells]) -> None:
         self._cells = cells
         self._cut: set[Path] = set()
-        self._arrays: set[Path] = set()
+        self.arrays: set[Path] = set()
 
     @property
     def whole(self) -> set[Path]:
-        return self._arrays - self._cut
+        return self.arrays - self._cut
 
     def rows(self, tree: Tree, values: Cells, at: Path = ()) -> list[Any]:
         """Return values with the members in `tree`; what is null or empty stays as it is."""
@@ -391,7 +394,7 @@ class _Objects:
             return self._cells[at]
         if any(not isinstance(step, str) for step in tree):
             inner = {name: below for step in tree.values() for name, below in step.items()}
-            self._arrays.add(at)
+            self.arrays.add(at)
             return [self._array(inner, value, at) for value in values]
         opened = members_of(values)
         members = {

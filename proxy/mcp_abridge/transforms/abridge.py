@@ -76,7 +76,7 @@ class Abridge(Transform, frozen=True):
     >>> Abridge(max_bytes=1000)(document.root, Call("list", viewable=True, structured=True))
     >>> notes = document.root.open()["_abridged"]
     >>> notes["items"], notes["more"].split(";")[0]
-    ('29 of 500; 2 of 3 columns, without text', "call again with view='items[29:58].{id, name}'")
+    ('27 of 500; 2 of 3 columns, without text', "call again with view='items[27:54].{id, name}'")
     """
 
     name: ClassVar[str] = "abridge"
