@@ -16,7 +16,7 @@ from tests.looks.reading import Look
 from tests.omissions import below, check_notes, check_text, left_out
 
 _ABSENT: Any = object()
-_SHORTEST = 40  # characters of a text that may be cut
+_SHORTEST = 24  # characters of a text that may be cut
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|[^.]+')
 _WITHOUT = re.compile(
     r"(\d+) of (\d+) columns(?: in \d+ arrays)?, without (.+?)(?: and (\d+) more)?(?:;|$)"
@@ -119,6 +119,8 @@ class _Walk:
         self.findings.append(Falsehood(kind, path or "@", f"{claim!s:.300}"))
 
     def value(self, source: Any, after: Any, path: str) -> None:
+        if isinstance(source, list) and isinstance(after, list) and after[-1:] == ["…"]:
+            source, after = source[: len(after) - 1], after[:-1]  # says itself that there are more
         if not path and isinstance(source, list):
             wrapped = isinstance(after, dict) and "items" in after
             after, path = after["items"] if wrapped else after, "items"
@@ -252,7 +254,8 @@ def _number(text: str) -> Any:
 
 
 def _is_table(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() | {"same"} == {"same", "columns", "rows"}
+    parts = {"same", "counts"}
+    return isinstance(value, dict) and value.keys() | parts == parts | {"columns", "rows"}
 
 
 def _names(column: str) -> list[str]:
@@ -270,7 +273,8 @@ def _cell(row: Any, column: str) -> Any:
         each, name = name.endswith("[]"), name.removesuffix("[]")
         name = name_in(name)
         if isinstance(row, list):
-            row = [one.get(name) if isinstance(one, dict) else None for one in row]
+            row = [one[name] for one in row if isinstance(one, dict) and one.get(name) is not None]
+            row = [inner for one in row for inner in one] if each else row
             continue
         if row is None or row is _ABSENT:
             return _ABSENT

@@ -251,8 +251,9 @@ class _Page:
             parts, room = list[Raw](), clip
             for part in elements_of(cell):
                 content = text(part)
-                if content is not None and len(content) > room:
-                    part = Raw(encode(f"{content[:room]}…"))
+                most = max(room, _CLIPS[0])
+                if content is not None and len(content) > most:
+                    part = Raw(encode(f"{content[:most]}…"))
                 room -= len(bytes(part))
                 parts.append(part)
                 if room <= 0:

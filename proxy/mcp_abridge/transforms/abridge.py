@@ -52,9 +52,10 @@ class Abridge(Transform, frozen=True):
     in brief, those members first that tell most: as a table `{same, columns, rows}`, or as objects
     with fewer members if the result has structuredContent. Other arrays keep their first elements,
     and the last plain value, huge maps their first members. Long strings keep their beginning, with
-    1,000 bytes or more also their end. Strings of at most 40 characters are never cut. A string of
-    512 characters or more that is base64 or a data URI becomes a note (`[PNG image, 120 x 80
-    pixels, 34,567 bytes of base64 data left out]`), except members called token or cursor.
+    1,000 bytes or more also their end. Strings of at most 40 characters are cut in
+    rows alone, to 24. A string of 512 characters or more that is base64 or a data URI becomes a
+    note (`[PNG image, 120 x 80 pixels, 34,567 bytes of base64 data left out]`), except members
+    called token or cursor.
 
     A document that is a text keeps its beginning and its end, 60 to 40, or in place of the end an
     outline if it has three headings or more and is no error: those of the first two levels, with
