@@ -120,7 +120,7 @@ def test_the_notes_teach_the_next_rows_and_questions_on_all_rows() -> None:
 
     count = len(document["items"]["rows"])
     following, *ways = notes["more"].split("; ")
-    assert following.startswith(f"call again with view='items[{count}:{2 * count}].")
+    assert following.startswith(f"call again with view='items[{count}:{2 * count}]")
     matches = [re.fullmatch(r"""view=(['"])(.*)\1 (.*)""", way) for way in ways]
     views = {way[2]: way[3] for way in matches if way}
     assert views == {

@@ -56,3 +56,16 @@ def test_rare_values_are_told_with_their_counts_and_where_they_are() -> None:
     table = json.loads(document.encode())
     assert table["same"] == {"zone": "eu"}
     assert table["counts"] == {"status": {"ok": 999, "FAILED": "1 at [900]"}}
+
+
+def test_the_value_beside_a_name_is_a_column_by_that_name() -> None:
+    rows = [
+        {
+            "id": f"{n * 7919:x}",
+            "address": f"10.0.0.{n}",
+            "tags": [{"Key": "Title", "Value": f"host {n}"}, {"Key": "Env", "Value": "prod"}],
+        }
+        for n in range(90)
+    ]
+    document, _ = look(Listing(rows, ()))
+    assert "tags[?Key=='Title'].Value | [0]" in json.loads(document.encode())["columns"]

@@ -282,9 +282,7 @@ def _with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]
             at = ends[index]
 
 
-def _contents(
-    value: Any, fuel: Fuel, *, numbers: bool
-) -> tuple[list[str], list[Place], list[str]]:
+def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list[Place], list[str]]:
     """Return the strings inside a value with their places, and the names of members once each."""
     texts, places, names = list[str](), list[Place](), dict[str, None]()
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from mcp_abridge.summary.columns import EACH, Column, names_of
+from mcp_abridge.summary.columns import EACH, Column, Pair, names_of
 
 NAME, KEY, STATE, VALUE, TIME = "name", "key", "state", "value", "time"
 LONG_KEY, REST, APPENDIX = "long_key", "rest", "appendix"
@@ -96,7 +96,9 @@ class _Facts(Struct, dict=True):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        return names_of(self.column.path) or ("",)
+        names = names_of(self.column.path) or ("",)
+        keys = [step.key for step in self.column.path if isinstance(step, Pair)]
+        return (*names[:-1], *keys) if keys else names  # a value is called by its key
 
     @cached_property
     def words(self) -> list[str]:

@@ -40,6 +40,7 @@ NAME = ABRIDGED
 
 _LEAST = 300  # bytes: the smallest bound allowed
 _MORE = 320  # bytes for the calls that show more
+_NAMED = 60  # characters of a view that names the columns of the next rows
 _COLUMNS = 6  # names of columns that a note lists
 _STRUCTURE = 2.25  # times a first look at a text
 _NOTES = 600  # bytes for the notes, or a fifth of the whole if that is less
@@ -327,7 +328,9 @@ class _Task(Struct, frozen=True):
         # As many as fit: as were shown, or as of those that were not.
         step = max(start, self.bound * 9 // 10 * rest // max(cut.loss, 1), 1)
         window = f"[{start}:{min(start + step, cut.first_total)}]"
-        following = "" if self.viewed and cut.unit != COLUMNS else cut.following
+        # The columns of the next rows are named if that leaves room for the other ways.
+        plain = cut.unit != COLUMNS and (self.viewed or len(cut.following) > _NAMED)
+        following = "" if plain else cut.following
         expression = f"{place}{following or window}"
         if self.viewed:
             from mcp_abridge.query.windows import within  # for views alone
