@@ -443,6 +443,6 @@ def test_structure_that_loses_nothing_has_each_cell_of_the_text(
 @pytest.mark.parametrize("piece", ['<testsuite a="', '<testcase name="a">', "<testcase ><failure "])
 def test_tags_of_junit_without_an_end_are_gone_through_once(piece: str) -> None:
     text = "<testsuite >" + piece * 40_000
-    began = process_time()
+    start = process_time()
     read_structure(Document(text), Fuel())
-    assert process_time() - began < 2
+    assert process_time() - start < 2
