@@ -246,7 +246,9 @@ PROSE = "\n".join(f"{'Word ' * (n % 17)}\n{n * 'x'}." for n in range(120))
         (f"Rows\n```json\n{json.dumps(ROWS)}\n```", {"parse": {"as": "json", "fence": "json"}}),
         (LOG, {"parse": {"as": "lines"}}),
         (
-            "\n\n".join(f"Commit: {n}\nMessage {n}, {n % 7 * 'and more, '}by ann\n" for n in range(400)),
+            "\n\n".join(
+                f"Commit: {n}\nMessage {n}, {n % 7 * 'and more, '}by ann\n" for n in range(400)
+            ),
             {"parse": {"as": "records", "split": "(?m)^(?=Commit:)"}},
         ),
         (PROSE, None),
