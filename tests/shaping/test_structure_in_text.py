@@ -18,7 +18,10 @@ from mcp_abridge.document.tree import Document, encode
 from mcp_abridge.ruleset.selection import Selection
 from mcp_abridge.shaping.job import ShapeResult
 from mcp_abridge.shaping.pipeline import shape
+from mcp_abridge.storage.snapshots import Snapshot, pack, unpack
 from mcp_abridge.summary.structure_in_text import read_structure
+from msgspec import Raw
+from msgspec.structs import replace
 
 from tests.builders import answer, result, texts, tool_result
 from tests.jobs import job
@@ -446,3 +449,37 @@ def test_tags_of_junit_without_an_end_are_gone_through_once(piece: str) -> None:
     start = process_time()
     read_structure(Document(text), Fuel())
     assert process_time() - start < 2
+
+
+@pytest.mark.parametrize("form", ["CSV", "words around", "bare fence"])
+@pytest.mark.parametrize("first", [None, "[0:2]"])
+def test_a_view_reads_the_structure_that_the_first_answer_found(
+    form: str, first: str | None
+) -> None:
+    rows = [{"id": n, "name": f"name {n}"} for n in range(200)]
+    raw = answer(tool_result(FORMS[form](rows)))
+    assert RULE is not None
+    whole = shape(job(RULE, raw, keep=True, view=first)).snapshot
+    assert whole is not None
+    assert whole.structure is not None
+    # Another structure beside the text shows which of the two a view reads.
+    other = replace(whole, structure=replace(whole.structure, value=Raw(b'[{"id":7}]')))
+    views = [answered(snapshot, "[0].id") for snapshot in (whole, other)]
+    assert views == [{"view": 0}, {"view": 7}]
+
+
+def test_without_the_kept_structure_a_view_reads_the_text_again() -> None:
+    raw = answer(tool_result(FORMS["CSV"]([{"id": n, "name": "x" * 20} for n in range(200)])))
+    assert RULE is not None
+    whole = shape(job(RULE, raw, keep=True)).snapshot
+    assert whole is not None
+    stored = unpack(pack(whole, ""))
+    assert stored is not None
+    assert stored.structure is None
+    assert answered(stored, "sum([*].id)") == answered(whole, "sum([*].id)") == {"view": 19900}
+
+
+def answered(snapshot: Snapshot, expression: str) -> Any:
+    assert RULE is not None
+    later = job(RULE, answer({}), snapshot=snapshot, view=expression)
+    return json.loads(texts(shape(later).raw)[0])

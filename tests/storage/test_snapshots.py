@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from mcp_abridge.document.measure import Structure, TextFrame
 from mcp_abridge.errors import StoreError
 from mcp_abridge.storage.answer_list import read
 from mcp_abridge.storage.folder import Folder
 from mcp_abridge.storage.redis import Redis
 from mcp_abridge.storage.snapshots import Key, Memory, Snapshot, Store
+from msgspec import Raw
+from msgspec.structs import replace
 from redis import Redis as Client
 
 from tests.redis_server import RedisServer, redis_server
@@ -239,3 +242,15 @@ def test_several_threads_may_put_and_get_at_once() -> None:
     for scope in "abcd":
         store.drop(Key(scope, "rule", None))
     assert (len(store), vars(store)["_bytes"]) == (0, 0)
+
+
+@pytest.mark.parametrize(("size", "whole"), [(SIZE, True), (SIZE - 1, False)])
+def test_what_a_text_was_read_as_counts_as_part_of_its_snapshot(size: int, whole: bool) -> None:
+    store = Memory(size=size)
+    structure = Structure(Raw(b"x" * (SIZE // 2)), TextFrame())
+    store.put(A, replace(snapshot(SIZE // 2), structure=structure))
+    stored = store.get(A)
+    assert stored is not None
+    assert (stored.structure == structure) is whole
+    store.put(B, snapshot(10))
+    assert (store.get(A) is None) is whole

@@ -10,7 +10,7 @@ from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.paths import Name, Path, select
+from mcp_abridge.document.paths import ROOT, Name, Path, select
 from mcp_abridge.document.tree import Document, Slot, Value, compact, encode, level, text
 from mcp_abridge.errors import ShapeMismatch
 
@@ -56,6 +56,24 @@ class TextFrame(Struct, frozen=True, kw_only=True):
 
 Source = tuple[Raw | str, str, TextFrame]
 """A text that was read as structure: the original, the decoded text, and its frame."""
+
+
+class Structure(Struct, frozen=True):
+    """The JSON that a text which fills a document was read as, and the text around it."""
+
+    value: Raw
+    frame: TextFrame
+
+    @property
+    def size(self) -> int:
+        return len(memoryview(self.value))
+
+    def put_into(self, document: Document) -> None:
+        """Put it in place of the text; unchanged, the text is restored at the end."""
+        source = document.cell[0]
+        document.cell[0] = self.value
+        sources = [(source, source, self.frame)]
+        document.closers.append(TextWriteback(document, ROOT, sources, among=False))
 
 
 class TextWriteback(Struct):

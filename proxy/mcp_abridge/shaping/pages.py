@@ -7,6 +7,7 @@ from msgspec.structs import astuple, replace
 
 from mcp_abridge.document import message
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.measure import Structure
 from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import (
     ABSENT,
@@ -33,11 +34,15 @@ _VIEW_MS = 1200  # milliseconds of a processor for one view, but for reading and
 
 
 class Page(Struct, frozen=True):
-    """A written result, its size as a model sees it, and the paths that matched nothing."""
+    """A written result, its size as a model sees it, and the paths that matched nothing.
+
+    `structure` is what a text was read as for it.
+    """
 
     result: dict[str, Raw]
     size: VisibleSize
     missing: tuple[str, ...]
+    structure: Structure | None = None
 
 
 def from_snapshot(job: ShapeJob, snapshot: Snapshot, context: ShapeContext) -> ShapeResult:
@@ -67,13 +72,14 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
     rule = job.rule
     frame = Frame.decode(snapshot.frame)
     answers: list[_Answer] = []
+    structure = snapshot.structure
     while True:
         document = Document.read(snapshot.document)
         content = text(document.cell[0])
         document = document if content is None else Document(content)
         call = steps.call(job, frame, context, excess)
         end = None if job.view is None else rule.snapshot_step.cut
-        steps.read_structure(rule, document, call)
+        structure = steps.read_structure(rule, document, call, structure)
         steps.run(rule, document, call, slice(rule.snapshot_step.restart, end), context.observe)
         if job.view is not None and (view := _view_of_all(document, job.view)):
             job = replace(job, view=view)
@@ -93,7 +99,7 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
         result, size = write_for(rule, frame, document, call.notices, shows=job.shows)
         more = overrun(job, size, frame)
         if more <= 0 or excess > (rule.max_bytes or 0):
-            return Page(result, size, tuple(call.missing))
+            return Page(result, size, tuple(call.missing), structure)
         excess += max(more, excess // 2) if job.shows in ESCAPED else more
 
 

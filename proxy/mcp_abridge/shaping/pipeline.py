@@ -171,12 +171,14 @@ def _from_document(
     call = steps.call(job, frame, context)
     steps.run(rule, document, call, slice(0, restart), context.observe)
     frozen = None if restart is None else pages.freeze(document)
+    structure = None
     if job.view is not None and frozen is not None:
         whole = Snapshot(frame.encode(), frozen())
         page = pages.cut_page(job, whole, context)
+        structure = page.structure
     else:
         if restart is not None:
-            steps.read_structure(rule, document, call)
+            structure = steps.read_structure(rule, document, call)
             steps.run(rule, document, call, slice(restart, None), context.observe)
         document.close()
         notices = call.notices + ([Notice(DROPPED, dropped)] if dropped else [])
@@ -188,13 +190,13 @@ def _from_document(
         result, size = write_for(rule, frame, document, notices, layout, job.shows)
         page = Page(result, size, tuple(call.missing))
         if frozen is not None and (excess := budget.overrun(job, size, frame)) > 0:
-            whole = Snapshot(frame.encode(), frozen())
+            whole = Snapshot(frame.encode(), frozen(), structure)
             page = pages.cut_page(job, whole, replace(context, observe=None), excess)
     snapshot = None
     if job.keep and frozen is not None:
         # Later pages say what the guard found, as the first one does.
         facts = None if rule.guard is None else job.arguments.get(FACTS)
-        snapshot = Snapshot(frame.encode(facts), frozen())
+        snapshot = Snapshot(frame.encode(facts), frozen(), structure)
     return _send(job, response, page, before, snapshot)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple, replace
 
-from mcp_abridge.document.measure import exceeds, growth_limit
+from mcp_abridge.document.measure import Structure, exceeds, growth_limit
 from mcp_abridge.document.paths import ROOT, Name, Path
 from mcp_abridge.document.tree import Document, Value, compact, encode, loads, raw, text
 from mcp_abridge.errors import AbridgeError, EmptyResult, OutOfFuel, ShapeMismatch, TransformError
@@ -54,16 +54,23 @@ def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) ->
     )
 
 
-def read_structure(rule: Rule, document: Document, call: Call) -> None:
+def read_structure(
+    rule: Rule, document: Document, call: Call, structure: Structure | None = None
+) -> Structure | None:
     """Read structure inside a text for a budget without steps; error results stay texts.
 
-    A text that is itself a structuredContent must fit the schema of its tool: it stays a text.
+    A text that is itself a structuredContent must fit the schema of its tool: it stays a text. What
+    was read is returned, to be given again for views.
     """
     budgeted = rule.passes_small and rule.document == "auto"
-    if budgeted and document.textual and not (call.structured or call.error):
+    if not (budgeted and document.textual) or call.structured or call.error:
+        return None
+    if structure is None:
         from mcp_abridge.summary.structure_in_text import read_structure
 
-        read_structure(document, call.fuel)
+        return read_structure(document, call.fuel)
+    structure.put_into(document)
+    return structure
 
 
 def run(

@@ -13,6 +13,8 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcp_abridge.document.measure import Structure
+
 _GLANCES = 30  # how often an aging store looks for expired snapshots during their lifetime
 _RECENT = 5  # seconds of an age that nobody needs to know
 _SELDOM = 86_400.0  # seconds between two such looks at most: a system limits how long it can sleep
@@ -25,16 +27,19 @@ ANYBODY = "anybody"
 class Snapshot(Struct, frozen=True):
     """A document (JSON) before the first window, and the encoded Frame of the result around it.
 
-    `age` is the whole seconds since it was stored, as a store returns it; 0 for the first few.
+    `structure` is what a text was read as, for views: it may be read from the text again. `age` is
+    the whole seconds since it was stored, as a store returns it; 0 for the first few.
     """
 
     frame: bytes
     document: bytes
+    structure: Structure | None = None
     age: int = 0
 
     @property
     def size(self) -> int:
-        return len(self.frame) + len(self.document)
+        read = 0 if self.structure is None else self.structure.size
+        return len(self.frame) + len(self.document) + read
 
 
 class Key(Struct, frozen=True):
@@ -86,7 +91,7 @@ def unpack(raw: bytes) -> Snapshot | None:
     _, stored, length, label = _HEAD.unpack_from(raw)
     start = _HEAD.size + label
     end = start + length
-    return Snapshot(raw[start:end], raw[end:], _age(time.time() - stored))
+    return Snapshot(raw[start:end], raw[end:], age=_age(time.time() - stored))
 
 
 def label_of(raw: bytes) -> tuple[str, int] | None:
@@ -168,6 +173,8 @@ class Memory:
     def put(self, key: Key, snapshot: Snapshot) -> None:
         with self._lock:
             self._forget(key)
+            if snapshot.size > self._size:
+                snapshot = replace(snapshot, structure=None)
             if snapshot.size > self._size:
                 return
             now = time.monotonic()

@@ -18,9 +18,8 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.measure import TextFrame, TextWriteback
-from mcp_abridge.document.paths import ROOT
-from mcp_abridge.document.tree import Document, Value, encode
+from mcp_abridge.document.measure import Structure, TextFrame
+from mcp_abridge.document.tree import Document, encode
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.summary import notations
 from mcp_abridge.summary.delimited import table
@@ -45,22 +44,27 @@ _NO_JSON = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
 _NOTHING = (DocumentError, ValueError, RecursionError)
 _BOM = "\ufeff"
 
-Reading = tuple[Value, TextFrame]
+Reading = tuple[Raw, TextFrame]
 
 
-def read_structure(document: Document, fuel: Fuel) -> None:
-    """Read a text as structure if it clearly is; unchanged, the text is restored at the end."""
+def read_structure(document: Document, fuel: Fuel) -> Structure | None:
+    """Read a text as structure if it clearly is, and return that, which can be put into it again.
+
+    Unchanged, the text is restored at the end.
+    """
     source = document.cell[0]
     if not isinstance(source, str):
-        return
+        return None
     fuel.burn(len(source) >> 4)
     reading = _read(source.removeprefix(_BOM))
     if reading is None:
-        return
-    document.cell[0], frame = reading
+        return None
+    value, frame = reading
     if source.startswith(_BOM):
         frame = replace(frame, before=_BOM + frame.before)
-    document.closers.append(TextWriteback(document, ROOT, [(source, source, frame)], among=False))
+    structure = Structure(value, frame)
+    structure.put_into(document)
+    return structure
 
 
 def _read(text: str) -> Reading | None:
