@@ -28,7 +28,8 @@ _MARKUP = (
 _LINES_BELOW = "=-~^\"'*+#"
 _BELOW = "(?m)^(?:" + "|".join(rf"\{sign}{{3,}}" for sign in _LINES_BELOW) + ")[ \t]*$"
 _TITLE = re.compile(r"[^\W_]|[`:*(\[<]")
-_DIFF = r"(?m)^(?:diff --git .*|--- .*\n\+\+\+ .*)$"
+_GIT = "diff --git "
+_DIFF = rf"(?m)^(?:{_GIT}.*|--- .*\n\+\+\+ .*)$"
 _FILE = re.compile(r"^(?:(?:---|\+\+\+) (?:[ab]/)?|diff --git .* b/)([^\t\n]*)", re.MULTILINE)
 _SIGNATURE = re.compile(r"\n-- \n\d")  # of a mail with a patch
 _MODIFIERS = (
@@ -43,9 +44,10 @@ _DECLARATION = (
     r"|func \([^()\n]*\) \w+\(.*$|type \w+ (?:struct|interface)\b.*$"
     r"|const \w+ = (?:async )?(?:function\b|\([^()\n]*\) ?=>).*$)"
 )
+_DOCSTRING = r"(?:\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)''')"
 _CODE = (
-    rf'(?m){_FENCED}|"""(?s:.*?)"""|' + r"'''(?s:.*?)'''|^[ \t]*(?:#|//).*$"
-    rf"|^[ \t]*/\*(?s:.*?)\*/|^=begin$(?s:.*?)^=end$|{_DECLARATION}"
+    rf"(?m){_FENCED}|{_DOCSTRING}|^[ \t]*(?:#|//).*$"
+    rf"|^[ \t]*/\*(?s:.*?)\*/|^=begin$(?s:.*?)^=end$|(?:{_DECLARATION})(?:\s+{_DOCSTRING})?"
 )
 _SECTIONS = r"""(?m)^\[{1,2}[\w .:"'/@-]+\]{1,2}[ \t]*$"""
 _MANUAL = r"(?m)^[A-Z][A-Z0-9 ,/()-]{2,40}$"
@@ -152,11 +154,11 @@ def _underlined(text: str, fuel: Fuel) -> Iterator[_Place]:
 
 def _files(text: str, fuel: Fuel) -> Iterator[_Place]:
     """Yield the files of a diff, with how many lines are added and removed in each."""
-    starts = [start for start, _ in _spans(_DIFF, text, fuel)]
-    heads = [start for start in starts if text.startswith("diff", start)] or starts
-    for start, end in pairwise([*heads, len(text)]):
+    pattern = f"(?m)^{_GIT}" if _GIT in text else _DIFF
+    starts = [start for start, _ in _spans(pattern, text, fuel)]
+    for start, end in pairwise([*starts, len(text)]):
         head, _, hunks = text[start:end].partition("\n@@")
-        hunks = _SIGNATURE.split(hunks)[0]
+        hunks = _SIGNATURE.split(hunks)[0] if "\n-- \n" in hunks else hunks
         names = _FILE.findall(head)
         path = next((name for name in reversed(names) if name != "/dev/null"), "")
         yield start, 1, f"{path} +{hunks.count(chr(10) + '+')} -{hunks.count(chr(10) + '-')}"
@@ -166,11 +168,10 @@ def _code(text: str, fuel: Fuel) -> Iterator[_Place]:
     """Yield the functions and classes of source code, by a keyword; their levels by indentation."""
     places = []
     for start, end in _spans(_CODE, text, fuel):
-        line = text[start:end]
-        words = line.strip()
-        if words[:1].isalpha() and "\n" not in line:
-            indent = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
-            places.append((start, indent, words.rstrip("{: ")))
+        line = text[start:end].partition("\n")[0].expandtabs(4)
+        words = line.lstrip()
+        if words[:1].isalpha():
+            places.append((start, len(line) - len(words), words.rstrip("{: \r")))
     indents = sorted({indent for _, indent, _ in places})
     for start, indent, words in places[:MOST]:
         yield start, 1 + indents.index(indent), words

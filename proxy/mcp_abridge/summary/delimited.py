@@ -25,6 +25,7 @@ Rows = Callable[[], Iterator[list[str]]]
 """Reads the rows of a table from its beginning."""
 
 _BATCH = 4096  # rows
+_SAMPLE = 1000  # rows by which it is told if the first one is a head
 _ENCODER = Encoder()
 _SEPARATORS = "\t,;"
 _PREAMBLE = 10  # lines before a head
@@ -96,7 +97,7 @@ def _table(
     spaced = separator != "\t" and line.count(separator) == line.count(f"{separator} ")
     rows = partial(_rows, text, separator, literal=literal, spaced=spaced)
     with _errors():
-        head, *sample = islice(rows(), _BATCH)
+        head, *sample = islice(rows(), _SAMPLE)
         if len(head) < 2 or len(sample) < _FEWEST:
             return None
         columns = [*zip(*sample, strict=True)]

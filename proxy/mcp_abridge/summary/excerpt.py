@@ -16,7 +16,7 @@ MARK = "…"  # stands for the characters left out
 NOTE_END = " left out]"  # the end of a note that stands for a whole string, and is never cut
 
 _FEWEST = 3  # headings of a text that has an outline
-_SCANNED = 512 << 10  # characters that are searched for headings
+_SCANNED = 256 << 10  # characters that are searched for headings
 _LEAST = 400  # bytes for an outline; with less, the end of the text is shown
 WINDOW = 150  # bytes of a view that are left for its notice
 _PLAIN = "escape codes are not shown"
@@ -40,11 +40,11 @@ def excerpt(
         return plain, {"text": f"first {len(text)} of {len(text)} chars; {_PLAIN}"}
     head, tail = both_ends(plain, room)
     between = "" if call.error else _outline(plain, head, room * 2 // 5)
-    lines = Highlights({}, [])
+    lines, line_ends = Highlights(), plain.count("\n")
     if between:
         head, tail = ending(plain, chars_that_fit(plain, room - encoded_size(between))), len(plain)
     else:
-        lines = highlights(plain)
+        lines = highlights(plain, line_ends)
         if room >= _LEAST and (between := lines.between(head, tail).quoted(plain, MARK, room // 6)):
             quotes = encoded_size(between)
             head, tail = both_ends(plain, room - quotes)
@@ -55,10 +55,11 @@ def excerpt(
     window = text[start : start + max(max(bound, room + notes) - WINDOW, WINDOW)]
     end = min(start + ending(window, chars_that_fit(window, len(window) - 1)), stop)
     last = f" and last {len(text) - stop}" if stop < len(text) else ""
-    facts = [f"first {start}{last} of {len(text)} chars", *_lines_between(plain, head, tail)]
-    facts += [*lines.facts(plain), *[_PLAIN] * (plain is not text)]
+    facts = [f"first {start}{last} of {len(text)} chars"]
+    facts += _lines_between(plain, head, tail, line_ends)
+    facts += [*lines.facts, *[_PLAIN] * (plain is not text)]
     following, *others = calls_for_more(call, f"{place}[{start}:{end}]")
-    ways = [following, *lines.way(plain, call), *others] if call.viewable else []
+    ways = [following, *lines.way(call), *others] if call.viewable else []
     middle = f"{MARK}\n{between}{MARK * (tail < len(plain))}" if between else MARK
     return plain[:head] + middle + plain[tail:], _fitting(facts, ways, notes)
 
@@ -79,10 +80,10 @@ def calls_for_more(call: Call, view: str) -> list[str]:
     return [call.next_question(view), *whole, f"{search} searches"]
 
 
-def _lines_between(text: str, head: int, tail: int) -> list[str]:
-    """Return the fact which lines are left out, if more than one."""
+def _lines_between(text: str, head: int, tail: int, line_ends: int) -> list[str]:
+    """Return the fact which lines are left out, if more than one; `line_ends`: of the text."""
     first = text.count("\n", 0, head) + 1
-    last = first + text.count("\n", head, tail - 1)
+    last = line_ends + 1 - text.count("\n", max(tail - 1, head))
     if first == last:
         return []
     at_ends = text[head - 1 : head] in ("", "\n") and text[tail : tail + 1] in ("", "\n")

@@ -6,6 +6,7 @@ and is found because it is rare (summary/rare.py).
 
 from functools import cache
 from itertools import islice
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -62,29 +63,41 @@ _HARMLESS = (
 
 
 @cache
-def _patterns() -> tuple[Pattern, Pattern, Pattern]:
-    return Pattern(_WORD), Pattern(_SURELY), Pattern(_HARMLESS)
+def _patterns() -> tuple[Pattern, ...]:
+    close = f"(?:{_SURELY})|(?:{_HARMLESS})"
+    return Pattern(_WORD), Pattern(_SURELY), Pattern(_HARMLESS), Pattern(close)
+
+
+class Line(NamedTuple):
+    """A line by its offset and its number (the first is 1).
+
+    `end`: the offset where the first word of failure in it ends, or again that of the line.
+    """
+
+    at: int
+    number: int
+    end: int
 
 
 class Failures(Struct, frozen=True):
-    """The offsets of lines that speak of failure, and of the end of the first such word in each.
+    """The lines that speak of failure. `complete`: there are no others."""
 
-    `complete`: there are no others.
-    """
-
-    spans: list[tuple[int, int]]
+    lines: list[Line]
     complete: bool
 
 
-def failure(line: str, fuel: Fuel) -> tuple[int, bool] | None:
+def failure(line: str, fuel: Fuel, word_end: int = 0) -> tuple[int, bool] | None:
     """Return where the first word of failure in a line ends, and whether it surely is one.
+
+    `word_end`: where a search for such words has found the first one, harmless or not.
 
     >>> [failure(f"12 passed, {count} failed", Fuel()) for count in (0, 1)]
     [None, (19, False)]
     """
-    word, sure, harmless = _patterns()
-    if harmless.search(line):
-        line = harmless.replace(line, " ", fuel)
+    word, sure, harmless, close = _patterns()
+    if word_end and not close.search(line):
+        return word_end, False
+    line = harmless.replace(line, " ", fuel)
     if match := sure.search(line):
         return match.end(), True
     match = word.search(line)
@@ -102,10 +115,15 @@ def failures(text: str) -> Failures:
         for first, last in islice(_patterns()[0].spans(text[start:stop], fuel), _MOST - read):
             read += 1
             begin = start + max(first, last - _LONGEST)
-            word = failure(text[begin : begin + 2 * _LONGEST].partition("\n")[0], fuel)
+            line = text[begin : begin + 2 * _LONGEST].partition("\n")[0]
+            word = failure(line, fuel, start + last - begin)
             if word is not None:
                 (sure if word[1] else maybe).append((start + first, begin + word[0]))
         start = stop
-    if len(maybe) > max(_COMMON, text.count("\n", 0, start) // _COMMON):
+    if len(maybe) > _COMMON and len(maybe) > text.count("\n", 0, start) // _COMMON:
         maybe = []
-    return Failures(sorted(sure + maybe), read < _MOST)
+    lines, number, counted = list[Line](), 1, 0
+    for at, end in sorted(sure + maybe):
+        number, counted = number + text.count("\n", counted, at), at
+        lines.append(Line(at, number, end))
+    return Failures(lines, read < _MOST)

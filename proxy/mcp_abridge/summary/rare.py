@@ -8,14 +8,16 @@ Invariant: all lines of the text have been read, or none are returned.
 """
 
 from collections import Counter, defaultdict
-from itertools import accumulate
+from collections.abc import Iterator
+from itertools import compress, filterfalse
 
 _HEX = b"0123456789abcdefABCDEF"
 _LOWER = b"0123456789abcdefghijklmnopqrstuvwxyz"
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _MOST_LINES = 200_000
 _MOST_KINDS = 2000
-_BEGINNING = 1 << 18  # bytes that show whether forms are many
+_BEGINNING = 1 << 16  # bytes that show whether forms are many
+_FIRST = 1000  # lines by which most of the common forms are known
 _FEWEST = 20  # lines of a log
 _ONCE_OR_TWICE = 2
 _WORDS = 10  # of a line that are compared, with the rest as one more
@@ -24,30 +26,38 @@ _OFTEN = 30  # a word is regular that one line of so many has, or more
 _OTHER = 50  # one line of so many may differ from regular ones
 _FEW = 5  # places that are so, without a look at their words
 _MOST = 20  # places with rare lines; where there are more, they are not rare
+_PART = 1 << 14  # characters in which line ends are counted, before one of them is searched
 
 
-def rare_lines(text: str) -> list[int]:
-    """Return the offset of each place in `text` where a line, or some in a row, are rare."""
-    if not _FEWEST <= text.count("\n") <= _MOST_LINES:
-        return []
-    places = _rare(text.encode(errors="replace"))
-    if not 0 < len(places) <= _MOST:
-        return []
-    lengths = [0, *accumulate(map(len, text.split("\n")))]  # without the line ends
-    return [lengths[number] + number for number in places]
+def rare_lines(text: str, line_ends: int) -> Iterator[tuple[int, int]]:
+    """Yield each place in `text` where a line, or some in a row, are rare: its offset and number.
+
+    The first line is 1. `line_ends`: how many the text has.
+    """
+    if not _FEWEST <= line_ends <= _MOST_LINES:
+        return
+    places = _rare(text.encode(errors="replace"), line_ends)
+    at = line = 0
+    for place in places if len(places) <= _MOST else ():
+        while (after := line + text.count("\n", at, at + _PART)) < place:
+            at, line = at + _PART, after
+        while line < place:
+            at, line = text.index("\n", at) + 1, line + 1
+        yield at, line + 1
 
 
-def _rare(content: bytes) -> list[int]:
+def _rare(content: bytes, line_ends: int) -> list[int]:
     """Return the numbers of such lines, of the first of some in a row; 0 is the first."""
-    beginning = content[: content.rfind(b"\n", 0, _BEGINNING)].translate(None, _HEX).split(b"\n")
-    if 2 * len({*beginning}) > len(beginning) > _MOST_KINDS:  # to read their words takes long
-        forms = content.translate(None, _LOWER).split(b"\n")
-        rare = _once_or_twice(forms)
-        return _places(rare) if 2 * len(rare) <= len(forms) else []
+    if line_ends > _MOST_KINDS:
+        beginning = content[: content.rfind(b"\n", 0, _BEGINNING)].translate(None, _HEX)
+        lines = beginning.split(b"\n")
+        if 2 * len({*lines}) > len(lines):  # to read the words of all takes long
+            forms = content.translate(None, _LOWER).split(b"\n")
+            return _places_of(_once_or_twice(forms), forms)
     forms = content.translate(None, _HEX).split(b"\n")
     rare = _once_or_twice(forms)
-    places = _places(rare) if 2 * len(rare) <= len(forms) else []
-    if 0 < len(places) <= _FEW or len({*forms}) > _MOST_KINDS:
+    places = _places_of(rare, forms)
+    if not rare or 0 < len(places) <= _FEW or len({*forms}) > _MOST_KINDS:
         return places
     numbers = {form: number for number, form in enumerate(forms)}
     unlike = _unlike(content.translate(_DIGITS).split(b"\n"), [*numbers.values()])
@@ -58,9 +68,15 @@ def _rare(content: bytes) -> list[int]:
 
 
 def _once_or_twice(forms: list[bytes]) -> list[int]:
-    counts = Counter(forms)
+    first = Counter(forms[:_FIRST])
+    common = {form for form, count in first.items() if count > _ONCE_OR_TWICE}
+    counts = Counter(filterfalse(common.__contains__, forms))
     rare = {form for form, count in counts.items() if count <= _ONCE_OR_TWICE and form.strip()}
-    return [number for number, form in enumerate(forms) if form in rare] if rare else []
+    return [*compress(range(len(forms)), map(rare.__contains__, forms))] if rare else []
+
+
+def _places_of(rare: list[int], forms: list[bytes]) -> list[int]:
+    return _places(rare) if 2 * len(rare) <= len(forms) else []
 
 
 def _places(rare: list[int]) -> list[int]:
