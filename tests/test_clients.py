@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -87,7 +88,7 @@ def test_cline_which_shows_the_whole_result_as_json_never_cuts_it_a_second_time(
     with client_of(server, "@cline/core") as cline:
         for tool, view in (("rows", "items[9:99]"), ("text", "[9:99]"), ("respelled", "items")):
             first, next_rows = cline.call(tool), cline.call(tool, {"view": view})
-            assert 5_000 < size(first) <= 8_000
+            assert 4_000 < size(first) <= 8_000
             assert 5_000 < size(next_rows) <= 8_000
 
 
@@ -98,7 +99,7 @@ def test_copilot_shows_a_copy_once_unless_mcp_remote_respells_it(server: list[st
             once = copilot.call(tool)
             [text] = once["content"]
             assert json.loads(text["text"]) == once["structuredContent"]
-            assert 6_000 < size(once["structuredContent"]) == len(text["text"]) <= 8_000
+            assert 3_000 < size(once["structuredContent"]) == len(text["text"]) <= 8_000
             assert size(behind.call(tool)["structuredContent"]) <= 4_000
 
 
@@ -154,11 +155,12 @@ def test_a_client_that_shows_equal_copies_once_finds_them_equal(
             result = shows_both.call("rows", arguments)
             [text] = result["content"]
             # Each second score is a whole number, which JavaScript spells without a point.
-            assert '"score":50}' in text["text"]
+            assert re.search(r'"score":\d+}', text["text"])
             assert ".0" not in text["text"]
             assert json.loads(text["text"]) == result["structuredContent"]
             assert size(result["structuredContent"]) <= 10_000
-        assert size(shows_both.call("rows")["structuredContent"]) > 8_000
+        part = shows_both.call("rows", {"view": "items[0:150]"})
+        assert size(part["structuredContent"]) > 8_000
         assert shows_both.call("structured") == RESULTS["structured"]
 
 

@@ -7,6 +7,7 @@ import jmespath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jmespath.functions import Functions, signature
 from jmespath.visitor import TreeInterpreter
 from mcp_abridge.document.fuel import LITTLE, Fuel
 from mcp_abridge.errors import Refusal
@@ -56,8 +57,20 @@ PLAIN = st.recursive(
 )
 
 
+class Tests(Functions):
+    """The library's functions; a value of another kind than theirs is no error, but no match."""
+
+    @signature({"types": []}, {"types": []})
+    def _func_contains(self, value: Any, part: Any) -> bool:
+        holds = isinstance(value, list) or (isinstance(value, str) and isinstance(part, str))
+        return holds and part in value
+
+
 class Slicing(TreeInterpreter):
     """The library's interpreter, which slices strings too."""
+
+    def __init__(self) -> None:
+        super().__init__(jmespath.Options(custom_functions=Tests()))
 
     def visit_slice(self, node: Any, value: Any) -> Any:
         if isinstance(value, str):
