@@ -62,6 +62,9 @@ def refusal(view: str, value: object = ROWS) -> str:
         ("rows[?contains(tags, 1)]", "the elements of tags are texts: write '1'"),
         ("rows[?contains(id, '3')]", "id is a number in all 12 elements, and contains() takes "
          "texts or arrays"),
+        ("rows[?contains('12', id)]", "'12' is a text in all 12 elements, and id is a number"),
+        ("rows[?contains(`[\"1\"]`, id)]", "the elements of `[\"1\"]` are texts, "
+         "and id is a number"),
         ("rows[?matches(id, '3')]", "id is a number in all 12 elements, and matches() takes texts"),
     ],
 )  # fmt: skip
@@ -103,6 +106,8 @@ def test_what_a_refusal_advises_to_write_finds_what_was_meant(view: str) -> None
          "for all the results together write | [?…]"),
         ("rows.*", "rows is an array, and .* takes an object: write rows[*]"),
         ("rows[0].id[0]", "id is a number, and [0] takes an array"),
+        ("rows[0][0]", "rows[0] is an object, and [0] takes an array: write values(rows[0])[0]; "
+         "members: id, code, ok, price, note, tags, labels, user, …"),
         ("rows[?@.idd==`3`]", "no element has 'idd'; members: id, code, ok, price, note, tags, "
          "labels, user, cells; did you mean 'id'?"),
         ("rows[*].labels.nam[?@]", "no element has 'nam' in 'labels'; members: name; "
@@ -191,6 +196,31 @@ def test_values_that_cannot_be_compared_do_not_match_and_are_counted(
     assert remark in remarks
 
 
+@pytest.mark.parametrize(
+    ("view", "value", "remark"),
+    [
+        ("rows[?user.login=='Ann'].id", [], "user.login: 'ann' differs from 'Ann' by case alone"),
+        ("rows[?note=='null']", [], "note is null in 1 of 12 elements: write `null`"),
+        ("rows[?note=='']", [], "note is null in 1 of 12 elements: write `null`"),
+        ("rows[50].id", None, "there is no [50] in rows: the array has 12 elements"),
+        ("rows[-13]", None, "there is no [-13] in rows: the array has 12 elements"),
+        ("rows[*].tags[2]", [], "there is no [2] in tags: the array has at most 2 elements"),
+        ("rows[?id>`90`][0].id", None, "there is no [0]: the array has 0 elements"),
+    ],
+)  # fmt: skip
+def test_nothing_comes_with_what_is_there_instead(view: str, value: object, remark: str) -> None:
+    assert ask(view) == (value, [remark])
+
+
+@pytest.mark.parametrize(
+    "view", ["rows[?user.login=='Ann' || id==`3`]", "rows[-12]", "rows[11]", "rows[?note=='x1']"]
+)
+def test_what_is_found_needs_no_such_word(view: str) -> None:
+    rows_found, remarks = ask(view)
+    assert rows_found
+    assert not remarks
+
+
 def test_dates_are_compared_as_texts_without_a_word() -> None:
     rows = [{"at": f"2026-01-0{n}"} for n in range(1, 9)]
     assert ask("[?at > '2026-01-07']", rows) == ([{"at": "2026-01-08"}], [])
@@ -231,3 +261,12 @@ def test_numbers_that_are_held_as_texts_are_compared_as_numbers(
 
     assert ask(f"[?t {sign} '{limit!r}'].v", rows)[0] == expected
     assert ask(f"[?t {sign} `{limit!r}`].v", rows)[0] == expected
+
+
+def test_a_negation_is_of_the_whole_path_in_views() -> None:
+    rows = [{"id": n, "user": {"admin": n == 1, "roles": ["x"][:n]}} for n in range(3)]
+    assert ask("[?!user.admin].id", rows) == ([0, 2], [])
+    assert ask("[?!user.roles[0] && id < 9].id", rows) == ([0], [])
+    assert ask("[?not user.admin].id", rows) == ([0, 2], [])
+    assert ask("[?!(user.admin)].id", rows) == ([0, 2], [])
+    assert ask("!@ | @", rows) == (False, [])

@@ -12,7 +12,15 @@ from mcp_abridge.query.view import look
     [
         ("a[?b", "it ends too early; '[' is not closed"),
         ("a.b ==", "it ends too early"),
-        ("a..b", "'.' at column 3"),
+        ("a..b", "'.' at column 3; '..' for all levels is unknown: outline() lists what is there"),
+        ("..b", "'.' at column 1; '..' for all levels is unknown: outline() lists what is there"),
+        ("größe", "'ö' at column 3; a name with signs stands in double quotes: \"größe\""),
+        ("a[?b in ['x']]", "'in' at column 6; there is no 'in' here: "
+         "write contains(['a', 'b'], state)"),
+        ("a[?b ~ 'x']", "'~' at column 6; there is no '~' here: write matches(name, '^x')"),
+        ("a.filter(x => x.b)", "'=' at column 12; there is no '=>' here: write items[?n > `3`].id"),
+        ("SELECT b FROM a WHERE b = 3", "'=' at column 25; there is no 'select' here: "
+         "write items[?state=='open'].[id, title], or count_by(items, &state)"),
         ("a == 'b", '"\'" at column 6 is not closed'),
         ("a == 5", "'5' at column 6; a number stands in backticks, such as `5`"),
         ("rows[?[3]].[1]", "'1' at column 13; an element follows without a dot: rows[?[3]][1]"),

@@ -298,6 +298,12 @@ FIRST = "members: name, state, user, labels, closed; did you mean"
         ("items[:1].[stat]", [[None]], f"no element has 'stat'; {FIRST} 'state'?"),
         ("items[0].nam", None, f"there is no 'nam'; {FIRST} 'name'?"),
         ("items[0].user.b", None, "there is no 'b'; members: login"),
+        (
+            "items[0].user | keys",
+            None,
+            "there is no 'keys'; members: login; "
+            "did you mean | keys(@) for all of the value before it?",
+        ),
     ],
 )
 def test_a_missing_member_is_remarked_beside_an_answer_that_stands_without_it(
@@ -335,6 +341,10 @@ OF_AN_OBJECT = [
     (".items | map(select(.n > 3)) | length", "length(items[?n > `3`])"),
     (".items[] | .title", "items[].title"),
     ("items | map(.title)", "items[].title"),
+    (".items[] | select(.by.a | not) | .id", "items[?!(by.a)].id"),
+    ('.items[] | select(.title | test("3$")) | .n', "items[?matches(title, '3$')].n"),
+    ("items[]?.id", "items[].id"),
+    ("items.3.id", "items[3].id"),
     ("length(.items)", "length(items)"),
     (".items | sort_by(.n)", "sort_by(items, &n)"),
     # JSONPath
@@ -342,6 +352,8 @@ OF_AN_OBJECT = [
     ("$.items[*].title", "items[*].title"),
     # Python and JavaScript
     ("len(items)", "length(items)"),
+    ("items[?id != None].n", "items[?id != `null`].n"),
+    ("items[?contains(title, '3') == True].n", "items[?contains(title, '3')].n"),
     ("items.length", "length(items)"),
     ('items[0]["title"]', "items[0].title"),
     ("items[?title.startswith('crash 1')].id", "items[?starts_with(title, 'crash 1')].id"),
@@ -403,7 +415,10 @@ def test_a_view_in_another_language_is_understood(value: Any, view: str, express
     ("view", "reason"),
     [
         ("lenght(items)", "unknown JMESPath function 'lenght'; did you mean 'length'?"),
-        ("select id from items", "is not a JMESPath expression"),
+        ("select id from items", "there is no 'select' here: write items[?state=='open']"),
+        ("", "an empty text is no JMESPath expression; write a JMESPath such as items[0:20]"),
+        ("[&title]", "&name stands only where a function takes an expression"),
+        ("to_array(&title)", "&name stands only where a function takes an expression"),
         ("sum(items, &n)", "the JMESPath function 'sum' takes 1 argument, found 2"),
         ("items[?state==open]", "did you mean the text 'open', in single quotes?"),
         ("grep('a', 'i')", "(?i) before it ignores case"),

@@ -77,9 +77,6 @@ class Amounts:
             raise JMESPathTypeError(name, array, kind(array), ["array"])
         adds = name in ("avg", "sum")
         pairs = self._comparable("the value", array, array, adds=adds)
-        if not pairs and any(each is not None for each in array):
-            takes = "numbers" if adds else "numbers or texts"
-            raise Refusal(f"view: {name}() takes {takes}, and the values are none")
         if adds:
             numbers = [key for key, _ in pairs]
             return self._func_sum(numbers) if name == "sum" else self._func_avg(numbers)
@@ -103,9 +100,11 @@ class Amounts:
         """Return the elements that can be compared, each behind its key; say which cannot.
 
         The keys are numbers if one of them is, or if they are added, else texts. `nulls`: those
-        that are null are counted among the others that are left out.
+        that are null are counted among the others that are left out. Raises Refusal if a view
+        leaves out all.
         """
         self._fuel.reserve(2 * len(keys))  # they are sorted, or added, in one go
+        verb, takes = ("added", "numbers") if adds else ("compared", "numbers and texts")
         texts = sum(isinstance(key, str) for key in keys)
         some = len(keys) if nulls else sum(key is not None for key in keys)
         values: list[Any] = [
@@ -119,10 +118,13 @@ class Amounts:
         else:
             converts = any(isinstance(key, str) and value is not None
                        for key, value in zip(keys, values, strict=True))  # fmt: skip
-            self._say(f"{what}: texts that are numbers are compared as numbers", converts)
+            self._say(f"{what}: texts that are numbers are {verb} as numbers", converts)
             self._say(f"{what} is no number in {_left_out(some - fit, keys)}", some > fit)
-        pairs = zip(values, elements, strict=True)
-        return [(value, element) for value, element in pairs if value is not None]
+        pairs = [each for each in zip(values, elements, strict=True) if each[0] is not None]
+        if self.kinds is not None and not pairs and any(key is not None for key in keys):
+            kinds = " and ".join(sorted({f"{kind(key)}s" for key in keys if key is not None}))
+            raise Refusal(f"view: {what}: only {takes} can be {verb}, and there are {kinds}")
+        return pairs
 
     def _say(self, remark: str, so: bool) -> None:
         if so and self.kinds is not None:

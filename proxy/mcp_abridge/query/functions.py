@@ -67,7 +67,10 @@ def function_mistake(expression: Expression) -> str | None:
     """Return the mistake in the calls of an expression, or None."""
     table = MeteredFunctions.FUNCTION_TABLE
     signatures = {name: entry["signature"] for name, entry in table.items()}
+    arguments = set[int]()  # the expressions that are arguments of a function
     for node in nodes(expression.tree):
+        if node["type"] == "expref" and id(node) not in arguments:
+            return "&name stands only where a function takes an expression: max_by(items, &n)"
         if node["type"] != "function_expression":
             continue
         name, count = node["value"], len(node["children"])
@@ -79,8 +82,11 @@ def function_mistake(expression: Expression) -> str | None:
             expected = f"{arity} argument{'s' * (arity != 1)}{' or more' * variadic}"
             return f"the JMESPath function {name!r} takes {expected}, found {count}"
         for child, types in zip(node["children"], signatures[name], strict=False):
-            if types["types"] == ["expref"] and child["type"] != "expref":
+            if types["types"] != ["expref"]:
+                continue
+            if child["type"] != "expref":
                 return f"the JMESPath function {name!r} takes an expression, written &name"
+            arguments.add(id(child))
     return None
 
 

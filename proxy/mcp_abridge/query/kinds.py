@@ -20,6 +20,7 @@ Number = int | float
 _KINDS = {str: "text", bool: "boolean", list: "array", dict: "object", type(None): "null"}
 _NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?([eE][-+]?\d{1,3})?", re.ASCII)
 _SHOWN = 60  # characters of a text that a message repeats
+_NULLS = ("", "null", "None", "nil", "undefined", "NULL")  # texts that are meant as null
 _NAMES = 8  # member names in a message
 TESTS = frozenset(("contains", "ends_with", "matches", "starts_with"))
 """Functions that are false for a value of another kind than theirs."""
@@ -70,6 +71,9 @@ class Kinds:
             record = self._pairs[id(node)] = _Record(node)
         types = type(one), type(other)
         record.counts[types] += 1
+        like = types == (str, str) and len(one) == len(other) and one != other
+        if like and one.casefold() == other.casefold():
+            record.spelling = one, other
         if types[0] is list and node["value"] == "contains":
             record.inside.update(map(type, one))
         for each in types:
@@ -81,10 +85,12 @@ class Kinds:
         key = id(index or node)
         record = self._bases.get(key)
         if record is None:
-            record = self._bases[key] = _Record(node)
+            record = self._bases[key] = _Record(node if index is None else _up_to(node, index))
         record.counts[type(value)] += 1
         if type(value) is dict:
             record.samples.setdefault("object", value)
+        elif index is not None and type(value) is list:
+            record.longest = max(record.longest, len(value))
 
     def say(self, remark: str) -> None:
         self._sentences[remark] = None
@@ -127,6 +133,22 @@ class Kinds:
                 yield message
 
     @property
+    def absences(self) -> Iterator[str]:
+        """Sentences on elements that no array has, and texts that are there in other spellings."""
+        for record in self._pairs.values():
+            if record.node["value"] in ("eq", "ne") and (message := _otherwise(record)):
+                yield message
+        for record in self._bases.values():
+            what, bracket = _brackets(record.node)
+            place, length = bracket[1:-1].lstrip("-"), record.longest
+            if list not in record.counts or not place.isdecimal():
+                continue
+            if int(place) + (bracket[1] != "-") > length:
+                where = "" if what == "@" else f" in {what}"
+                count = f"{'at most ' * (record.counts.total() > 1)}{length} element"
+                yield f"there is no {bracket}{where}: the array has {count}{'s' * (length != 1)}"
+
+    @property
     def remarks(self) -> Iterator[str]:
         """Sentences on values that were left aside, or compared as another kind."""
         yield from self._sentences
@@ -149,6 +171,8 @@ class _Record:
         self.counts: Counter[Any] = Counter()
         self.samples: dict[Kind, Any] = {}
         self.inside: set[type] = set()  # the types in arrays that `contains` searched
+        self.spelling: tuple[str, str] | None = None  # texts that differ in their case alone
+        self.longest = 0  # elements of an array of which one is taken
 
     def kinds(self) -> Counter[Any]:
         kinds: Counter[Any] = Counter()
@@ -156,6 +180,12 @@ class _Record:
             each = tuple(map(_kind_of, types)) if isinstance(types, tuple) else _kind_of(types)
             kinds[each] += count
         return kinds
+
+
+def _up_to(node: Node, index: Node) -> Node:
+    children = node["children"]
+    place = next(place for place, child in enumerate(children) if child is index)
+    return {**node, "children": children[: place + 1]}
 
 
 def _mark_optional(tree: Node) -> None:
@@ -211,6 +241,22 @@ def _compared(record: _Record) -> Iterator[tuple[bool, str]]:
         yield sure, text + advice
 
 
+def _otherwise(record: _Record) -> str | None:
+    """Return how a value is there that no element equals: in another case, or as null."""
+    node, of = record.node, _subject_at(record.node)
+    other = node["children"][1 - of]
+    if other["type"] != "literal":
+        return None
+    if record.spelling is not None:
+        there, literal = record.spelling[of], record.spelling[1 - of]
+        return f"{_subject(node)}: {_literal(there)} differs from {_literal(literal)} by case alone"
+    pairs = record.kinds()
+    nulls = sum(count for pair, count in pairs.items() if pair[of] == "null")
+    if nulls and other["value"] in _NULLS:
+        return f"{_subject(node)} is null{_share(nulls, pairs.total())}: write `null`"
+    return None
+
+
 def _advice(subject: str, real: Kind, literal: Any, samples: dict[Kind, Any]) -> str:
     """Return how to write a comparison with a literal for values of kind `real`."""
     if real == "object":
@@ -246,16 +292,20 @@ def _tested(record: _Record) -> Iterator[tuple[bool, str]]:
         pair, count = wrong.most_common(1)[0]
         sure = len(wrong) == len(there)
         text = f"{subject} is {_a(pair[0])}{_share(count, sum(there.values()))}"
-        if pair[0] == "text":
+        if pair[0] == "text" and literal is None:
+            yield sure, f"{text}, and {notation(part)} is {_a(pair[1])}"
+        elif pair[0] == "text":
             yield sure, text + _advice(subject, "text", literal, {})
         elif sure:
             yield True, f"{text}, and {name}() takes {' or '.join(f'{each}s' for each in fits)}"
         else:
             yield False, f"{text}, which do{'es' * (count == 1)} not match"
-    elif literal is not None and len(inside := {*map(_kind_of, record.inside)}) == 1:
-        real, first = inside.pop(), next(iter(record.samples.get("array") or [None]))
-        if real != kind(literal) and len(there) == 1:
+    elif len(there) == 1 and len(inside := {*map(_kind_of, record.inside)}) == 1:
+        [(_, sought)], real = there, inside.pop()
+        if real != sought:
+            first = next(iter(record.samples.get("array") or [None]))
             advice = _advice(f"{subject}[]", real, literal, {"object": first})
+            advice = advice if literal is not None else f", and {notation(part)} is {_a(sought)}"
             yield True, f"the elements of {subject} are {real}s{advice}"
 
 
@@ -301,8 +351,9 @@ def _brackets(node: Node) -> tuple[str, str]:
     """Return the text before the brackets of a node, and the brackets."""
     type_, first = node["type"], node["children"][0]
     if type_ == "index_expression":
-        index = node["children"][1]
-        return notation(first), f"[{index['value']}]" if index["type"] == "index" else "[:]"
+        *before, index = node["children"]
+        what = notation({**node, "children": before}) if before[1:] else notation(first)
+        return what, f"[{index['value']}]" if index["type"] == "index" else "[:]"
     signs = {"filter_projection": "[?…]", "projection": "[*]", "flatten": "[]"}
     signs["value_projection"] = ".*"
     return notation(first), signs[type_]

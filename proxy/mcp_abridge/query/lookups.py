@@ -73,8 +73,8 @@ class Lookups:
 
     @property
     def absences(self) -> list[str]:
-        """A sentence for each optional member that no element has: presence tests, defaults."""
-        return self._messages(required=False)
+        """A sentence for each optional member, or element of an array, that is nowhere."""
+        return [*self._messages(required=False), *islice(self.kinds.absences, _MESSAGES)]
 
     def _messages(self, *, required: bool) -> list[str]:
         messages = (
@@ -180,7 +180,9 @@ class _Place:
         suggests = name not in names and not (compared and name in self._quoted)
         like = did_you_mean(name, filter(nameable, names)) if suggests else ""
         text = f"; did you mean the text {word}, in single quotes?" if compared else ""
-        return message + (like or text)
+        call = _CALLS.get(name) if self._single else None
+        call = f"; did you mean | {call} for all of the value before it?" if call else ""
+        return message + (like or text or call)
 
 
 def renamed(tree: Node, names: Collection[str]) -> Node:
@@ -189,6 +191,27 @@ def renamed(tree: Node, names: Collection[str]) -> Node:
     inside = (node for node, at, _ in _alongside(tree, required=False) if not at)
     fields = (node for node in inside if node["type"] == "field")
     return _replaced(tree, {id(node): current for node in fields if node.get("value") in names})
+
+
+def as_meant(tree: Node) -> Node:
+    """Return an expression in which `!` is for all of a path, not for its first name alone.
+
+    JMESPath takes `!user.admin` for the member of a boolean, which is always null.
+    """
+    children = [as_meant(each) if isinstance(each, dict) else each for each in tree["children"]]
+    same = all(one is other for one, other in zip(children, tree["children"], strict=True))
+    node = tree if same else {**tree, "children": children}
+    if not of_negation(node):
+        return node
+    negation = children[0]
+    inside = {**node, "children": [*negation["children"], *children[1:]]}
+    return {**negation, "children": [as_meant(inside)]}
+
+
+def of_negation(node: Node) -> bool:
+    """Return True if a node takes a member or an element of a negation."""
+    steps = node["type"] == "subexpression" or node["type"] in FIRST_ALONE - {"pipe"}
+    return steps and node["children"][0]["type"] == "not_expression"
 
 
 def members_named(tree: Node) -> set[str]:
@@ -296,6 +319,11 @@ def _listed(names: list[str]) -> str:
 def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
+
+# What other languages call without parentheses, or as a member.
+_CALLS = {each: f"{each}(@)" for each in ("keys", "max", "min", "reverse", "sort", "sum", "values")}
+_CALLS |= {"first": "[0]", "last": "[-1]", "add": "sum(@)"}
+_CALLS |= dict.fromkeys(("count", "size"), "length(@)")
 
 ORDERS = frozenset(("gt", "gte", "lt", "lte"))
 """The signs of comparisons that are no tests for equality, which suit no bare word."""

@@ -9,8 +9,19 @@ from jmespath.exceptions import IncompleteExpressionError, JMESPathTypeError, Le
 
 _PAIRS = (("[", "]"), ("{", "}"), ("(", ")"))
 _SIGNS = re.compile(r"[\w$@#/:.-]*\w[\w$@#/:.-]*")  # a name that is written without its quotes
-_NAMED = re.compile(r"[^.]*[$@#/:-][^.]*")
+_NAMED = re.compile(r"[^.]*[$@#/:\x80-\U0010ffff-][^.]*")
 _ELEMENT = re.compile(r"\.\[(?=\s*-?\d+\s*\])")
+# What other languages write between two operands, or first.
+_OPERATORS = {
+    "in": "contains(['a', 'b'], state)",
+    "like": "contains(name, 'x') or matches(name, '^x')",
+    "~": "matches(name, '^x')",
+    "between": "n >= `3` && n <= `5`",
+    "is": "state == null",
+    "for": "items[?n > `3`].id",
+    "=>": "items[?n > `3`].id",
+    "select": "items[?state=='open'].[id, title], or count_by(items, &state)",
+}
 _SHOWN = 60  # characters of an expression that an advice repeats
 _KINDS = {
     "string": "a text",
@@ -58,6 +69,12 @@ quotes: "x-y"
 
 
 def _advice(text: str, at: int, error: ParseError) -> str:
+    first, sign = text.split(None, 1)[0].lower(), "=>" if text[at : at + 2] == "=>" else text[at]
+    for each in (first if first == "select" else "", sign, str(error.token_value).lower()):
+        if each in _OPERATORS:
+            return f"; there is no {each!r} here: write {_OPERATORS[each]}"
+    if ".." in text[max(at - 1, 0) : at + 2]:
+        return "; '..' for all levels is unknown: outline() lists what is there"
     if isinstance(error, LexerError) and text[at] == "=":
         return "; did you mean '=='?"
     if error.token_type == "NUMBER":

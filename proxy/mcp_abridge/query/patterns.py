@@ -180,6 +180,8 @@ class Expression:
             raise PatternError("nested too deeply") from None
         except ValueError as error:
             # Python's own error if a number has too many digits, else an error of the library.
+            if not text.strip():
+                raise PatternError("an empty text is no JMESPath expression") from None
             if not isinstance(error, jmespath.exceptions.ParseError):
                 raise PatternError(f"{_clipped(text)!r} has a number too long to read") from None
             from mcp_abridge.query.mistakes import unreadable

@@ -79,6 +79,9 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
     (r"\b(sum_by\([^,()]+,[^,()]+,\s*)\.?(?=[A-Za-z_])", r"\1&"),
     (rf"\b(head|tail)\(\s*({_PATH})\s*,\s*({_LITERAL})\s*\)", r"\2 | \1(\3)"),
     # jq
+    (r"(?<=[\w\])])\?(?=\s*(?:[.|)]|$))", ""),
+    (r"(?<=[A-Za-z_\])])\.(\d+)\b", r"[\1]"),
+    (rf"(\.?{_PATH})\s*\|\s*not\b(?!\()", r"!(\1)"),
     (
         rf"(?:\[\*?\])?\s*\|\s*(?:map\(\s*select\({_INSIDE}\)\s*\)|select\({_INSIDE}\))",
         lambda match: f"[?{match[1] or match[2]}]",
@@ -87,7 +90,7 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
     (rf"\bmap\(\s*[&.]?({_PATH})\s*,\s*\.?({_PATH})\s*\)", r"map(&\1, \2)"),
     (r"\s*\|\s*\.(?=[A-Za-z_])", "."),
     (r"\s*\|\s*\.(?=\[)", ""),
-    (rf"(?<![\w\])*\ue000-\uf8ff])\.(?=[A-Za-z_\[]|{_LITERAL})", ""),
+    (rf"(?<![\w\]).*\ue000-\uf8ff])\.(?=[A-Za-z_\[]|{_LITERAL})", ""),
     # Python, SQL
     (r"(?<=\s)(?:and|AND)(?=\s)", "&&"),
     (r"(?<=\s)(?:or|OR)(?=\s)", "||"),
@@ -102,10 +105,14 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
 _KEPT = re.compile(r"""'(?:[^'\\]|\\.)*'|`[^`]*`|"(?:[^"\\]|\\.)*\"""")
 _BARE_NUMBER = re.compile(r"((?:[(,]|[<>=]=?|!=)\s*)(-?\d+(?:\.\d+)?)\b")
 _NUMBER_BEFORE = re.compile(r"(?<![\w.:\[-])(-?\d+(?:\.\d+)?)(\s*(?:[<>=]=?|!=))")
-_BARE_WORD = re.compile(r"([=!]=\s*)(true|false|null)\b")
+_BARE_WORD = re.compile(r"([=!]=\s*)([Tt]rue|[Ff]alse|null|None|nil|undefined)\b")
+_WORDS = {"True": "true", "False": "false"} | dict.fromkeys(("None", "nil", "undefined"), "null")
 _DOTTED_INDEX = re.compile(r"(?<=[\w\])*])\.\[(?=\s*(?:-?\d+\s*\]|-?\d*\s*:))")
 _BARE_MEMBERS = re.compile(r"\{(\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*)\}")
-_QUOTED_PATTERN = re.compile(r"""(\bgrep\(\s*|\bmatches\(\s*[\w.@]+\s*,\s*)"((?:[^"\\]|\\.)*)\"""")
+_QUOTED_PATTERN = re.compile(
+    r"""(\b(?:grep|test)\(\s*|\b(?:matches|test|capture)\(\s*[\w.@]+\s*,\s*)"""
+    r""""((?:[^"\\]|\\.)*)\""""
+)
 _QUOTED_MEMBER = re.compile(r"""(?<=[\w\])])\[\s*(["'])(\w+)\1\s*\]""")
 _LINES = re.compile(r"^(?:lines\s*\(?|sed\s+-n\s)\s*(\d+)(?:\s*[-:,]\s*|\s+)(\d+)\s*(?:\)|p)?$")
 _HEAD = re.compile(r"(^|\|\s*)(head|tail)\s+(?:-n\s*)?-?(\d+)$")
@@ -137,7 +144,8 @@ def respelled(view: str) -> str:
     view = _QUOTED_PATTERN.sub(lambda match: f"{match[1]}{_raw(match[2])}", view)
     view, literals = _masked(view)
     view = _BARE_NUMBER.sub(r"\1`\2`", view)
-    view = _BARE_WORD.sub(r"\1`\2`", _NUMBER_BEFORE.sub(r"`\1`\2", view))
+    view = _NUMBER_BEFORE.sub(r"`\1`\2", view)
+    view = _BARE_WORD.sub(lambda match: f"{match[1]}`{_WORDS.get(match[2], match[2])}`", view)
     view = _DOTTED_INDEX.sub("[", view)
     return _unmasked(_BARE_MEMBERS.sub(lambda match: _hash(match[1]), view), literals)
 

@@ -15,7 +15,7 @@ from mcp_abridge.document.own_names import unmarked
 from mcp_abridge.document.paths import ROOT, nameable, spelled
 from mcp_abridge.document.tree import Document, Value, opened
 from mcp_abridge.errors import DocumentError, OutOfFuel, Refusal
-from mcp_abridge.query.lookups import Lookups, members_named, renamed
+from mcp_abridge.query.lookups import Lookups, as_meant, members_named, renamed
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression, PatternError
 from mcp_abridge.query.search import Hits, first_hits
 from mcp_abridge.query.spellings import respelled, translated
@@ -123,7 +123,7 @@ def _evaluate(
         document.close()
         whole = open(document.cell[0])
     root = {"text": whole, name: whole} if isinstance(whole, str) else whole
-    tree = expression.tree
+    tree = as_meant(expression.tree)
     if isinstance(whole, list):
         tree = renamed(tree, _OF_ARRAYS)
     elif isinstance(whole, str) and _begins_with_question(tree):

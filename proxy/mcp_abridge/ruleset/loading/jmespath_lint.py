@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from mcp_abridge.errors import AbridgeError
-from mcp_abridge.query.lookups import bare_names, compared
+from mcp_abridge.query.lookups import bare_names, compared, of_negation
 from mcp_abridge.query.patterns import Expression
 
 
@@ -14,7 +14,10 @@ def read_expression(text: str) -> Expression:
 
     expression = Expression(text)
     quoted_names = expression.quoted
-    reasons = (_compared_name(node, quoted_names) for node in nodes(expression.tree))
+    reasons = (
+        _NEGATION if of_negation(node) else _compared_name(node, quoted_names)
+        for node in nodes(expression.tree)
+    )
     if reason := next(filter(None, reasons), None) or function_mistake(expression):
         raise AbridgeError(reason)
     return expression
@@ -47,6 +50,8 @@ def condition_mistake(condition: Expression) -> str | None:
         return f"{reason} As a name, write @.{name}"
     return None
 
+
+_NEGATION = "`!a.b` is a member of a boolean, which is always null; did you mean `!(a.b)`?"
 
 # Such a name needs no quotes: if it has quotes, it is probably meant as a text.
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
