@@ -54,7 +54,8 @@ def marked(raw: Raw) -> Raw:
     b'[{"_\\\\u0061bridged_of_server": "_abridged"}]'
     """
     content = bytes(raw)
-    if ABRIDGED.encode() not in content and rb"\u00" not in content:
+    escaped = b"\\" in content and rb"\u00" in content  # one byte is found ten times as fast
+    if not escaped and ABRIDGED.encode() not in content:
         return raw
     return Raw(_NAME.sub(rb'"\1%b"' % _MARK.encode(), content))
 

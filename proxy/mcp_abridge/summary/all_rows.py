@@ -59,9 +59,14 @@ class _Reader(Struct):
     def members(self, rows: list[Any], outer: Names = ()) -> Iterator[tuple[Names, list[Raw]]]:
         for position, (name, reader) in enumerate(self.inner.items()):
             member = attrgetter(f"f{position}")
-            values = [member(row) if isinstance(row, Struct) else UNSET for row in rows]
+            try:
+                values = [*map(member, rows)]
+            except AttributeError:  # not all are objects
+                values = [member(row) if isinstance(row, Struct) else UNSET for row in rows]
             if reader is None:
-                yield (*outer, name), [_NULL if each is UNSET else each for each in values]
+                whole = UNSET not in values
+                values = values if whole else [_NULL if each is UNSET else each for each in values]
+                yield (*outer, name), values
             else:
                 yield from reader.members(values, (*outer, name))
 
@@ -106,7 +111,7 @@ def facts_of(rows: list[Raw], constant: list[Names], states: list[Names], room: 
     cells = cells_of(rows, [*states, *constant])
     for path in (*constant, *states):
         values = cells[path]
-        if encode(values) == b"[%b]" % b",".join([bytes(values[0])] * len(values)):
+        if values.count(values[0]) == len(values):
             size = len(encode(".".join(path))) + len(bytes(values[0])) + 2
             if size <= room and _short(values[0]):
                 facts.same[path] = values[0]

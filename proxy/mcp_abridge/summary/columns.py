@@ -60,7 +60,7 @@ def names_of(path: Path) -> tuple[str, ...]:
     return tuple(step for step in path if isinstance(step, str))
 
 
-class Column(Struct, dict=True):
+class Column(Struct, dict=True, eq=False):
     """A column as a sample of the rows has it: `cells` has a value for each, null as None.
 
     `role` and `rank` are what `roles` makes of it; the smallest rank is chosen first.
@@ -76,12 +76,12 @@ class Column(Struct, dict=True):
     def name(self) -> str:
         return expression(self.path)
 
-    @property
+    @cached_property
     def plain(self) -> bool:
         """No array lies on the way."""
         return all(isinstance(step, str) for step in self.path)
 
-    @property
+    @cached_property
     def nameable(self) -> bool:
         return all(map(nameable, names_of(self.path)))
 

@@ -256,7 +256,11 @@ class SizeReducer(Struct, kw_only=True):
         rest -= sum(sizes) - sum(sizes[index] for index in elastic)
         if _share([sizes[index] for index in elastic], rest) < least:
             return None
-        parts = [prefix + bytes(raw) for prefix, raw, _ in entries]
+        large = {*elastic}
+        parts = [
+            b"" if index in large else prefix + bytes(raw)
+            for index, (prefix, raw, _) in enumerate(entries)
+        ]
         before = len(self.omissions)
         whole = sum(weights.values())
         for index in elastic:
@@ -268,7 +272,6 @@ class SizeReducer(Struct, kw_only=True):
                 if not prefix:
                     del self.omissions[before:]
                     return None
-                parts[index] = b""
                 continue
             parts[index] = prefix + bytes(cut)
             rest -= len(memoryview(cut))

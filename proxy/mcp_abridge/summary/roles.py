@@ -7,7 +7,8 @@ services; without one of them, the values decide.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -69,17 +70,18 @@ def in_order(
     `sought` are words that the call looks for. `ordered`: a rule has put the members in order.
     """
     earlier: set[tuple[bytes | None, ...]] = set()
-    facts = []
+    useful, useless = list[_Facts](), list[Column]()
     for column in sorted(columns, key=lambda each: len(each.path)):
         cells = tuple(column.cells)
-        facts.append(_Facts(column, sought, equal=cells in earlier))
+        if cells in earlier or len({*cells}) == 1 or 5 * len(column.values) < len(cells):
+            column.role = APPENDIX
+            useless.append(column)
+        else:
+            useful.append(_Facts(column, sought))
         earlier.add(cells)
-    facts.sort(key=lambda each: each.column.position)
-    order = [*_order([each for each in facts if not each.useless])]
-    for each in facts:
-        if each.useless:
-            each.column.role = APPENDIX
-            order.append(each.column)
+    useful.sort(key=lambda each: each.column.position)
+    useless.sort(key=lambda each: each.position)
+    order = [*_order(useful), *useless]
     if ordered:
         head = sorted(columns, key=lambda column: column.position)
         order = [*head[:1], *order[:1], *head]
@@ -89,10 +91,9 @@ def in_order(
     return order
 
 
-class _Facts(Struct, dict=True):
+class _Facts(Struct, dict=True, eq=False):
     column: Column
-    sought: Collection[str]
-    equal: bool  # to another column
+    sought: Collection[str] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -101,28 +102,29 @@ class _Facts(Struct, dict=True):
         return (*names[:-1], *keys) if keys else names  # a value is called by its key
 
     @cached_property
-    def words(self) -> list[str]:
-        return [word.lower() for word in _WORD.findall(self.names[-1])]
+    def words(self) -> tuple[str, ...]:
+        return _words(self.names[-1])
 
     @cached_property
     def values(self) -> list[bytes]:
         return self.column.values
 
     @cached_property
+    def kinds(self) -> int:
+        """The number of different values."""
+        return len({*self.values})
+
+    @cached_property
     def distinct(self) -> float:
         """The share of different values among those that are there."""
-        return len(set(self.values)) / max(len(self.values), 1)
+        return self.kinds / max(len(self.values), 1)
 
     @cached_property
     def filled(self) -> float:
         return len(self.values) / len(self.column.cells)
 
-    @cached_property
-    def constant(self) -> bool:
-        return len(set(self.column.cells)) <= 1
-
     def _mostly(self, pattern: re.Pattern[bytes]) -> bool:
-        return 2 * sum(1 for value in self.values if pattern.match(value)) > len(self.values)
+        return 2 * sum(map(bool, map(pattern.match, self.values))) > len(self.values)
 
     @cached_property
     def numeric(self) -> bool:
@@ -142,26 +144,27 @@ class _Facts(Struct, dict=True):
         return self._mostly(_OPAQUE)
 
     @cached_property
-    def useless(self) -> bool:
-        return self.constant or self.equal or self.filled < 0.2
-
-    @cached_property
     def matches(self) -> bool:
         """A word that the call looks for stands in a text of the column."""
-        texts = (value.decode("utf-8", "replace").lower() for value in self.values)
-        return any(word in content for content in texts for word in self.sought)
+        if not self.sought:
+            return False
+        texts = b"\n".join(self.values).decode("utf-8", "replace").lower()
+        return any(word in texts for word in self.sought)
+
+    @cached_property
+    def lowered(self) -> list[str]:
+        return [name.lower() for name in self.names]
 
     def word(self, worth: dict[str, float]) -> float:
         """The worth of the last name or its last word, and a little for the names before."""
-        last = self.names[-1].lower().lstrip("@_$")
-        best = max(worth.get(last, 0), worth.get("".join(self.words[-1:]), 0))
-        above = (worth.get(name.lower(), 0) for name in self.names[:-1] if not _other(name))
-        return max([best, *(0.8 * each for each in above)])
+        *above, last = self.lowered
+        best = max(worth.get(last.lstrip("@_$"), 0), worth.get("".join(self.words[-1:]), 0))
+        return max([best, *(0.8 * worth.get(name, 0) for name in above if name not in _OTHERS)])
 
-    @property
+    @cached_property
     def _away(self) -> float:
         """The cost of a path that leads through arrays and things with names of their own."""
-        others = sum(map(_other, self.names[:-1]))
+        others = sum(name in _OTHERS for name in self.lowered[:-1])
         return 0.3 * len(self.names) + 3 * others + self.column.path.count(EACH)
 
     @cached_property
@@ -189,7 +192,7 @@ class _Facts(Struct, dict=True):
 
     @cached_property
     def state(self) -> float:
-        several = 0 < self.distinct <= 0.6 and len(set(self.values)) <= 20
+        several = 0 < self.distinct <= 0.6 and self.kinds <= 20
         if not several or self.clock or self.link or self.opaque or self.column.size > _STATE:
             return -9
         word = self.word(_STATES)
@@ -202,7 +205,7 @@ class _Facts(Struct, dict=True):
     def value(self) -> float:
         no_quantity = not _NO_QUANTITIES.isdisjoint(self.words[-1:])
         word = self.word(_VALUES)
-        if not self.numeric or self.clock or self.constant or no_quantity:
+        if not self.numeric or self.clock or no_quantity:
             return -9
         if self.column.textual and not word:
             return -9  # digits of an id
@@ -218,8 +221,9 @@ class _Facts(Struct, dict=True):
         return (self.opaque + self.link + 2 * (self.column.size > _LONG), -worth, self.column.size)
 
 
-def _other(name: str) -> bool:
-    return name.lower() in _OTHERS
+@lru_cache(maxsize=1024)
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORD.findall(name))
 
 
 def _order(facts: list[_Facts]) -> Iterator[Column]:
@@ -228,7 +232,7 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
 
     def take(role: str, least: float = -8, some: list[_Facts] = waiting) -> Iterator[_Facts]:
         free = [each for each in some if each in waiting]
-        best = max(free, key=lambda each: getattr(each, role), default=None)
+        best = max(free, key=attrgetter(role), default=None)
         if best is not None and getattr(best, role) > least:
             waiting.remove(best)
             best.column.role = role
@@ -280,12 +284,12 @@ def _telling_apart(choice: list[_Facts], waiting: list[_Facts]) -> Iterator[_Fac
 
 def is_link(column: Column) -> bool:
     """Return True if a column holds addresses of the web."""
-    return _Facts(column, (), equal=False).link
+    return _Facts(column).link
 
 
 def is_known(column: Column) -> bool:
     """Return True if the name of a column says what it is for."""
-    facts = _Facts(column, (), equal=False)
+    facts = _Facts(column)
     words = (
         *map(facts.word, (_NAMES, _STATES, _VALUES, _KEYS)),
         not _TIMES.keys().isdisjoint(facts.words),
@@ -295,7 +299,7 @@ def is_known(column: Column) -> bool:
 
 def is_quantity(column: Column) -> bool:
     """Return True if the greatest value of a column means something: no id, no clock, no null."""
-    facts = _Facts(column, (), equal=False)
+    facts = _Facts(column)
     numbers = column.values and not any(value[0] == 0x22 for value in column.values)
     return bool(numbers) and facts.value > -9 and column.plain and not _is_place(facts)
 
@@ -306,7 +310,7 @@ def _is_place(facts: _Facts) -> bool:
 
 def in_order_of_time(column: Column) -> bool:
     """Return True if the column holds times in their order, as in a log or a time series."""
-    if not _Facts(column, (), equal=False).clock:
+    if not _Facts(column).clock:
         return False
     values = [(len(value), value) if value[:1] != b'"' else (0, value) for value in column.values]
     return len(set(values)) > 1 and values in (sorted(values), sorted(values, reverse=True))
