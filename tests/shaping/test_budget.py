@@ -2,9 +2,11 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp_abridge.ruleset.clients import CLIENTS, Client, Shows
 from mcp_abridge.ruleset.selection import Selection
 from mcp_abridge.shaping.job import ShapeJob
@@ -142,6 +144,31 @@ def test_rows_in_a_block_each_are_shown_in_brief_as_one_table() -> None:
     check_notes(left_out(rows, after), notes)
     view = ShapeJob(rule=rule("max_bytes: 8000"), tool="t", id=b"2", snapshot=outcome.snapshot)
     assert texts(shape(replace(view, view="[7].body")).raw)[-1] == rows[7]["body"]
+
+
+WORDS = st.sampled_from(['a "quoted" word', "C:\\dir\\file", "plain", "über 9,000"])
+VALUES = st.recursive(
+    WORDS | st.integers(0, 99),
+    lambda inner: (
+        st.lists(inner, min_size=5, max_size=9).map(lambda each: each * 9)
+        | st.dictionaries(WORDS, inner, min_size=1, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("shows", get_args(Shows))
+@given(value=VALUES, times=st.integers(1, 4), budget=st.integers(300, 2000), both=st.booleans())
+def test_json_in_strings_of_json_fits_with_its_escapes_whatever_the_client_shows(
+    shows: Shows, value: Any, times: int, budget: int, both: bool
+) -> None:
+    text = value
+    for _ in range(times):
+        text = json.dumps(text)
+    members = {"structuredContent": {"result": text}} if both else {}
+    text = json.dumps({"result": text}) if both else text
+    outcome = shaped(f"max_bytes: {budget}", tool_result(text, **members), shows=shows, keep=True)
+    assert outcome.visible_after <= budget
 
 
 @pytest.mark.fault(38, "inside")

@@ -10,6 +10,7 @@ from mcp_abridge.shaping.result.frame import Frame, VisibleSize, other_texts, wi
 from mcp_abridge.transforms.abridge import abridge
 
 _MINIMUM = 300  # bytes; content beside the document never reduces its room below this
+_LEAST = 50  # bytes of a document that is shown twice, or with escapes
 _ONCE = frozenset({"once", "once_in_javascript"})
 _TOGETHER = frozenset({"both", "result"}) | _ONCE
 
@@ -25,7 +26,7 @@ def document_budget(job: ShapeJob, frame: Frame, excess: int = 0) -> int | None:
     return (
         None
         if (most := job.rule.max_bytes) is None
-        else max(_room(job, frame, most) - excess, _MINIMUM)
+        else max(max(_room(job, frame, most), _MINIMUM) - excess, _LEAST)
     )
 
 

@@ -172,7 +172,7 @@ def of_server(content: str) -> dict[str, str]:
 
 
 def _reserve(bound: int) -> int:
-    return min(_NOTES, max(bound // 5, 150))
+    return min(_NOTES, max(bound // 5, min(bound // 2, 150)))
 
 
 _VIEW = "view"
