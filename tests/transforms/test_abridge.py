@@ -154,7 +154,9 @@ def test_a_path_named_like_a_key_of_the_notes_is_marked() -> None:
 def test_long_names_are_cut_in_the_notes() -> None:
     document, _ = fitted({"k" * 200: "x" * 2000, "b": 1}, 600, viewable=True)
     count = len(document["k" * 200]) - 1
-    assert document["_abridged"] == {f'"{"k" * 39}…"': f"{count} of 2000 chars"}
+    notes = document["_abridged"]
+    assert notes.pop("more") == """call again with view="grep('word')" searches"""
+    assert notes == {f'"{"k" * 39}…"': f"{count} of 2000 chars"}
     # With no room for a view either.
     rows = {f'"{"k" * 47}{number}': [number] * 400 for number in range(3)}
     fitted(rows, 440, structured=True, viewable=True)

@@ -98,8 +98,8 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
     columns = roles.in_order(columns, lookout.sought, ordered=lookout.ordered)
     facts = _facts(columns, rows, room // 8)
     rest = room - _size(facts) - 40
-    told = facts.paths
-    open_columns = [each for each in columns if each.path not in told]
+    facts_paths = facts.paths
+    open_columns = [each for each in columns if each.path not in facts_paths]
     layout = _Layout(open_columns, len(rows), rest, table)
     for _ in range(_TRIES):
         if not layout.picks:
@@ -319,8 +319,8 @@ class _Page:
         handle = next((each for each in picks if each.path not in cut and each.nameable), None)
         picks, width = ([] if handle is None else [handle]), 12.0
         missing = [each for each in columns if each.path not in present and each.values]
-        told = self._facts.paths
-        missing = [each for each in missing if each.path not in told]
+        facts_paths = self._facts.paths
+        missing = [each for each in missing if each.path not in facts_paths]
         long = [each for each in self.columns if each.path in cut]
         for each in (*long, *missing):
             width += each.size + len(each.name) + 4

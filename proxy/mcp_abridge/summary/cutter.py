@@ -140,7 +140,7 @@ class SizeReducer(Struct, kw_only=True):
             return None
         return cut
 
-    def _string(self, text: str, room: int, at: Place) -> bytes:
+    def _string(self, text: str, room: int, at: Place) -> bytes | None:
         total = len(text)
         if total <= room and encoded_size(text) <= room:
             return encode(text)  # only its original spelling took more bytes
@@ -150,6 +150,8 @@ class SizeReducer(Struct, kw_only=True):
         else:
             end, tail = ending(text, chars_that_fit(text, room)), total
         last = total - tail
+        if not end + last:
+            return None
         self._note(at, end + last, total, CHARACTERS, total - end - last, last)
         return encode(text[:end] + MARK + text[tail:])
 

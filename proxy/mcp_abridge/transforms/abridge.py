@@ -1,6 +1,7 @@
 """Cuts any document to a number of bytes, with notes on what is left out and how to see it."""
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Raw, Struct
@@ -318,9 +319,17 @@ class _Task(Struct, frozen=True):
             place = place.removeprefix(_VIEW).removeprefix(".")
             if cut.unit == COLUMNS and self.viewed.endswith("]"):
                 return None  # a window: the next one comes first
+        expression = place  # of the first member that is missing
+        if cut.unit != MEMBERS or not cut.names:
+            expression = self._window(cut, place)
+        if self.viewed:
+            from mcp_abridge.query.windows import within  # for views alone
+
+            expression = within(self.viewed, expression)
+        return expression if len(expression) <= 2 * cutter.LONGEST else None
+
+    def _window(self, cut: Omission, place: str) -> str:
         start, rest = cut.first_shown, cut.total - cut.visible
-        if cut.unit == MEMBERS and cut.names:
-            return place  # of the first that is missing
         if cut.unit == MEMBERS and not place.startswith("entries("):
             place = f"entries({place or '@'})"
         elif cut.unit == COLUMNS:
@@ -331,28 +340,30 @@ class _Task(Struct, frozen=True):
         # The columns of the next rows are named if that leaves room for the other ways.
         plain = cut.unit != COLUMNS and (self.viewed or len(cut.following) > _NAMED)
         following = "" if plain else cut.following
-        expression = f"{place}{following or window}"
-        if self.viewed:
-            from mcp_abridge.query.windows import within  # for views alone
+        return f"{place}{following or window}"
 
-            expression = within(self.viewed, expression)
-        return expression if len(expression) <= 2 * cutter.LONGEST else None
-
-    def _more(self, cuts: list[Omission]) -> str | None:
-        following = next((each for each in map(self._next, cuts[:3]) if each is not None), None)
-        if following is None:
-            return None
-        text, *others = calls_for_more(self.call, following)
-        ways = []
-        if not self.viewed:
-            reachable = (cut for cut in cuts if cutter.UNSHOWN not in cut.place)
-            examples = next((cut.examples for cut in reachable if cut.examples), ())
-            ways = [f"{self.call.question(view)} {effect}" for view, effect in examples]
-            ways = [*ways[:1], *others, *ways[1:]]
-        for way in ways:
-            if len(text) + len(way) + 2 <= _MORE + len(self.call.reader):
-                text = f"{text}; {way}"
-        return text
+    def _more(self, cuts: list[Omission]) -> Iterator[str]:
+        """Yield what says how to see the rest, each time in fewer words."""
+        search = self.call.next_question("grep('word')")
+        following = next(filter(None, map(self._next, cuts)), None)
+        if following is not None:
+            text, *others = calls_for_more(self.call, following)
+            ways = []
+            if not self.viewed:
+                reachable = (cut for cut in cuts if cutter.UNSHOWN not in cut.place)
+                examples = next((cut.examples for cut in reachable if cut.examples), ())
+                ways = [f"{self.call.question(view)} {effect}" for view, effect in examples]
+                ways = [*ways[:1], *others, *ways[1:]]
+            whole = text
+            for way in ways:
+                if len(whole) + len(way) + 2 <= _MORE + len(self.call.reader):
+                    whole = f"{whole}; {way}"
+            yield whole
+            yield text
+            plain = (self._next(replace(cut, following="")) for cut in cuts)
+            yield self.call.next_question(next(filter(None, plain), following))
+        if not self.viewed and any(cut.visible for cut in cuts):  # data is for no reader
+            yield f"{search} searches"
 
     def origin(self) -> dict[str, str]:
         """Return the note that structure was read from a text; none on JSON, which looks alike."""
@@ -365,14 +376,15 @@ class _Task(Struct, frozen=True):
     def _notes(
         self, cuts: list[Omission], room: int, facts: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        more, facts = self._more(cuts) if self.call.viewable else None, facts or {}
+        facts = facts or {}
         room += encoded_size(facts) if facts else 0
-        way = facts | ({} if more is None else {"more": more}) | self.origin()
-        for ways in (way, facts | ({"more": more.split(";")[0]} if more else {})):
-            notes = _beside(ways, cuts, room)
+        origin = self.origin()
+        for more in self._more(cuts) if self.call.viewable else ():
+            notes = _beside(facts | {"more": more} | origin, cuts, room)
             if encoded_size(notes) <= room:
                 return notes
-        return _beside(facts, cuts, room)
+            origin = {}
+        return _beside(facts | origin, cuts, room)
 
 
 def _beside(way: dict[str, Any], cuts: list[Omission], room: int) -> dict[str, Any]:
