@@ -159,7 +159,7 @@ def test_a_client_that_shows_equal_copies_once_finds_them_equal(
             assert ".0" not in text["text"]
             assert json.loads(text["text"]) == result["structuredContent"]
             assert size(result["structuredContent"]) <= 10_000
-        part = shows_both.call("rows", {"view": "items[0:150]"})
+        part = shows_both.call("rows", {"view": "items[0:200]"})
         assert size(part["structuredContent"]) > 8_000
         assert shows_both.call("structured") == RESULTS["structured"]
 
