@@ -67,6 +67,22 @@ def test_a_view_of_a_text_is_a_text_also_by_the_name_of_the_member_that_holds_it
         )
 
 
+ROWS = json.dumps([{"id": n, "name": f"name {n}"} for n in range(100)])
+
+
+@pytest.mark.parametrize("wrapped", [ROWS, [{"type": "text", "text": ROWS}]])
+def test_the_answer_to_a_view_is_an_object_also_if_a_member_holds_the_document_as_text(
+    wrapped: Any,
+) -> None:
+    value = tool_result(ROWS, structuredContent={"result": wrapped})
+    for view, part in (
+        ("[99]", {"id": 99, "name": "name 99"}),
+        ("length(@)", 100),
+        ("[98:].id", [98, 99]),
+    ):
+        assert result(viewed(view, value).raw) == document({"view": part}, structured=True)
+
+
 @pytest.mark.parametrize(
     ("view", "part", "more"),
     [

@@ -24,7 +24,7 @@ from mcp_abridge.ruleset.guard import FACTS
 from mcp_abridge.shaping import budget, steps
 from mcp_abridge.shaping.budget import ESCAPED, overrun
 from mcp_abridge.shaping.job import ShapeContext, ShapeJob, ShapeResult
-from mcp_abridge.shaping.result.frame import Frame, VisibleSize
+from mcp_abridge.shaping.result.frame import Frame, VisibleSize, as_structure
 from mcp_abridge.shaping.result.write import write_for
 from mcp_abridge.storage.snapshots import Snapshot
 from mcp_abridge.summary.excerpt import WINDOW
@@ -94,6 +94,7 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
             document.close()
         else:
             document = _view(job, document, frame, call, answers)
+            frame = frame if document.textual else as_structure(frame)
             if job.dates and snapshot.age:
                 call.notices.append(_age(snapshot.age, call))
         result, size = write_for(rule, frame, document, call.notices, shows=job.shows)

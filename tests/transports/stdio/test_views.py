@@ -1,4 +1,4 @@
-"""Dear views of a large answer: each ends soon, and other calls of the wrapper go on meanwhile."""
+"""Views through the wrapper: the official SDK takes their answers, and dear ones end soon."""
 
 import json
 import sys
@@ -14,7 +14,8 @@ import pytest
 
 from tests.benchmarks import views
 from tests.plain_server import IMPORT
-from tests.wrapped import wrapped
+from tests.python_client import connected
+from tests.wrapped import ROOT, wrapped
 
 SERVER = f"""
 {IMPORT}
@@ -124,3 +125,17 @@ def test_a_dear_view_takes_two_seconds_of_a_processor_at_most(kind: str) -> None
     for expression in expressions[3::9]:
         # A busy machine makes the same work take somewhat longer.
         assert views.seconds(document, expression)[0] < 3, expression
+
+
+def test_the_official_client_takes_an_object_as_the_answer_of_a_tool_that_returns_a_text(
+    tmp_path: Path,
+) -> None:
+    server = [sys.executable, "-W", "ignore", str(ROOT / "tests" / "fixtures" / "sdk_server.py")]
+    command = wrapped([*server, str(tmp_path / "log")], "--budget", "2000", "--ledger", "off")
+    text = json.dumps([{"id": n, "name": f"name {n}"} for n in range(900)])
+    with connected(command) as client:
+        assert client.tools()["echo"].output_schema
+        viewed = client.call("echo", {"text": text, "view": "[899]"})
+        window = client.call("echo", {"text": "word " * 900, "view": "text[0:4]"})
+    assert viewed["structuredContent"] == {"view": {"id": 899, "name": "name 899"}}
+    assert window["structuredContent"]["result"] == "word"

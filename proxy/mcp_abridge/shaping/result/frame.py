@@ -226,6 +226,12 @@ def as_text(frame: Frame) -> Frame:
     return replace(frame, members=members, blocks=blocks, copies=copies)
 
 
+def as_structure(frame: Frame) -> Frame:
+    """Return the frame in which structuredContent is the document, not a text in a member of it."""
+    copies = (Copy("structured") if copy.where == "member" else copy for copy in frame.copies)
+    return replace(frame, copies=tuple(copies))
+
+
 def without_blocks(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]]:
     """Return the frame without other blocks of these types, and the number removed of each."""
     stays = frame.document_blocks
