@@ -61,7 +61,7 @@ def test_all_rows_are_shown_as_a_table_with_equal_members_named_once() -> None:
             user["login"],
         )
     assert [row["labels[].name"] for row in rows] == [["bug"] * (n % 3) for n in range(30)]
-    assert notes["items"].endswith("columns, without labels")
+    assert notes["items"].endswith("columns, without labels, url, user.avatar")
     check_notes(left_out({"total": 30, "items": ISSUES}, document), notes)
 
 

@@ -40,6 +40,7 @@ _MANY = 32  # rows that are shown at least, if there is room for their names
 _WIDE = 160  # bytes of a row if not all rows fit
 _SURE = 0.97  # of the rows that should fit by their average, so many are tried first
 _TRIES = 8  # at columns that fit
+_WORDS = 100  # characters of the columns in the view of what is missing
 _STATES = 3  # columns whose values are counted
 _CONSTANTS = 60  # columns that may be the same in all rows
 _NOTHING = (None, b'""', b"[]", b"{}")
@@ -317,14 +318,15 @@ class _Page:
             return f"[{start}:{min(start + more, total)}]{_selection(picks)}"
         cut = {path for _, path, _, _ in self.clips}
         handle = next((each for each in picks if each.path not in cut and each.nameable), None)
-        picks, width = ([] if handle is None else [handle]), 12.0
+        picks, width, words = ([] if handle is None else [handle]), 12.0, 0
         missing = [each for each in columns if each.path not in present and each.values]
         facts_paths = self._facts.paths
         missing = [each for each in missing if each.path not in facts_paths]
         long = [each for each in self.columns if each.path in cut]
         for each in (*long, *missing):
             width += each.size + len(each.name) + 4
-            if len(picks) > 1 and width * total > room:
+            words += len(each.name) + 2
+            if len(picks) > 1 and (width * total > room or words > _WORDS):
                 break
             if each.nameable:
                 picks.append(each)

@@ -50,10 +50,10 @@ _OTHERS = _worth(  # things that have names of their own
 )
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
-_CLOCK = re.compile(rb'"\d{4}-\d\d-\d\d(?:[T ][\d:.,+Z-]*)?"')
-_LINK = re.compile(rb'"(?:https?|wss?):')
+_CLOCK = re.compile(rb'\[*"\d{4}-\d\d-\d\d(?:[T ][\d:.,+Z-]*)?"')
+_LINK = re.compile(rb'\[*"(?:https?|wss?):')
 _OPAQUE = re.compile(
-    rb'"(?=[^"]*\d)(?:[0-9a-f-]{12,}|[0-9A-F-]{12,}|(?=[^"]*[A-Z])(?=[^"]*[a-z])[A-Za-z0-9+/=_]{20,})"'
+    rb'\[*"(?=[^"]*\d)(?:[0-9a-f-]{12,}|[0-9A-F-]{12,}|(?=[^"]*[A-Z])(?=[^"]*[a-z])[A-Za-z0-9+/=_]{20,})"'
 )
 _STATE = 30  # bytes of a value that tells a state
 _KEY = 42  # bytes of a key
@@ -215,10 +215,15 @@ class _Facts(Struct, dict=True, eq=False):
     def time(self) -> float:
         return 1 + self.filled - self._away if self.clock else -9
 
+    @property
+    def appendix(self) -> bool:
+        """True of hashes, links, and the ids of other things: they say nothing by themselves."""
+        return self.opaque or self.link or self.words[-1:] == ("id",)
+
     @cached_property
     def rest(self) -> tuple[float, ...]:
         worth = max(self.name, self.state, self.value, self.time, 0)
-        return (self.opaque + self.link + 2 * (self.column.size > _LONG), -worth, self.column.size)
+        return (self.appendix, self.column.size > _LONG, -worth, self.column.size)
 
 
 @lru_cache(maxsize=1024)
@@ -259,8 +264,8 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
     for each in sorted(waiting, key=lambda each: each.rest):
         roles = (NAME, STATE, VALUE, TIME)
         each.column.role = max(roles, key=lambda role: getattr(each, role))
-        if getattr(each, each.column.role) <= 0:
-            each.column.role = REST
+        if getattr(each, each.column.role) <= 0 or each.appendix:
+            each.column.role = APPENDIX if each.appendix else REST
         choice.append(each)
     return (each.column for each in choice)
 
