@@ -93,6 +93,43 @@ GO = (
     "package a\n\nfunc main() {\n}\n\nfunc (s *Store) Get(k string) error {\n}\n\n"
     "type Store struct {\n}\n"
 )
+C = """/* int no(void) { */
+#include <a.h>
+static const char *name_of(int kind,
+                           void (*each)(int)) {
+    if (kind) {
+        return "a";
+    }
+}
+
+int
+main (int argc, char **argv)
+{
+    while (next()) {
+    }
+}
+
+struct point origin = { 0, 0 };
+void declared(int a);
+void Shape::draw(const Brush& brush) const {
+}
+"""
+JAVA = """package a;
+public class Shop extends Base {
+    private final int size = 3;
+    public Shop(String name) {
+        if (name == null) {
+            throw new Error(name);
+        }
+    }
+    protected static List<Item> find(String name, int most) throws NotFound {
+        for (Item item : items) {
+        }
+    }
+}
+"""
+PERL = "use strict;\n# a comment\n\n=head1 NAME\n\n# one\n\n=head2 Use\n\n=cut\n\n=head1 SEE\n\nx\n"
+PAGE = "<!DOCTYPE html>\n<h1>A</h1>\n<pre>\n# no\n\n# heading\n</pre><h2>B</h2>\n<h2>C</h2>\n"
 TOML = '[project]\nname = "a"\n\n[tool.ruff]\nx = 1\n\n[[tool.files]]\ny = 2\n'
 MANUAL = "LS(1)   User\n\nNAME\n       ls - list\n\nSYNOPSIS\n       ls\n\nSEE ALSO\n       dir\n"
 
@@ -126,6 +163,24 @@ MANUAL = "LS(1)   User\n\nNAME\n       ls - list\n\nSYNOPSIS\n       ls\n\nSEE A
                 "1 type Store struct",
             ],
         ),
+        (
+            C,
+            [
+                "1 static const char *name_of(int kind, void (*each)(int))",
+                "1 int main (int argc, char **argv)",
+                "1 void Shape::draw(const Brush& brush) const",
+            ],
+        ),
+        (
+            JAVA,
+            [
+                "1 public class Shop extends Base",
+                "2 public Shop(String name)",
+                "2 protected static List<Item> find(String name, int most) throws NotFound",
+            ],
+        ),
+        (PERL, ["1 NAME", "2 Use", "1 SEE"]),
+        (PAGE, ["1 A", "2 B", "2 C"]),
         (TOML, ["1 [project]", "2 [tool.ruff]", "2 [[tool.files]]"]),
         (MANUAL, ["1 NAME", "1 SYNOPSIS", "1 SEE ALSO"]),
     ],

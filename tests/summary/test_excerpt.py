@@ -115,6 +115,22 @@ def test_counts_of_zero_and_names_are_no_failure(line: str) -> None:
     assert "failure" not in note["text"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "without any warranty of merchantability, or\nthat a failure of the program is an error of\n"
+        "the holder of the copyright, or of others",
+        "    * This function returns, in particular in the case of an error",
+        "    // returns an error to the caller",
+        "    if (failed) return error;",
+        "a.py:12:    def denied(self, error: str) -> None:",
+    ],
+)
+def test_prose_and_source_code_that_name_failures_have_none(line: str) -> None:
+    _, note = cut(f"{LINE * 200}{line}\n{LINE * 200}", 3000)
+    assert "failure" not in note["text"]
+
+
 def test_a_million_failures_are_not_counted_to_the_end() -> None:
     _, note = cut("FAILED\n" * 100_000, 3000)
     assert re.search("; at least [23][0-9]{2} lines there with a failure: ", note["text"])
@@ -147,6 +163,19 @@ def test_the_lines_unlike_the_others_are_shown_and_listed_whatever_they_say() ->
 @pytest.mark.parametrize("text", [SECTIONS.replace("#", ""), Path(__file__).read_text() * 2])
 def test_nothing_is_unlike_the_others_where_nothing_is_regular(text: str) -> None:
     assert "unlike" not in cut(text, 2000, error=True)[1]["text"]
+
+
+def test_the_log_of_failed_tests_that_quotes_code_shows_its_end_and_no_outline_of_the_code() -> (
+    None
+):
+    quoted = "".join(
+        f"def test_{n}() -> None:\n    one = 1\n>   assert one == {n}\nE   assert 1 == {n}\n\n"
+        f"tests/test_it.py:{n}: AssertionError\n{'_' * 30} test_{n} {'_' * 30}\n"
+        for n in range(2, 60)
+    )
+    excerpt, note = cut(f"{quoted}FAILED tests/test_it.py::test_9\n58 failed in 3.1s\n", 2000)
+    assert excerpt.endswith("FAILED tests/test_it.py::test_9\n58 failed in 3.1s\n")
+    assert " lines there with a failure: " in note["text"]
 
 
 def test_the_escape_codes_of_a_terminal_are_not_shown_and_the_views_are_of_the_whole_text() -> None:

@@ -23,7 +23,7 @@ _NO_PAGE = "<!--(?s:.*?)-->|<[sS]cript[ >](?s:.*?)</[sS]cript>|<[sS]tyle[ >](?s:
 _MARKUP = (
     rf"(?m){_FENCED}|{_NO_PAGE}|^#{{1,6}} .*$|^={{1,6}} .*[^=\n]$"
     r"|<[hH][1-6](?:\s[^>]*)?>(?s:.*?)</[hH][1-6]>"
-    r"|^\\(?:part|chapter|(?:sub){0,2}section)\*?\{.*$"
+    r"|^\\(?:part|chapter|(?:sub){0,2}section)\*?\{.*$|^=head[1-6] .*$"
 )
 _LINES_BELOW = "=-~^\"'*+#"
 _BELOW = "(?m)^(?:" + "|".join(rf"\{sign}{{3,}}" for sign in _LINES_BELOW) + ")[ \t]*$"
@@ -44,15 +44,25 @@ _DECLARATION = (
     r"|func \([^()\n]*\) \w+\(.*$|type \w+ (?:struct|interface)\b.*$"
     r"|const \w+ = (?:async )?(?:function\b|\([^()\n]*\) ?=>).*$)"
 )
+_PARAMETERS = r"\((?:[^(){};]|\([^(){};]*\))*\)[\w\s,.:]*\{"
+_TYPE = r"[A-Za-z_][\w:.<>,\[\]]*(?: [\w:.<>,\[\]*&]+)*(?:[ *&]+|\n)"
+# C has functions at the first column, Java and C# methods that begin with a modifier.
+_FUNCTION = (
+    rf"^{_TYPE}[\w:~]+ ?{_PARAMETERS}"
+    rf"|^[ \t]+(?:public|private|protected|internal) (?:{_TYPE})?\w+ ?{_PARAMETERS}"
+)
+_CONTROL = re.compile(r"\b(?:if|else|for|while|switch|return|catch|do|new|foreach|unless|sub)\b")
 _DOCSTRING = r"(?:\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)''')"
+_QUOTED_CODE = "^[E>] {3}.*$"  # in the log of a test that failed
 _CODE = (
-    rf"(?m){_FENCED}|{_DOCSTRING}|^[ \t]*(?:#|//).*$"
-    rf"|^[ \t]*/\*(?s:.*?)\*/|^=begin$(?s:.*?)^=end$|(?:{_DECLARATION})(?:\s+{_DOCSTRING})?"
+    rf"(?m){_FENCED}|{_DOCSTRING}|^[ \t]*(?:#|//).*$|{_QUOTED_CODE}"
+    rf"|^[ \t]*/\*(?s:.*?)\*/|^=begin$(?s:.*?)^=end$"
+    rf"|(?:{_DECLARATION})(?:\s+{_DOCSTRING})?|{_FUNCTION}"
 )
 _SECTIONS = r"""(?m)^\[{1,2}[\w .:"'/@-]+\]{1,2}[ \t]*$"""
 _MANUAL = r"(?m)^[A-Z][A-Z0-9 ,/()-]{2,40}$"
 _ANY = "|".join(f"(?:{form})" for form in (_DIFF, _CODE, _MARKUP, _BELOW, _SECTIONS, _MANUAL))
-_LEVEL = re.compile(r"(#+|=+) |<[hH]([1-6])|\\(part|chapter|(?:sub)*section)")
+_LEVEL = re.compile(r"(#+|=+) |(?:<[hH]|=head)([1-6])|\\(part|chapter|(?:sub)*section)")
 _LATEX = ("part", "chapter", "section", "subsection", "subsubsection")
 _COMMAND = re.compile(r"\\\w+\*?|[{}]")
 _TAG = re.compile(r"<[^<>]*>")
@@ -123,12 +133,18 @@ def _markup(text: str, fuel: Fuel) -> Iterator[_Place]:
         elif level[2]:
             from html import unescape
 
-            places.append((start, int(level[2]), unescape(_TAG.sub(" ", piece))))
+            words = piece[len(level[0]) :] if piece[0] == "=" else unescape(_TAG.sub(" ", piece))
+            places.append((start, int(level[2]), words))
         else:
             places.append((start, 1 + _LATEX.index(level[3]), _COMMAND.sub("", piece)))
         if gap or not level[1]:
             apart.append(places[-1])
             end = stop
+    if text.startswith("<") or any(text.startswith("=head", at) for at, _, _ in places):
+        # In a page or in Perl, `#` is a comment.
+        places, apart = (
+            [each for each in some if text[each[0]] != "#"] for some in (places, apart)
+        )
     # Comments in code have no levels, and stand right above what they are about.
     if len({level for _, level, _ in places}) > 1 or any(text[at] != "#" for at, _, _ in places):
         return iter(apart if len(apart) >= _FEWEST else places)
@@ -166,14 +182,17 @@ def _files(text: str, fuel: Fuel) -> Iterator[_Place]:
 
 def _code(text: str, fuel: Fuel) -> Iterator[_Place]:
     """Yield the functions and classes of source code, by a keyword; their levels by indentation."""
-    places = []
+    places, quoted = [], 0
     for start, end in _spans(_CODE, text, fuel):
-        line = text[start:end].partition("\n")[0].expandtabs(4)
+        line = text[start : min(end, start + _READ)].expandtabs(4)
+        line = line if line.endswith("{") else line.partition("\n")[0]
         words = line.lstrip()
-        if words[:1].isalpha():
+        if line.startswith(("E   ", ">   ")):
+            quoted += 1
+        elif words[:1].isalpha() and not _CONTROL.match(words):
             places.append((start, len(line) - len(words), words.rstrip("{: \r")))
     indents = sorted({indent for _, indent, _ in places})
-    for start, indent, words in places[:MOST]:
+    for start, indent, words in places[:MOST] if quoted < _FEWEST else ():
         yield start, 1 + indents.index(indent), words
 
 

@@ -1,9 +1,11 @@
 """Tells which lines of a log speak of a failure, by words; a count of zero or a name is none.
 
-Words only rank lines and count them: the line that matters may have none of these, in any language,
-and is found because it is rare (summary/rare.py).
+A word in prose or in source code, without a form that only messages have, is none either: a licence
+speaks of errors and has none. Words only rank lines and count them: the line that matters may have
+none of these, in any language, and is found because it is rare (summary/rare.py).
 """
 
+import re
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
@@ -58,8 +60,11 @@ _HARMLESS = (
     rf"""|(?:{_NOUNS})["']? ?[:=]? ?["']?(?:0+(?:\.0+)?(?:[^\w.]|$)|(?:none|null|nil|false)\b"""
     r"""|<nil>|\[\]|"")|\btimeouts?["']? ?[:=] ?["']?\d"""
     r"|\b(?:raise|except|catch|class|throws?|extends|instanceof|import)\b[\s({\w.,|]*"
-    rf"(?:{_CLASSES})\w*"
+    rf"(?:{_CLASSES})\w*|\b(?:def|fn|func|function) [\w.$]+\(.*"
 )
+_COMMENT = re.compile(r"\s*(?://|/\*|#[\s#!:])|\s+\* ")
+_ENDS_OF_CODE = (";", "{", "}", "*/")
+_WORDS = 6  # of a line of prose, or more
 
 
 @cache
@@ -104,10 +109,29 @@ def failure(line: str, fuel: Fuel, word_end: int = 0) -> tuple[int, bool] | None
     return None if match is None else (match.end(), False)
 
 
+def _in_prose_or_code(text: str, at: int, line: str) -> bool:
+    """Return True if a line is code, or prose between other prose; equal lines around are none."""
+    if _COMMENT.match(line) or line.rstrip().endswith(_ENDS_OF_CODE):
+        return True
+    if not _is_prose(line):
+        return False
+    before = text[max(text.rfind("\n", 0, max(at - 1, 0)), at - _LONGEST) + 1 : at].strip()
+    end = text.find("\n", at)
+    after = text[end : end + _LONGEST].lstrip("\n").partition("\n")[0] if end >= 0 else ""
+    return before != after.strip() and (_is_prose(before) or _is_prose(after))
+
+
+def _is_prose(line: str) -> bool:
+    words = line.split()
+    labels = any(word.endswith(":") for word in words[:-1])  # as in a message of a program
+    lower = sum(map(str.islower, words))
+    return len(words) >= _WORDS and not labels and lower * 4 >= len(words) * 3
+
+
 def failures(text: str) -> Failures:
     """Find the lines that speak of failure; a word that is common in the text tells nothing."""
     fuel, start, read = Fuel(), 0, 0
-    sure, maybe = list[tuple[int, int]](), list[tuple[int, int]]()
+    sure, maybe = list[tuple[int, int]](), list[tuple[int, int, str]]()
     while start < len(text) and read < _MOST:
         stop = text.rfind("\n", start, start + _PART) + 1
         if not stop or start + _PART >= len(text):
@@ -117,13 +141,16 @@ def failures(text: str) -> Failures:
             begin = start + max(first, last - _LONGEST)
             line = text[begin : begin + 2 * _LONGEST].partition("\n")[0]
             word = failure(line, fuel, start + last - begin)
-            if word is not None:
-                (sure if word[1] else maybe).append((start + first, begin + word[0]))
+            if word is not None and word[1]:
+                sure.append((start + first, begin + word[0]))
+            elif word is not None:
+                maybe.append((start + first, begin + word[0], line))
         start = stop
     if len(maybe) > _COMMON and len(maybe) > text.count("\n", 0, start) // _COMMON:
         maybe = []
+    sure += [(at, end) for at, end, line in maybe if not _in_prose_or_code(text, at, line)]
     lines, number, counted = list[Line](), 1, 0
-    for at, end in sorted(sure + maybe):
+    for at, end in sorted(sure):
         number, counted = number + text.count("\n", counted, at), at
         lines.append(Line(at, number, end))
     return Failures(lines, read < _MOST)

@@ -67,8 +67,8 @@ class Abridge(Transform, frozen=True):
     First come those that are rare: whose form, without digits and hexadecimal letters, occurs once
     or twice in a text that is regular otherwise, or that differ in a word from lines that are
     alike. Then come those that speak of failure (error, failed, exception, denied, timeout ...),
-    which the notes count; `0 errors` and names such as `errors.js` are none. Escape codes of
-    terminals are not shown.
+    which the notes count; `0 errors`, names such as `errors.js`, and words in prose or in source
+    code are none. Escape codes of terminals are not shown.
 
     `_abridged` states for each path how much of how much is shown (`lines[]`: of the elements of
     `lines`; `others`: at all other paths together), and how to see the rest if the tool takes a
