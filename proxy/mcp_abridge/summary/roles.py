@@ -186,9 +186,11 @@ class _Facts(Struct, dict=True, eq=False):
             return -9
         return word - self._away - len(self.names) - self.column.size / 10 - 4 * self.opaque
 
-    @property
+    @cached_property
     def long_key(self) -> float:
-        return self.key
+        """Of a link, if it is the row's own: a list of pages has no other key."""
+        own = self.link and self.distinct == 1 and self.filled == 1 and len(self.column.path) == 1
+        return 1 - self.column.size / 1000 if own else self.key
 
     @cached_property
     def state(self) -> float:
@@ -258,7 +260,8 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
     choice += take(second)
     choice += take(TIME)
     choice += take(NAME, 3, short)
-    choice += take(LONG_KEY)
+    if not any(each.column.role == KEY for each in choice):
+        choice += take(LONG_KEY)
     choice += take(STATE, 1)
     choice += take(VALUE, 2)
     for each in sorted(waiting, key=lambda each: each.rest):
