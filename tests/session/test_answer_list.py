@@ -1,8 +1,10 @@
 """The view `kept`: what is stored for the caller, on any tool, which does not run for it."""
 
 import json
+import re
 from typing import Any
 
+import pytest
 from mcp_abridge.storage.calls import RecentCalls
 
 from tests.builders import answer, call, document, rules, texts
@@ -12,8 +14,10 @@ BUDGET = rules("- {name: budget, tools: '*', max_bytes: 2000}")
 ROWS = answer(document({"rows": [{"id": n, "name": f"name {n} of many"} for n in range(200)]}))
 
 
-def answers(talk: Talk, tool: str, arguments: dict[str, Any] | None = None) -> Any:
-    raw = talk.replied(call(tool, {**(arguments or {}), "view": "kept"}))
+def answers(
+    talk: Talk, tool: str, arguments: dict[str, Any] | None = None, view: str = "kept"
+) -> Any:
+    raw = talk.replied(call(tool, {**(arguments or {}), "view": view}))
     return json.loads(texts(raw)[0])["view"]
 
 
@@ -24,12 +28,58 @@ def test_stored_answers_are_listed_on_any_tool_which_does_not_run() -> None:
     calls = len(talk.to_server)
 
     newest, oldest = answers(talk, "delete", {"id": 5})
-    assert newest["tool"], newest["arguments"] == ("list", {"page": 2, "view": "help"})
+    assert (newest["tool"], newest["arguments"]) == ("list", {"page": 2, "view": "help"})
     assert oldest["arguments"] == {"query": "cats", "api_key": "***", "view": "help"}
     assert oldest["bytes"] > 6000
     assert oldest["age"] == "0 s"
     assert len(talk.to_server) == calls
     talk.replied(call("list", newest["arguments"]))
+    assert len(talk.to_server) == calls
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"url": "https://api.example.org/v1?token=hunter2&q=2"},
+        {"dsn": "postgres://user:hunter2@db:5432/x"},
+        {"headers": {"Authorization": "Bearer hunter2"}},
+        {"headers": [{"name": "X-Api-Key", "value": "hunter2"}]},
+        {"env": {"AWS_SECRET_ACCESS_KEY": "hunter2", "GITHUB_PAT": "hunter2"}},
+        {"note": "ghp_hunter2hunter2"},
+    ],
+)
+def test_a_secret_is_masked_wherever_it_stands_and_the_row_says_so(
+    arguments: dict[str, Any],
+) -> None:
+    talk = Talk(BUDGET, calls=RecentCalls())
+    talk.exchange(call("fetch", arguments), ROWS)
+    [row] = answers(talk, "fetch")
+    assert "hunter2" not in str(row)
+    assert row["masked"] == "the call needs each *** as it was first written"
+
+
+def test_the_list_shows_each_call_whole_and_the_view_of_the_others_works() -> None:
+    talk = Talk(BUDGET, calls=RecentCalls())
+    for n in range(40):
+        talk.exchange(call(f"tool{n}", {f"name{n}": "x" * 40}), ROWS)
+    raw = talk.replied(call("search", {"view": "kept"}))
+    first = json.loads(texts(raw)[0])
+    [view] = re.findall("view='(kept[^']*)'", first["_abridged"]["more"])
+    second = answers(talk, "search", view=view)
+    names = [row["tool"] for row in (*first["view"], *second)]
+    assert names == [f"tool{39 - n}" for n in range(len(names))]
+    assert all(row["arguments"]["view"] == "help" for row in (*first["view"], *second))
+    assert answers(talk, "search", view="kept() | length(@)") == 40
+    assert answers(talk, "search", view="kept[].tool")[0] == "tool39"
+
+
+def test_a_call_too_long_to_be_listed_is_named_by_its_tool() -> None:
+    talk = Talk(BUDGET, calls=RecentCalls())
+    talk.exchange(call("search", {"query": "x" * 600}), ROWS)
+    [row] = answers(talk, "search")
+    assert (row["tool"], row["arguments"]) == ("search", "too long to be listed")
+    calls = len(talk.to_server)
+    talk.replied(call("search", {"query": "x" * 600, "view": "rows[0]"}))
     assert len(talk.to_server) == calls
 
 

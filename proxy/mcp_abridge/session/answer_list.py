@@ -3,9 +3,13 @@
 Without it, a model whose client has shortened their conversation cannot tell what it may look into.
 """
 
+import re
+from typing import Any
+
 from msgspec import Raw
 from msgspec.structs import replace
 
+from mcp_abridge.document.masks import MASK
 from mcp_abridge.document.tree import Document, encode, loads, opened
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.session import responses
@@ -17,12 +21,21 @@ from mcp_abridge.storage import answer_list
 from mcp_abridge.storage.snapshots import Key, Snapshot
 
 NAME = "kept"
+_ASKS = re.compile(r"\s*kept(?:\(\s*\))?\s*(?=$|[|\[])")
 
 
-def load(
-    state: SessionState, pending: PendingRequest, snapshot: Snapshot | None
+def outputs(
+    state: SessionState, pending: PendingRequest, rule: Rule, snapshot: Snapshot | None
 ) -> tuple[Output, ...] | None:
-    """Ask for the list; None if the answer that is stored for the call has such a member."""
+    """Ask for the list, or answer with it if `snapshot` is one; None if a view asks for no list.
+
+    It asks for none if the answer that is stored for the call has a member of that name.
+    """
+    match = _ASKS.match(pending.view or "")
+    if match is None:
+        return None
+    if pending.lists:
+        return None if snapshot is None else _answer(state, pending, rule, snapshot, match)
     if snapshot is not None:
         document = opened(Document.read(snapshot.document).cell[0])
         if isinstance(document, dict) and NAME in document:
@@ -31,8 +44,12 @@ def load(
     return (LoadSnapshot(state.suspend(pending), Key(pending.scope, "", None)),)
 
 
-def answer(
-    state: SessionState, pending: PendingRequest, rule: Rule, snapshot: Snapshot
+def _answer(
+    state: SessionState,
+    pending: PendingRequest,
+    rule: Rule,
+    snapshot: Snapshot,
+    match: re.Match[str],
 ) -> tuple[Output, ...]:
     """Answer a call with the list in a snapshot, as if the tool had sent it."""
     view, facts = pending.names.get(VIEW, VIEW), state.rules.facts(pending.tool)
@@ -44,8 +61,10 @@ def answer(
     located = locate(members, "auto")
     assert located is not None
     bounded = rule.max_bytes is not None
-    pending.rule = rule.for_no_document if bounded else replace(rule, pipeline=(), validate=None)
-    pending.key, pending.view = None, NAME
+    own = rule.for_no_document if bounded else replace(rule, pipeline=(), validate=None)
+    # In brief, the rows of different tools would lose their arguments.
+    pending.rule = replace(own, breadth=False)
+    pending.key, pending.view = None, NAME + match.string[match.end() :]
     answers = Snapshot(located.frame.encode(), content)
     return (Shape(responses.job(state, pending, pending.rule, snapshot=answers)),)
 
@@ -53,8 +72,14 @@ def answer(
 def _row(each: answer_list.StoredAnswer, view: str) -> dict[str, object]:
     """Return one row of the list: the call that shows what is in an answer, its size, its age."""
     age = f"{each.age // 60} min" if each.age >= 120 else f"{each.age} s"
-    size = {"bytes": each.size, "age": age}
-    if not each.call:
-        return {"tool": None, "arguments": "too long to be listed", **size}
-    tool, arguments = loads(each.call.encode())
-    return {"tool": tool, "arguments": {**arguments, view: "help"}, **size}
+    call: list[Any] = loads(each.call.encode()) if each.call else [None]
+    tool, *arguments = call
+    if not arguments:
+        return {"tool": tool, "arguments": _HASHED, "bytes": each.size, "age": age}
+    row = {"tool": tool, "arguments": {**arguments[0], view: "help"}, "bytes": each.size}
+    row["age"] = age
+    return row | {"masked": _MASKED} if MASK in each.call else row
+
+
+_HASHED = "too long to be listed"
+_MASKED = "the call needs each *** as it was first written"

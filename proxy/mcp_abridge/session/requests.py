@@ -33,7 +33,6 @@ _AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
 _NEEDS_NO_TASK = (
     "the tool has run, and its answer is kept: a part of it needs no task, call again without one"
 )
-_LIST_VIEWS = ("kept", "kept()")  # the view for a list of the stored answers
 _IN_BATCH = "rules guard calls here: send each call in a message of its own"
 
 
@@ -240,7 +239,7 @@ def _send_completed(
     client_line = raw
     if completed.changed:
         raw = message.with_arguments(raw, envelope.params, completed.upstream)
-    pending.call = _call_key(encode([pending.tool, completed.upstream], ordered=True))
+    pending.call = _call_key(encode([pending.tool, completed.upstream], ordered=True), pending.tool)
     pending.cacheable = params.answers is ABSENT and params.state is ABSENT
     if rule is None:
         return state.send_call(raw, pending)
@@ -291,13 +290,14 @@ def _unbounded(budget: Rule) -> Rule:
     return replace(budget, pipeline=(Abridge(),), max_bytes=None)
 
 
-def _call_key(call: bytes) -> str:
+def _call_key(call: bytes, tool: str = "") -> str:
     if len(call) <= _MOST_KEY:
         return call.decode()
+    label = encode([tool]).decode() if 0 < len(tool) < _MOST_KEY // 2 else ""
     # Imported late: it takes 3 ms, and few calls are as long.
     from hashlib import sha256
 
-    return sha256(call).hexdigest()
+    return label + sha256(call).hexdigest()
 
 
 def loaded(
@@ -307,16 +307,12 @@ def loaded(
     rule = pending.rule
     assert rule is not None
     advice = pending.start_again
-    if pending.view is not None and pending.view.strip() in _LIST_VIEWS:
+    if pending.view is not None and pending.view.lstrip().startswith("kept"):
         # Imported late: few sessions need it.
         from mcp_abridge.session import answer_list
 
-        if pending.lists and snapshot is not None:
-            return answer_list.answer(state, pending, rule, snapshot)
-        if (
-            not pending.lists
-            and (outputs := answer_list.load(state, pending, snapshot)) is not None
-        ):
+        outputs = answer_list.outputs(state, pending, rule, snapshot)
+        if outputs is not None:
             return outputs
     if pending.max_age is not None:
         if snapshot is None or snapshot.age > pending.max_age or rule.circuit_breaker.open:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 MOST = 50
 """Answers in a list: those that were used last."""
 
-_SECRET = ("password", "passwd", "secret", "token", "api_key", "apikey", "authorization", "cookie")
-
 
 class StoredAnswer(Struct, frozen=True):
     """A stored answer: the text of its call (see `text_of`), its bytes, and seconds of its age."""
@@ -34,28 +32,32 @@ class StoredAnswer(Struct, frozen=True):
 @cache
 def _redaction() -> "Redaction":
     # Imported late: it loads regular expressions, and few sessions have such a list.
-    from mcp_abridge.storage.redaction import Redaction
+    from mcp_abridge.storage.redaction import SECRETS, Redaction
 
-    return Redaction(_SECRET)
+    return Redaction(SECRETS)
 
 
 def text_of(call: str | None) -> str:
     """Return the call in a key as JSON of the tool and its arguments, without secrets.
 
+    Of a long call, whose arguments are hashed, the tool alone.
+
     >>> text_of('["deploy",{"token":"a1","to":"b"}]{"limit":5}0000abcd')
     '["deploy",{"token":"***","to":"b","limit":5}]'
+    >>> text_of('["deploy"]0000abcd')
+    '["deploy"]'
     """
     parts, at, text = list[Any](), 0, call or ""
     try:
         while text[at : at + 1] in ("[", "{"):
             part, at = _DECODER.raw_decode(text, at)
             parts.append(part)
-        [[tool, arguments], *own] = parts
+        [[tool, *arguments], *own] = parts
         for each in own:
-            arguments |= each
-        return _redaction().text(encode([tool, arguments]).decode())
+            arguments = [arguments[0] | each] if arguments else []
+        return _redaction().text(encode([tool, *arguments]).decode())
     except (ValueError, TypeError):
-        return ""  # a key without a call, or with the hash of a long one
+        return ""  # a key without a call
 
 
 _DECODER = JSONDecoder()

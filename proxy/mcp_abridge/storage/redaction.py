@@ -41,6 +41,28 @@ _FIXED = frozenset(
 )
 
 
+SECRETS = (
+    *("password", "passwd", "pwd", "passphrase", "secret", "token", "authorization", "cookie"),
+    *(
+        "credential",
+        "api_key",
+        "apikey",
+        "access_key",
+        "private_key",
+        "bearer",
+        "jwt",
+        "auth",
+        "pat",
+    ),
+    r"\b(?:gh[pousr]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|AIza|ya29\.)[\w.-]{8,}",
+    r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*",
+    r"(?i)\b(?:bearer|basic) [\w.~+/=-]{8,}",
+    r"(?s)-----BEGIN[^-]*PRIVATE KEY-----.*?(?:-----END[^-]*-----|$)",
+    r"://[^/@\s]*:[^/@\s]*@",
+)
+"""Words for what is secret wherever it stands: names, forms of tokens, a password in a URL."""
+
+
 class Redaction:
     """Masks values in messages: all of the members of some names, and what patterns match in texts.
 

@@ -10,23 +10,12 @@ from mcp_abridge.cli.suggest.draft import CLIP, FEW, MAX_BYTES, Draft, structure
 from mcp_abridge.cli.terminal import json_text
 from mcp_abridge.document.paths import spelled
 from mcp_abridge.document.tree import encode
-from mcp_abridge.storage.redaction import Redaction
+from mcp_abridge.storage.redaction import SECRETS, Redaction
 
 _LONGEST = 80  # characters of a text that no step shortens
 _MEMBERS = 40  # of an object
 _DEEPEST = 8
-_SECRETS = Redaction(
-    [
-        *("password", "passwd", "secret", "token", "authorization", "cookie", "credentials"),
-        *("api_key", "apikey", "access_key", "private_key", "client_secret", "access_token"),
-        *("refresh_token", "session_token", "email", "phone"),
-        r"\b(?:gh[pousr]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|AIza|ya29\.)[\w.-]{8,}",
-        r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*",
-        r"(?i)\b(?:bearer|basic) [\w.~+/=-]{8,}",
-        r"(?s)-----BEGIN[^-]*PRIVATE KEY-----.*?-----END[^-]*-----",
-        r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-    ]
-)
+_SECRETS = Redaction([*SECRETS, "email", "phone", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"])
 
 
 def _shortened(draft: Draft, value: Any) -> Any:
