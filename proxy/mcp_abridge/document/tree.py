@@ -8,7 +8,7 @@ import gc
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -320,13 +320,18 @@ def uncollected() -> Iterator[None]:
         gc.enable()
 
 
+def _has_minus_zero(data: bytes) -> bool:
+    import re
+
+    return b"-0" in data and re.search(rb"-0(?<![^\[:,\s]-0)(?![.eE\d])", data) is not None
+
+
 def _loads(data: bytes) -> Any:
     import json
-    import re
 
     try:
         # The quick decoder drops the sign of the integer -0, and refuses too long an integer.
-        if b"-0" not in data or re.search(rb"-0(?<![^\[:,\s]-0)(?![.eE\d])", data) is None:
+        if not _has_minus_zero(data):
             return _PLAIN.decode(data)
     except msgspec.ValidationError:
         pass
@@ -401,6 +406,22 @@ def rows(value: Value, row: type[msgspec.Struct] | None) -> list[msgspec.Struct 
 def objects(value: Value) -> list[dict[str, Value] | None] | None:
     """Decode an unopened array of objects and nulls with their outermost level; see `rows`."""
     return _decoded(value, 0x5B, list[dict[str, Raw] | None])  # type: ignore[no-any-return]
+
+
+def objects_of(data: bytes, names: Iterable[str]) -> list[dict[str, Any] | None] | None:
+    """Decode an array of objects and nulls to plain objects with just these members.
+
+    None if it is anything else, or has a number that is not decoded quickly (see `_loads`).
+    """
+    if _has_minus_zero(data):
+        return None
+    kind: Any = TypedDict("Row", dict.fromkeys(names, Any), total=False)  # type: ignore[misc]
+    try:
+        with uncollected():
+            decoder = msgspec.json.Decoder[Any](list[kind | None], float_hook=Number)
+            return decoder.decode(data)  # type: ignore[no-any-return]
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
 
 
 def each_object(values: Iterable[Raw]) -> list[dict[str, Raw] | None] | None:

@@ -19,6 +19,7 @@ from mcp_abridge.query.functions import ARRAY, MeteredFunctions
 from mcp_abridge.query.kinds import TESTS
 from mcp_abridge.query.lookups import Lookups, members_named, slip_of
 from mcp_abridge.query.patterns import FIRST_ALONE
+from mcp_abridge.query.rows import columns, narrow, restored
 
 # Units of a step that makes an array or an object, before its elements or members.
 _COSTS = dict.fromkeys(
@@ -130,13 +131,16 @@ class Interpreter(TreeInterpreter):
 
     def _filtered(self, node: Any, base: list[Any]) -> Any:
         _, result, condition = node["children"]
-        visit, false = self.visit, self._is_false
         condition = self._corrected(condition, base)
-        elements = [element for element in base if not false(visit(condition, element))]
+        elements = self._matching(condition, base)
         # If the condition keeps no element, no member can be missing.
         return self._projected(
             elements, self._corrected(result, base, required=True) if elements else result
         )
+
+    def _matching(self, condition: Any, base: list[Any]) -> list[Any]:
+        visit, false = self.visit, self._is_false
+        return [element for element in base if not false(visit(condition, element))]
 
     def visit_projection(self, node: Any, value: Any) -> Any:
         array, result = node["children"]
@@ -208,8 +212,12 @@ class Interpreter(TreeInterpreter):
         return result
 
     def visit_function_expression(self, node: Any, value: Any) -> Any:
+        arguments = [self.visit(child, value) for child in node["children"]]
+        return self.result_of(node, arguments, value)
+
+    def result_of(self, node: Any, arguments: list[Any], value: Any) -> Any:
+        """Return the result of a function for its arguments, evaluated over `value`."""
         children = node["children"]
-        arguments = [self.visit(child, value) for child in children]
         for by, over in ((0, 1), (1, 0)) if len(arguments) == 2 else ():
             if children[by]["type"] == "expref":  # evaluated over the other's elements
                 expression = arguments[by].expression
@@ -281,6 +289,12 @@ _COMPUTING = {"and_expression", "comparator", "expref"}
 _COMPUTING |= {"function_expression", "not_expression", "or_expression"}
 _PASSING = {"current", "identity", "literal"}
 
+# Functions of one array, and expressions over its elements; True if they give elements.
+_OF_ROWS = dict.fromkeys(
+    ("avg", "count_by", "length", "max", "min", "sort", "sum", "sum_by"), False
+)
+_OF_ROWS |= dict.fromkeys(("group_by", "max_by", "min_by", "sort_by"), True)
+
 
 class LazyInterpreter(_OfViews):
     """An interpreter over unopened values; it decodes just those that it computes with."""
@@ -308,17 +322,21 @@ class LazyInterpreter(_OfViews):
         kind = node["type"]
         if kind not in _PASSING:
             if kind in _COMPUTING:
-                return self._computed(node, value)
+                of_rows = kind == "function_expression" and node["value"] in _OF_ROWS
+                return (self._of_rows if of_rows else self._computed)(node, value)
             value = self.open(value)
         self.fuel.burn(_UNOPENED - 1)
         result = super().visit(node, value)
         return None if _null(result) else result
 
     def _computed(self, node: Any, value: Any) -> Any:
+        self._computing._functions.source_text = self.source_text  # type: ignore[attr-defined]
+        return self._over_plain(value, lambda plain: self._computing.visit(node, plain))
+
+    def _over_plain(self, value: Any, evaluate: Callable[[Any], Any]) -> Any:
         self.fuel.burn(cost(value, self.fuel))
         output = encode(value)
-        self._computing._functions.source_text = self.source_text  # type: ignore[attr-defined]
-        result = self._computing.visit(node, loads(output))
+        result = evaluate(loads(output))
         if isinstance(result, dict | list):
             # The result may keep all values decoded for it: free once for the whole document.
             if self._room is None:
@@ -326,6 +344,35 @@ class LazyInterpreter(_OfViews):
             self._room -= len(output)
             self.fuel.burn(max(0, min(len(output), -self._room)) >> 2)
         return result
+
+    def _of_rows(self, node: Any, value: Any) -> Any:
+        """Evaluate a function of an array, of which it decodes the members that it reads."""
+        first, *others = node["children"]
+        base = self.open(self.visit(first, value))
+        if isinstance(base, list) and node["value"] == "length":
+            return len(base)
+        exprefs = [self._computing.visit(other, None) for other in others]
+        if isinstance(base, list) and exprefs:
+            rows = narrow(base, [other["children"][0] for other in others], self.fuel)
+            if rows is not None:
+                result = self._computing.result_of(node, [rows, *exprefs], None)
+                return restored(result, rows, base) if _OF_ROWS[node["value"]] else result
+        return self._over_plain(
+            base, lambda plain: self._computing.result_of(node, [plain, *exprefs], None)
+        )
+
+    def _matching(self, condition: Any, base: list[Any]) -> list[Any]:
+        rows = narrow(base, [condition], self.fuel)
+        if rows is None:
+            return super()._matching(condition, base)
+        visit, false = self._computing.visit, self._computing._is_false
+        return [
+            whole for row, whole in zip(rows, base, strict=True) if not false(visit(condition, row))
+        ]
+
+    def _projected(self, base: Any, result: Any) -> Any:
+        values = columns(base, result, self.fuel) if isinstance(base, list) else None
+        return super()._projected(base, result) if values is None else values
 
     def open(self, value: Any) -> Any:
         length = len(memoryview(value)) if type(value) is Raw else 0

@@ -210,11 +210,7 @@ class Expression:
     @property
     def names(self) -> tuple[str, ...] | None:
         """The members of an object that the expression reads; None if it may read any."""
-        try:
-            names = _names(self.tree)
-        except RecursionError:
-            return None
-        return None if None in names else tuple(name for name in names if name is not None)
+        return names_read(self.tree)
 
     def bind(
         self, arguments: Mapping[str, Any], fuel: Fuel, lookups: "Lookups | None" = None
@@ -275,6 +271,15 @@ FIRST_ALONE = {
 
 OF_THE_VALUE = frozenset(("grep", "head", "lines", "outline", "root", "tail", "uniq"))
 """Functions of the value that they are applied to, which is not among their arguments."""
+
+
+def names_read(tree: dict[str, Any]) -> tuple[str, ...] | None:
+    """Return the members of an object that an expression reads; None if it may read any."""
+    try:
+        names = _names(tree)
+    except RecursionError:
+        return None
+    return None if None in names else tuple(name for name in names if name is not None)
 
 
 def _names(node: dict[str, Any]) -> dict[str | None, None]:
