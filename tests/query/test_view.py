@@ -1,4 +1,5 @@
 import json
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -10,6 +11,7 @@ from mcp_abridge.document.tree import Document, encode, plain
 from mcp_abridge.errors import OutOfFuel, Refusal
 from mcp_abridge.query.lookups import Lookups
 from mcp_abridge.query.patterns import Expression
+from mcp_abridge.query.spellings import translated
 from mcp_abridge.query.view import look
 from mcp_abridge.transforms.parse import Parse
 
@@ -439,3 +441,11 @@ def test_members_are_looked_for_as_long_as_the_fuel_lasts() -> None:
         Lookups(expression).corrected(
             expression.tree, [{"a": 1}] * 1000, lambda value: value, Fuel(LITTLE), single=True
         )
+
+
+def test_a_long_name_is_no_long_search_for_another_language() -> None:
+    start = time.process_time()
+    translated("a" * 4000)
+    with pytest.raises(Refusal):
+        look(Document.read(b"{}"), "-" * 4000)
+    assert time.process_time() - start < 0.3

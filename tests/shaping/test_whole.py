@@ -88,7 +88,7 @@ def test_what_is_too_long_for_the_client_is_not_offered_and_comes_in_parts() -> 
     assert "view='all'" not in texts(before.raw)[-1]
     after = everything(before, "codex-mcp-client")
     assert 40_000 < after.visible_after <= 48_000
-    assert "view='text | [" in texts(after.raw)[-1]
+    assert "view='text[" in texts(after.raw)[-1]
 
 
 def test_rows_of_digits_take_more_tokens_so_fewer_bytes_come_at_once() -> None:

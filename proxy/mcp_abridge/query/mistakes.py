@@ -81,7 +81,8 @@ def _advice(text: str, at: int, error: ParseError) -> str:
         if _ELEMENT.search(text, max(0, at - _SHOWN), at + _SHOWN) and len(text) <= _SHOWN:
             return f"; an element follows without a dot: {_ELEMENT.sub('[', text)}"
         return "; a number stands in backticks, such as `5`"
-    word = next((each for each in _SIGNS.finditer(text) if each.start() <= at < each.end()), None)
+    near = _SIGNS.finditer(text, max(0, at - _SHOWN), at + _SHOWN)
+    word = next((each for each in near if each.start() <= at < each.end()), None)
     name = word and next(
         (each for each in _NAMED.finditer(word[0]) if word.start() + each.end() > at), None
     )

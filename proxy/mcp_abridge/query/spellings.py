@@ -81,7 +81,7 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
     # jq
     (r"(?<=[\w\])])\?(?=\s*(?:[.|)]|$))", ""),
     (r"(?<=[A-Za-z_\])])\.(\d+)\b", r"[\1]"),
-    (rf"(\.?{_PATH})\s*\|\s*not\b(?!\()", r"!(\1)"),
+    (rf"(?<![\w.])(\.?{_PATH})\s*\|\s*not\b(?!\()", r"!(\1)"),
     (
         rf"(?:\[\*?\])?\s*\|\s*(?:map\(\s*select\({_INSIDE}\)\s*\)|select\({_INSIDE}\))",
         lambda match: f"[?{match[1] or match[2]}]",

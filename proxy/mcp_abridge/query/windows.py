@@ -113,10 +113,16 @@ def _described(whole: str | list[Value]) -> str:
 def within(view: str, part: str) -> str:
     """Return the view of a part of the result of a view.
 
-    >>> within("items[10:200]", "[3:13]"), within("items[*].id", "[3:13]")
-    ('items[13:23]', 'items[*].id | [3:13]')
+    >>> within("items[10:200]", "[3:13]"), within("items", "[3:13]"), within("@", "rows[3:13]")
+    ('items[13:23]', 'items[3:13]', 'rows[3:13]')
+    >>> within("items[*].id", "[3:13]")
+    'items[*].id | [3:13]'
     """
+    if view == "@":
+        return part
     outer, inner = _SLICE.fullmatch(view), _SLICE.fullmatch(part)
+    if inner and not inner[1] and _PLACE.fullmatch(view):
+        return view + part
     plain = outer and inner and not (inner[1] or inner[4] or outer[4] or "-" in outer[2])
     if outer and inner and plain and _PLACE.fullmatch(outer[1]):
         first = int(outer[2] or 0)
