@@ -4,11 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.ruleset.selection import Selection
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.shaping.pipeline import shape
 
-from tests.builders import document, result, rule, texts, tool_result
-from tests.jobs import Raises, page, shaped, snapshot_of, with_step
+from tests.builders import answer, document, result, rule, texts, tool_result
+from tests.jobs import Raises, job, page, shaped, snapshot_of, with_step
 
 PAGES = "response: [{drop: b}, {paginate: {at: items, limit: 2}}]"
 
@@ -65,6 +66,39 @@ def test_a_view_of_a_text_is_a_text_also_by_the_name_of_the_member_that_holds_it
         assert result(viewed(view, value).raw) == tool_result(
             "09980999", structuredContent={"content": "09980999"}
         )
+
+
+ISSUES = [
+    {"node": f"{n:040x}", "state": ("open", "done")[n % 3 == 0], "title": f"title {n}"}
+    for n in range(90)
+]
+OF_CSV = "node,state,title\n" + "".join(f"{','.join(issue.values())}\n" for issue in ISSUES)
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        (document(ISSUES), ""),
+        (document({"total": 90, "issues": ISSUES}), "issues"),
+        (tool_result(OF_CSV), ""),
+    ],
+    ids=["array", "member", "CSV"],
+)
+def test_help_shows_the_examples_of_the_first_answer(value: dict[str, Any], place: str) -> None:
+    budget = Selection((), 2_000, print)(None, None).otherwise
+    assert budget is not None
+    first = shape(job(budget, answer(value), keep=True))
+
+    def ask(view: str) -> str:
+        return texts(shape(job(budget, answer({}), snapshot=first.snapshot, view=view)).raw)[0]
+
+    condition, count = ask("help").rpartition(": ")[2].split(" or ")
+    assert condition in texts(first.raw)[0]
+    assert condition.startswith(f"{place}[?state=='")
+    assert "title" in condition
+    assert len(json.loads(ask(f"{condition} | [0:5]"))["view"]) == 5
+    assert count == f"count_by({place or '@'}, &state)"
+    assert json.loads(ask(count)) == {"view": {"open": 60, "done": 30}}
 
 
 ROWS = json.dumps([{"id": n, "name": f"name {n}"} for n in range(100)])

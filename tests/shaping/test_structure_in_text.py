@@ -226,7 +226,7 @@ def test_a_text_that_says_more_than_its_structure_is_shown_and_views_read_both()
     assert view(YAML_OF_PEOPLE, "lines(2, 2)") == "- name: n0  # keep\n"
     assert view(YAML_OF_PEOPLE, "[0:12]") == "# keep these"
     assert "name" in view(YAML_OF_PEOPLE, "rows[?nmae=='n7']")
-    assert "rows[*].[name, role]" in view(YAML_OF_PEOPLE, "help")
+    assert "max_by(rows, &base.x)" in view(YAML_OF_PEOPLE, "help")
     template = "Resources:\n" + "".join(f"  B{n}:\n    Type: !Ref T{n}\n" for n in range(200))
     assert notes(first(template))["members"] == "1, read from YAML: view='Resources'"
     assert value(template, "Resources.B7") == {"Type": "T7"}

@@ -118,7 +118,8 @@ def test_counts_of_zero_and_names_are_no_failure(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "without any warranty of merchantability, or\nthat a failure of the program is an error of\n"
+        "without any warranty of merchantability, or\n"
+        "that a failure of the program is an error of\n"
         "the holder of the copyright, or of others",
         "    * This function returns, in particular in the case of an error",
         "    // returns an error to the caller",

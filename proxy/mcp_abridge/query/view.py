@@ -5,6 +5,7 @@ document that it reads: values in its result keep the spelling of the upstream.
 """
 
 import re
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -24,7 +25,6 @@ _OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail", "uniq"))
 _OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
 _OF_ROWS = re.compile(r"\s*@?\s*\[[?*]|\s*(?:\w+_by|unique|keys|entries)\(")
 _LONGEST = 4000  # characters of an expression
-_FEW = 20  # rows
 _REPEATED = 100  # characters of an expression that takes too much work
 _MEMBERS = 1000  # members of an object that are looked through for an array
 
@@ -35,12 +35,14 @@ def look(
     name: str = "text",
     fuel: Fuel | None = None,
     remarks: list[str] | None = None,
+    examples: Callable[[], list[str]] = list,
 ) -> Value:
     """Return the result of `expression` over `document`; null if there is none.
 
     A text is named `text`, and also `name`, the member of structuredContent that holds it; an array
     is also named `items`. A slice of an array at the end of the expression keeps nulls, so that
     slices can be joined. `remarks` receives the messages on members that no element has.
+    `examples` gives views of this document for `help`.
 
     Raises Refusal, with the reason and an advice for the model.
     """
@@ -49,7 +51,7 @@ def look(
     if expression.strip() in ("help", "help()"):
         value = opened(document.cell[0])
         if not (isinstance(value, dict) and "help" in value):
-            return usage(document)
+            return usage(document, examples())
     expression = respelled(unmarked(expression, document.encode))
     fuel = fuel or Fuel()
     lookups = None
@@ -224,27 +226,7 @@ Values may be piped: items[3].body | grep('fail'); $ is the whole result
 For this result: """
 
 
-def usage(document: Document) -> str:
-    """List the functions of views, with two examples in the names of this document."""
-    array, rows = _first_array(document) or ("", [])
-    row = opened(rows[0]) if rows else None
-    names = [name for name in row if _plain(name)] if isinstance(row, dict) else []
-    if document.textual or not (names or _is_structure(document)):
-        examples = ["tail(40)", "grep('(?i)error')"]
-    elif names:
-        listed = ", ".join(names[:2])
-        count = f"count_by({array or '@'}, &{_repetitive(rows, names)})"
-        examples = [f"{array}[*].[{listed}]", count]
-    else:
-        examples = ["outline()", _example(document)]
-    return _USAGE + " or ".join(examples)
-
-
-def _repetitive(rows: list[Value], names: list[str]) -> str:
-    """Return the name of a member whose texts repeat in the first rows, the second if none does."""
-    few = [row for row in map(opened, rows[:_FEW]) if isinstance(row, dict)]
-    for name in names:
-        texts = [value for row in few if isinstance(value := opened(row.get(name)), str)]
-        if 1 < len(set(texts)) <= len(texts) // 2:
-            return name
-    return names[:2][-1]
+def usage(document: Document, examples: Collection[str] = ()) -> str:
+    """List the functions of views, with examples in the names of this document, if there are."""
+    others = ["tail(40)", "grep('(?i)error')"] if document.textual else ["outline()"]
+    return _USAGE + " or ".join(examples or [*others, _example(document)][:2])

@@ -28,7 +28,7 @@ from mcp_abridge.shaping.result.frame import Frame, VisibleSize, as_structure
 from mcp_abridge.shaping.result.write import write_for
 from mcp_abridge.storage.snapshots import Snapshot
 from mcp_abridge.summary.excerpt import WINDOW
-from mcp_abridge.transforms.abridge import NAME, Abridge, abridge, of_server
+from mcp_abridge.transforms.abridge import NAME, Abridge, abridge, examples_of, of_server
 
 _VIEW_MS = 1200  # milliseconds of a processor for one view, but for reading and writing
 
@@ -137,7 +137,7 @@ def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int
     room, remarks = max((bound or 0) - WINDOW, 0), list[str]()
     fuel = Fuel(call.fuel.remaining, _VIEW_MS)
     try:
-        value = look(whole, job.view, member, fuel, remarks)
+        value = look(whole, job.view, member, fuel, remarks, lambda: examples_of(whole, call))
         rest = following(whole, job.view, value, member, call.question, room, fuel)
     finally:
         call.fuel.remaining = fuel.remaining

@@ -44,6 +44,7 @@ _MORE = 320  # bytes for the calls that show more
 _NAMED = 60  # characters of a view that names the columns of the next rows
 _COLUMNS = 6  # names of columns that a note lists
 _STRUCTURE = 2.25  # times a first look at a text
+_EXAMINED = 4500  # bytes of the look by which `help` chooses its examples
 _NOTES = 600  # bytes for the notes, or a fifth of the whole if that is less
 
 
@@ -154,6 +155,26 @@ def _rows(value: Value, form: str, call: Call) -> dict[str, str]:
     names = [name for name in value if nameable(name) and name != "text"]
     example = f": {call.question(spelled(names[0]))}" if names else ""
     return {"members": f"{len(value)}, read from {form}{example}"}
+
+
+def examples_of(document: Document, call: Call) -> list[str]:
+    """Return the views that a notice on this document would offer: a filter, a count ...
+
+    >>> states = ("open", "closed", "new")
+    >>> rows = [{"id": n, "state": states[n % 3], "title": f"title {n}"} for n in range(900)]
+    >>> examples_of(Document(rows), Call("list"))
+    ["[?state=='new'].[id, title]", 'count_by(@, &state)']
+    """
+    value = raw(document.cell[0])
+    if memoryview(value)[0] not in b"{[":
+        return []
+    frame = document.closers[-1].whole if document.closers else None
+    place = "rows" if frame is not None and frame.loses and memoryview(value)[0] == 0x5B else ""
+    lookout = Lookout(call.tool, _EXAMINED, sought_by(call.arguments), call.ordered)
+    reducer = SizeReducer(breadth=True, table=True, lookout=lookout, omissions=[], facts={})
+    reducer.fit(value, min(_EXAMINED, len(memoryview(value)) // 4), (place, place))
+    examples = next((cut.examples for cut in reducer.cuts if cut.examples), ())
+    return [view for view, _ in examples]
 
 
 def _whole(document: Document, call: Call) -> bytes:
