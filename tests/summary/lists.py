@@ -554,11 +554,67 @@ def home(dice: Dice) -> Listing:
     return Listing([state(number) for number in range(160)], ("entity_id",), ("state",))
 
 
+def mail(dice: Dice) -> Listing:
+    """Messages of Gmail: their headers come in another order each, and some more than once."""
+
+    def message() -> Value:
+        name = dice.choice(PEOPLE)
+        relays = [{"name": "Received", "value": f"by 2002:a05 id {dice.hex(16)}"} for _ in range(3)]
+        headers = [
+            *relays[: dice.randint(1, 3)],
+            {"name": "From", "value": f"{name} <{name.split()[0].lower()}@example.org>"},
+            {"name": "Subject", "value": dice.choice(["", "Re: "]) + dice.title()},
+            {"name": "Date", "value": f"Fri, {dice.randint(1, 28)} Nov 2026 09:10:00 +0100"},
+            *({"name": f"X-{dice.hex(6)}", "value": dice.hex(9)} for _ in range(4)),
+        ]
+        dice.shuffle(headers)
+        payload = {"partId": "", "mimeType": "text/plain", "headers": headers, "body": {"size": 0}}
+        return {
+            "id": f"19a{dice.hex(13)}",
+            "threadId": f"19a{dice.hex(13)}",
+            "labelIds": ["INBOX", f"CATEGORY_{dice.choice(['PERSONAL', 'UPDATES'])}"],
+            "snippet": dice.words(12, 30),
+            "historyId": str(dice.randint(1_000_000, 9_999_999)),
+            "internalDate": str(dice.randint(1_764_000_000_000, 1_765_000_000_000)),
+            "payload": payload,
+            "sizeEstimate": dice.randint(2_000, 90_000),
+        }
+
+    subject = "payload.headers[?name=='Subject'].value | [0]"
+    return Listing({"messages": [message() for _ in range(70)]}, ("snippet", subject), (subject,))
+
+
+def containers(dice: Dice) -> Listing:
+    """Containers as Docker inspects them: many members are paths, one is the name."""
+
+    def container(number: int) -> Value:
+        key = dice.hex(64)
+        folder = f"/var/lib/docker/containers/{key}"
+        return {
+            "Id": key,
+            "Created": dice.time(),
+            "Path": "/bin/sh",
+            "State": {
+                "Status": dice.choice(["running", "exited"]),
+                "Pid": dice.randint(1, 9999),
+                "ExitCode": dice.choice([0, 0, 137]),
+                "StartedAt": dice.time(),
+            },
+            "Image": f"sha256:{dice.hex(64)}",
+            "ResolvConfPath": f"{folder}/resolv.conf",
+            "LogPath": f"{folder}/{key}-json.log",
+            "Name": f"/{dice.choice(WORDS)}_{dice.choice(WORDS)}_{number}",
+            "Config": {"Hostname": key[:12], "Image": f"shop/{dice.choice(WORDS)}:1.{number}"},
+        }
+
+    return Listing({"items": [*map(container, range(50))]}, ("Name",), ("State.Status",))
+
+
 LISTS: dict[str, Callable[[Dice], Listing]] = {
     each.__name__: each
     for each in (
         git_log, prometheus, notion, jira, note_search, slack, har, sarif, frames, terraform,
-        code_search, outline, alerts, fhir, elastic, adf, home,
+        code_search, outline, alerts, fhir, elastic, adf, home, mail, containers,
     )
 }  # fmt: skip
 

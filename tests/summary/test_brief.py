@@ -13,6 +13,9 @@ from mcp_abridge.query.view import look
 from mcp_abridge.summary.structure_in_text import read_structure
 from mcp_abridge.transforms.abridge import Abridge
 
+from tests.builders import document as result_of
+from tests.builders import texts
+from tests.jobs import shaped
 from tests.omissions import check_notes, left_out
 
 ISSUES: list[dict[str, Any]] = [
@@ -133,6 +136,35 @@ def test_the_notes_teach_the_next_rows_and_questions_on_all_rows() -> None:
     assert all(answers)
     assert encode(answers[3]) == b'{"open":2000,"closed":1000}'
     assert loads(encode(answers[4]))["votes"] == 6
+
+
+def test_amounts_are_added_up_of_all_rows_but_no_ids_and_no_clocks() -> None:
+    def more(name: str, value: int | str = 7) -> str:
+        rows = [{"key": f"order {n}", name: n * 7 % 1000, "note": "x " * 60} for n in range(400)]
+        rows[123][name] = value
+        return brief({"items": rows})[1]["more"]
+
+    assert "view='sum(items[*].amount)' adds up" in more("amount")
+    assert "sum(" not in more("created") + more("number") + more("score")
+    [view] = re.findall(r"sum\([^']*", more("amount", "none"))
+    assert loads(encode(look(Document({"items": [{"amount": 3}, {"amount": 4}]}), view))) == 7
+
+
+@pytest.mark.parametrize("step", ["keep: {at: 'items[]', paths", "project: {at: items, fields"])
+def test_what_a_rule_puts_first_comes_first_under_the_budget(step: str) -> None:
+    names = "title", "state", *(f"note{n}" for n in range(8)), "etag"
+    rows = [
+        {name: f"{name} {n:030x}" for name in names} | {"etag": f"{n * 7919:032x}"}
+        for n in range(300)
+    ]
+
+    def columns(*order: str) -> list[str]:
+        rule = f"max_bytes: 3000\nresponse: [{{{step}: [{', '.join(order)}]}}}}]"
+        outcome = shaped(rule, result_of({"items": rows}), keep=True)
+        return json.loads(texts(outcome.raw)[0])["items"]["columns"]  # type: ignore[no-any-return]
+
+    assert "etag" not in columns(*names)
+    assert "etag" in columns("etag", *names[:-1])
 
 
 def test_the_notes_name_what_is_missing_and_the_greatest_of_points() -> None:

@@ -18,10 +18,11 @@ from mcp_abridge.document.paths import nameable, spelled
 from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.all_rows import Facts, Names, facts_of
-from mcp_abridge.summary.cells import Cells, Tree, elements_of, members_of, read, tree_of
+from mcp_abridge.summary.cells import elements_of, read, tree_of
 from mcp_abridge.summary.columns import (
     EACH,
     Column,
+    Pair,
     Path,
     columns_of,
     expression,
@@ -29,6 +30,7 @@ from mcp_abridge.summary.columns import (
     sample_of,
 )
 from mcp_abridge.summary.excerpt import NOTE_END
+from mcp_abridge.summary.objects import Objects
 
 _FEWEST = 3  # rows; fewer are shown as other arrays are
 _CLIPS = (24, 40, 60, 120, 250, 500, 1000)  # characters shown of a long text
@@ -94,6 +96,8 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
     rows has to stand elsewhere, in the same room.
     """
     columns = columns_of(sample_of(rows)) if len(rows) >= _FEWEST else []
+    if not table:  # an object has no place for the value beside a name
+        columns = [each for each in columns if not any(isinstance(s, Pair) for s in each.path)]
     if not columns:
         return None
     columns = roles.in_order(columns, lookout.sought, ordered=lookout.ordered)
@@ -155,8 +159,6 @@ class _Layout:
         self._choose()
 
     def _usable(self, column: Column) -> bool:
-        if not self._table and any(not isinstance(step, str | int | None) for step in column.path):
-            return False
         return column.textual or EACH in column.path or column.size <= _LARGE
 
     def _cost(self, column: Column, clip: int) -> float:
@@ -275,7 +277,7 @@ class _Page:
 
     def _as_objects(self) -> bytes:
         columns = sorted(self.columns, key=lambda each: each.position)
-        objects = _Objects(self.reading.cells)
+        objects = Objects(self.reading.cells)
         rows = objects.rows(tree_of([each.path for each in columns]), [*self.rows])
         opened = {each.path[:length] for each in columns for length in range(len(each.path))}
         arrays = objects.arrays - objects.whole
@@ -350,6 +352,9 @@ class _Page:
         quantity = next((each.name for each in usable if roles.is_quantity(each)), "")
         if quantity:
             yield f"max_by({place or '@'}, &{quantity})", "finds the greatest"
+        amount = next((each.name for each in usable if roles.is_amount(each)), "")
+        if amount:
+            yield f"sum({place or '@'}[*].{amount})", "adds up"
 
     def _values(self, column: Column) -> list[str]:
         """Return the values of a column by which rows can be filtered, as views spell them."""
@@ -378,58 +383,3 @@ def _selection(columns: list[Column]) -> str:
 
 def _is_plain(step: Any) -> bool:
     return isinstance(step, str) and spelled(step) == step
-
-
-class _Objects:
-    """Rows as objects with the members of some columns alone; `whole` has the paths of arrays
-    that lost nothing by it."""
-
-    def __init__(self, cells: dict[Path, Cells]) -> None:
-        self._cells = cells
-        self._cut: set[Path] = set()
-        self.arrays: set[Path] = set()
-
-    @property
-    def whole(self) -> set[Path]:
-        return self.arrays - self._cut
-
-    def rows(self, tree: Tree, values: Cells, at: Path = ()) -> list[Any]:
-        """Return values with the members in `tree`; what is null or empty stays as it is."""
-        if not tree:
-            return self._cells[at]
-        if any(not isinstance(step, str) for step in tree):
-            inner = {name: below for step in tree.values() for name, below in step.items()}
-            self.arrays.add(at)
-            return [self._array(inner, value, at) for value in values]
-        opened = members_of(values)
-        members = {
-            name: self.rows(tree[name], [each.get(name) for each in opened], (*at, name))
-            for name in names_of((*tree,))
-        }
-        return [
-            {name: member for name in members if (member := members[name][row]) is not None}
-            if opened[row]
-            else value
-            for row, value in enumerate(values)
-        ]
-
-    def _array(self, tree: Tree, value: Raw | None, at: Path) -> Any:
-        """Return an array with the members in `tree` alone of each of its elements."""
-        if value is None or memoryview(value)[0] != 0x5B:
-            return value
-        return [self._element(tree, element, at) for element in elements_of(value)]
-
-    def _element(self, tree: Tree, value: Raw, at: Path) -> Any:
-        if not tree:
-            content = text(value)
-            if content is None or len(content) <= _FAIR:
-                return value
-            self._cut.add(at)
-            return f"{content[:_FAIR]}…"
-        if any(not isinstance(step, str) for step in tree):
-            inner = {name: below for step in tree.values() for name, below in step.items()}
-            return self._array(inner, value, at)
-        [members] = members_of([value])
-        if members.keys() - tree.keys():
-            self._cut.add(at)
-        return {n: self._element(tree[n], members[n], at) for n in tree if n in members} or value

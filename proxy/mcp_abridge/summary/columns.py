@@ -204,16 +204,25 @@ def paired(array: Iterable[Raw], pair: Pair) -> Raw | None:
 
 
 def _pairs(arrays: list[list[Raw]]) -> list[Pair]:
-    """Return the names in arrays of a name and a value each, if rows share them; else none."""
-    elements = [level(raw) for array in arrays for raw in array]
+    """Return the names that rows share in arrays of a name and a value each, in any order.
+
+    Those that stand several times in a row are none; nor are names that always have one value.
+    """
+    rows = [[level(raw) for raw in array] for array in arrays]
+    elements = [*chain.from_iterable(rows)]
     if len(arrays) < 3 or len(elements) < 2 * len(arrays):
         return []
     names = [*elements[0]]
     if len(names) != 2 or any(each.keys() != elements[0].keys() for each in elements):
         return []
-    for name in names:
-        keys = Counter(text(each[name]) for each in elements)
-        own = all(len({text(level(raw)[name]) for raw in array}) == len(array) for array in arrays)
-        if own and None not in keys and len(keys) <= _KEYS and 2 * len(keys) <= len(elements):
-            return [Pair(name, key) for key in keys if key is not None and nameable(key)]
+    for name, value in (names, names[::-1]):
+        counts = Counter(chain.from_iterable({text(each[name]) for each in row} for row in rows))
+        total = Counter(text(each[name]) for each in elements)
+        shared = [
+            key for key, n in counts.items() if 4 * n >= len(rows) and 5 * total[key] <= 6 * n
+        ]
+        different = {(bytes(each[name]), bytes(each[value])) for each in elements}
+        telling = len(shared) > 1 and 4 * len(different) >= 5 * len(counts)
+        if telling and 4 * sum(counts[key] for key in shared) >= len(elements):
+            return [Pair(name, key) for key in shared[:_KEYS] if key and nameable(key)]
     return []

@@ -25,8 +25,9 @@ def _worth(**words: str) -> dict[str, float]:
 _NAMES = _worth(
     _5="title subject summary headline alertname filename",
     _4="name path file filepath address displayname function symbol username",
-    _3="message text label description rule display login content snippet entity caption"
-    " question msg email key plain_text ruleid identifier",
+    _3="message text label rule display login entity caption question msg email key plain_text"
+    " ruleid identifier",
+    _2="description content snippet excerpt",
     _1="url uri body",
 )
 _STATES = _worth(
@@ -43,6 +44,7 @@ _TIMES = _worth(
 )
 _NO_QUANTITIES = {*_TIMES, "id", "column", "col", "index", "page", "pid", "port", "row", "year"}
 _PLACES = frozenset(("line", "lineno", "startline", "line_number", "number", "code", "offset"))
+_AMOUNTS = _worth(_1="total amount count price cost balance size duration sum usage bytes hours")
 _OTHERS = _worth(  # things that have names of their own
     _1="user author owner creator reporter assignee committer actor customer project repo"
     " repository parent team milestone organization links avatar icon context agent host tool"
@@ -59,6 +61,7 @@ _STATE = 30  # bytes of a value that tells a state
 _KEY = 42  # bytes of a key
 _SHORT = 80  # bytes of a second name
 _LONG = 300  # bytes of a text that is rather read than looked at
+_LESS = 0.05  # a name that ends with a word is worth less than the word
 _APART = 2  # columns that are chosen only to tell rows apart
 
 
@@ -85,6 +88,8 @@ def in_order(
     if ordered:
         head = sorted(columns, key=lambda column: column.position)
         order = [*head[:1], *order[:1], *head]
+        for each in useful:  # a hash that a rule keeps is wanted
+            each.column.role = each.column.role.replace(APPENDIX, REST)
     order = list({column.path: column for column in order}.values())
     for rank, column in enumerate(order):
         column.rank = rank
@@ -158,7 +163,7 @@ class _Facts(Struct, dict=True, eq=False):
     def word(self, worth: dict[str, float]) -> float:
         """The worth of the last name or its last word, and a little for the names before."""
         *above, last = self.lowered
-        best = max(worth.get(last.lstrip("@_$"), 0), worth.get("".join(self.words[-1:]), 0))
+        best = max(worth.get(last.lstrip("@_$"), 0), worth.get("".join(self.words[-1:]), 0) - _LESS)
         return max([best, *(0.8 * worth.get(name, 0) for name in above if name not in _OTHERS)])
 
     @cached_property
@@ -310,6 +315,12 @@ def is_quantity(column: Column) -> bool:
     facts = _Facts(column)
     numbers = column.values and not any(value[0] == 0x22 for value in column.values)
     return bool(numbers) and facts.value > -9 and column.plain and not _is_place(facts)
+
+
+def is_amount(column: Column) -> bool:
+    """Return True if the values of a column can be added up: sizes, prices, durations."""
+    facts = _Facts(column)
+    return not _AMOUNTS.keys().isdisjoint(facts.words[-1:]) and is_quantity(column)
 
 
 def _is_place(facts: _Facts) -> bool:

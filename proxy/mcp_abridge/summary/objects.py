@@ -1,0 +1,69 @@
+"""Rows as objects with fewer members: their form if a schema describes the result.
+
+Arrays inside of rows stay arrays; a text in them is cut, and what loses nothing is told apart.
+"""
+
+from typing import Any
+
+from msgspec import Raw
+
+from mcp_abridge.document.tree import text
+from mcp_abridge.summary.cells import Cells, Tree, elements_of, members_of
+from mcp_abridge.summary.columns import Path, names_of
+
+_CLIP = 40  # characters shown of a text in an array
+
+
+class Objects:
+    """Rows as objects with the members of some columns alone; `whole` has the paths of arrays
+    that lost nothing by it."""
+
+    def __init__(self, cells: dict[Path, Cells]) -> None:
+        self._cells = cells
+        self._cut: set[Path] = set()
+        self.arrays: set[Path] = set()
+
+    @property
+    def whole(self) -> set[Path]:
+        return self.arrays - self._cut
+
+    def rows(self, tree: Tree, values: Cells, at: Path = ()) -> list[Any]:
+        """Return values with the members in `tree`; what is null or empty stays as it is."""
+        if not tree:
+            return self._cells[at]
+        if any(not isinstance(step, str) for step in tree):
+            inner = {name: below for step in tree.values() for name, below in step.items()}
+            self.arrays.add(at)
+            return [self._array(inner, value, at) for value in values]
+        opened = members_of(values)
+        members = {
+            name: self.rows(tree[name], [each.get(name) for each in opened], (*at, name))
+            for name in names_of((*tree,))
+        }
+        return [
+            {name: member for name in members if (member := members[name][row]) is not None}
+            if opened[row]
+            else value
+            for row, value in enumerate(values)
+        ]
+
+    def _array(self, tree: Tree, value: Raw | None, at: Path) -> Any:
+        """Return an array with the members in `tree` alone of each of its elements."""
+        if value is None or memoryview(value)[0] != 0x5B:
+            return value
+        return [self._element(tree, element, at) for element in elements_of(value)]
+
+    def _element(self, tree: Tree, value: Raw, at: Path) -> Any:
+        if not tree:
+            content = text(value)
+            if content is None or len(content) <= _CLIP:
+                return value
+            self._cut.add(at)
+            return f"{content[:_CLIP]}…"
+        if any(not isinstance(step, str) for step in tree):
+            inner = {name: below for step in tree.values() for name, below in step.items()}
+            return self._array(inner, value, at)
+        [members] = members_of([value])
+        if members.keys() - tree.keys():
+            self._cut.add(at)
+        return {n: self._element(tree[n], members[n], at) for n in tree if n in members} or value
