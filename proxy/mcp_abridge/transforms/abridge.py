@@ -52,8 +52,10 @@ class Abridge(Transform, frozen=True):
     """Cut the document to `max_bytes`, and to the rule's own bound if it has one.
 
     The size is that of the encoded document with its notes. An array of objects shows all its rows
-    in brief, those members first that tell most: as a table `{same, columns, rows}`, or as objects
-    with fewer members if the result has structuredContent. Other arrays keep their first elements,
+    in brief, those members first that tell most: as a table `{columns, rows}`, or as objects with
+    fewer members if the result has structuredContent. What is the same in all rows stands once in
+    `same`, and in how many rows each value of a member with few occurs, in `counts`: both are of
+    all rows, shown or not. Other arrays keep their first elements,
     and the last plain value, huge maps their first members. Long strings keep their beginning, with
     1,000 bytes or more also their end. Strings of at most 40 characters are cut in
     rows alone, to 24. A string of 512 characters or more that is base64 or a data URI becomes a
