@@ -118,9 +118,8 @@ def test_counts_of_zero_and_names_are_no_failure(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "without any warranty of merchantability, or\n"
-        "that a failure of the program is an error of\n"
-        "the holder of the copyright, or of others",
+        "without any warranty of merchantability, or\nthat a failure of the program is an error\n"
+        "of the holder of the copyright, or of others",
         "    * This function returns, in particular in the case of an error",
         "    // returns an error to the caller",
         "    if (failed) return error;",
@@ -207,10 +206,13 @@ def test_a_text_with_headings_has_an_outline_of_two_levels_in_place_of_its_end()
 
 
 def test_headings_that_do_not_fit_are_counted() -> None:
-    excerpt, _ = cut(SECTIONS, 1800)
-    *headings, more = excerpt.split("…\n")[1].splitlines()
-    first = int(headings[0].split("Part ")[1])
-    assert more == f"and {29 - first + 1 - len(headings)} more headings"
+    for bound in range(1500, 4000, 100):
+        *headings, last = cut(SECTIONS, bound)[0].split("…\n")[1].splitlines()
+        if more := re.fullmatch(r"and (\d+) more headings", last):
+            first = int(headings[0].split("Part ")[1])
+            assert int(more[1]) == 29 - first + 1 - len(headings)
+        else:
+            assert last.endswith(": ## Part 29")
 
 
 def test_a_million_headings_or_fences_are_not_read_to_the_end() -> None:
@@ -256,26 +258,49 @@ LOG_LINE = st.sampled_from(
 )
 
 
-@given(st.lists(LOG_LINE, min_size=60, max_size=400), st.integers(600, 4000))
+COLOURS = st.sampled_from(["", "", "", "\x1b[31m", "\x1b[1;32m"])
+
+
+@given(st.lists(st.tuples(LOG_LINE, COLOURS), min_size=60, max_size=400), st.integers(600, 4000))
 def test_what_the_note_says_of_a_log_is_so_for_all_lines_left_out(
-    lines: list[str], bound: int
+    coloured: list[tuple[str, str]], bound: int
 ) -> None:
-    text = "\n".join(lines)
+    lines = [line for line, _ in coloured]
+    text = "\n".join(f"{colour}{line}\x1b[0m" if colour else line for line, colour in coloured)
     if len(encode(text)) <= bound:
         return
-    _, note = cut(text, bound)
-    head, tail = map(int, re.findall(r"first (\d+)(?: and last (\d+))?", note["text"])[0])
-    out = range(text.count("\n", 0, head), text.count("\n", 0, len(text) - tail) + 1)
-    failing = [n + 1 for n in out if lines[n] in ("FAILED", "job 7 failed")]
-    if fact := re.search(r"(\d+) lines? there with a failure: ([\d, ]+)", note["text"]):
-        sure = [n for n in failing if lines[n - 1] == "FAILED"]
-        assert int(fact[1]) in (len(failing), len(sure))
-        assert {*map(int, fact[2].strip(", ").split(", "))} <= {*failing}
+    excerpt, note = cut(text, bound)
+    first, last = re.findall(r"first (\d+)(?: and last (\d+))? of", note["text"])[0]
+    start, stop = int(first), len(text) - int(last or 0)
+    if stop <= start:  # only escape codes are left out
+        assert excerpt == "\n".join(lines)
+        return
+    before, after = text[:start].count("\n"), text[:stop].count("\n")
+    assert excerpt.split("\n")[:before] == lines[:before]
+    assert after == len(lines) - 1 or excerpt.endswith("\n".join(lines[after + 1 :]))
+    if fact := re.search(r"; (?:parts of )?lines (\d+) to (\d+) are left out", note["text"]):
+        assert [*map(int, fact.groups())] == [before + 1, text[: stop - 1].count("\n") + 1]
+    doubtful = lines.count("job 7 failed")
+    common = doubtful > max(20, (len(lines) - 1) // 20)
+    words = ("FAILED",) if common else ("FAILED", "job 7 failed")
+    failing = [number for number, line in enumerate(lines, 1) if line in words]
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    ends = [at + len(colour + line) for at, (line, colour) in zip(starts, coloured, strict=True)]
+    out = [n for n in failing if ends[n - 1] > start and starts[n - 1] < stop]
+    fact = re.search(r"; (\d+) lines? there with a failure: ([\d, ]+)(…?)", note["text"])
+    assert fact or not out or bound < 1500  # else there may be no room for it
+    if fact:
+        assert int(fact[1]) == len(out)
+        assert [*map(int, fact[2].strip(", ").split(", "))] == out[:5]
+        assert bool(fact[3]) == (len(out) > 5)
     if fact := re.search(r"unlike the others: ([\d, ]+)", note["text"]):
+        forms = [re.sub("[0-9a-fA-F]", "", line) for line in lines]
         for number in map(int, fact[1].strip(", ").split(", ")):
-            assert number - 1 in out
-            forms = [re.sub("[0-9a-f]", "", line) for line in lines]
+            assert before <= number - 1 <= after
             assert forms.count(forms[number - 1]) <= 2
+    if way := re.search(r"view='(lines\(\d+, \d+\))' shows line (\d+)", note.get("more", "")):
+        view = look(Document(text), way[1]).split("\n")
+        assert text.split("\n")[int(way[2]) - 1] in view
 
 
 def test_a_first_look_at_a_far_longer_text_is_short_and_its_views_are_not() -> None:
