@@ -25,8 +25,8 @@ list of English words found 10; rarity and better words find all, of 20 kinds th
 after it too. Forms are counted by `bytes.translate`; `re` takes fifteen times as long, and words
 compared at their places four times, which only texts of few forms get.
 
-Of 60 texts of a Debian machine that nothing was written for, 13 had lines with a failure in prose or
-source code: there, words count that only messages have. The cost of a text, beside the engine
+Of 60 texts of a Debian machine that nothing was written for, 13 had lines with a failure in prose
+or source code: there, words count that only messages have. The cost of a text, beside the engine
 before: at most twice, if line numbers are counted once and common forms are filtered first.
 
 The form of rows in brief, as a member or as the whole:
