@@ -186,7 +186,7 @@ def _compare_row(amounts: LeftOut, before: Any, after: Any, path: str, column: s
         elif cell == "…" or (isinstance(value, list) and value != cell):
             # Too large, or parts of its elements.
             amounts.columns["@" if path in ("", "[]") else path].add(inner)
-        elif not isinstance(value, dict) and isinstance(cell, dict) and _only_absent(None, cell):
+        elif not isinstance(value, dict) and isinstance(cell, dict) and _says_nothing(cell):
             if value is not None:
                 amounts.columns["@" if path in ("", "[]") else path].add(inner)
         elif isinstance(value, str) and value != cell:
@@ -195,6 +195,13 @@ def _compare_row(amounts: LeftOut, before: Any, after: Any, path: str, column: s
             amounts.count(text, " chars", characters(value, cell), len(value))
         else:
             assert value == cell or _only_absent(value, cell), (name, value, cell)
+
+
+def _says_nothing(cell: Any) -> bool:
+    """Return True for cells of members that are not there, which counts may name."""
+    if isinstance(cell, dict):
+        return all(map(_says_nothing, cell.values()))
+    return cell is None or isinstance(cell, Named)
 
 
 def _only_absent(value: Any, cell: Any) -> bool:
