@@ -17,7 +17,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /
 SHORT = Plan(calls=scaled(300, 3000), parts=2, changed=50, pause=0.0, spare=20_000)
 
 
-@pytest.mark.parametrize("way", list(WAYS))
+# `make faults` and `make soak` go all ways: on pipes and over HTTP what is left would be the same.
+SHORT_WAYS = list(WAYS)[: scaled(2, len(WAYS))]
+
+
+@pytest.mark.parametrize("way", SHORT_WAYS)
 def test_every_call_is_answered_as_it_must_be_and_nothing_is_left_of_it(way: Way) -> None:
     rests, findings = run(way, SHORT)
     assert findings == [], rests
