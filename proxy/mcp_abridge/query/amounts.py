@@ -116,8 +116,8 @@ class Amounts:
             self._say(f"{what}: compared as texts, since not all are numbers", 2 * fit >= texts)
             self._say(f"{what} is no text in {_left_out(some - texts, keys)}", some > texts)
         else:
-            converts = any(isinstance(key, str) and value is not None
-                       for key, value in zip(keys, values, strict=True))  # fmt: skip
+            both = zip(keys, values, strict=True)
+            converts = any(isinstance(key, str) and value is not None for key, value in both)
             self._say(f"{what}: texts that are numbers are {verb} as numbers", converts)
             self._say(f"{what} is no number in {_left_out(some - fit, keys)}", some > fit)
         pairs = [each for each in zip(values, elements, strict=True) if each[0] is not None]

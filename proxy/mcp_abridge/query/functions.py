@@ -3,7 +3,7 @@
 Without it, one call could go through a document again and again for a single unit of fuel.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from jmespath.functions import Functions, signature
@@ -11,7 +11,7 @@ from jmespath.functions import Functions, signature
 from mcp_abridge.document.fuel import Fuel, characters, charge
 from mcp_abridge.errors import did_you_mean
 from mcp_abridge.query.amounts import OF_VALUES
-from mcp_abridge.query.patterns import Expression
+from mcp_abridge.query.patterns import Expression, nodes
 from mcp_abridge.query.questions import Questions
 
 ARRAY = 4
@@ -88,15 +88,6 @@ def function_mistake(expression: Expression) -> str | None:
                 return f"the JMESPath function {name!r} takes an expression, written &name"
             arguments.add(id(child))
     return None
-
-
-def nodes(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield all nodes of a parsed expression, the outer ones first."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop(0)
-        yield node
-        waiting.extend(child for child in node.get("children", ()) if isinstance(child, dict))
 
 
 def _visited(function_name: str, arguments: list[Any]) -> list[Any]:

@@ -307,8 +307,6 @@ class LazyInterpreter(_OfViews):
         self._computing = _OfViews(fuel, lookups)
         self._document = document
         self._room: int | None = None
-        # The text that the document was read from, for a search.
-        self.source_text: str | None = None
         self._root: Any = None
         self._computing.functions.root = self._whole
 
@@ -329,8 +327,11 @@ class LazyInterpreter(_OfViews):
         result = super().visit(node, value)
         return None if _null(result) else result
 
+    def search_in(self, source_text: str) -> None:
+        """Have a search go through the text that the document was read from, too."""
+        self._computing.functions.source_text = source_text
+
     def _computed(self, node: Any, value: Any) -> Any:
-        self._computing._functions.source_text = self.source_text  # type: ignore[attr-defined]
         return self._over_plain(value, lambda plain: self._computing.visit(node, plain))
 
     def _over_plain(self, value: Any, evaluate: Callable[[Any], Any]) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 from mcp_abridge.document.paths import label
 from mcp_abridge.document.tree import encode
+from mcp_abridge.query.patterns import nodes
 
 Node = dict[str, Any]
 Kind = str
@@ -190,15 +191,11 @@ def _up_to(node: Node, index: Node) -> Node:
 
 def _mark_optional(tree: Node) -> None:
     """Mark the nodes that may fail to find anything, since another one stands for them."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
+    for node in nodes(tree):
         inside = node["type"] == "or_expression" or node.get("value") in ("not_null", "type")
-        for child in node.get("children", ()):
-            if isinstance(child, dict):
-                if inside or "optional" in node:
-                    child["optional"] = True
-                waiting.append(child)
+        if inside or "optional" in node:
+            for child in filter(lambda each: isinstance(each, dict), node.get("children", ())):
+                child["optional"] = True
 
 
 def _bracket(record: _Record) -> str | None:

@@ -273,6 +273,15 @@ OF_THE_VALUE = frozenset(("grep", "head", "lines", "outline", "root", "tail", "u
 """Functions of the value that they are applied to, which is not among their arguments."""
 
 
+def nodes(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield all nodes of a parsed expression, the outer ones first."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        waiting.extend(child for child in node.get("children", ()) if isinstance(child, dict))
+
+
 def names_read(tree: dict[str, Any]) -> tuple[str, ...] | None:
     """Return the members of an object that an expression reads; None if it may read any."""
     try:

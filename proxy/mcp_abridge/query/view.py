@@ -131,7 +131,7 @@ def _evaluate(
     elif isinstance(whole, str) and _begins_with_question(tree):
         root = whole
     if closing is not None and frame is not None and frame.form and _is_search(tree):
-        interpreter.source_text = closing.sources[0][1]
+        interpreter.search_in(closing.sources[0][1])
     parsed = lookups.corrected(tree, [root], open, fuel, single=True)
     result = visit(parsed, root)
     while lookups.kinds.again():

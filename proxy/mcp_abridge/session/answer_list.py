@@ -18,7 +18,7 @@ from mcp_abridge.session.state import PendingRequest, SessionState
 from mcp_abridge.session.tools.arguments import VIEW
 from mcp_abridge.shaping.result.read import locate
 from mcp_abridge.storage import answer_list
-from mcp_abridge.storage.snapshots import Key, Snapshot
+from mcp_abridge.storage.snapshots import Key, Snapshot, age_in_words
 
 NAME = "kept"
 _ASKS = re.compile(r"\s*kept(?:\(\s*\))?\s*(?=$|[|\[])")
@@ -71,14 +71,11 @@ def _answer(
 
 def _row(each: answer_list.StoredAnswer, view: str) -> dict[str, object]:
     """Return one row of the list: the call that shows what is in an answer, its size, its age."""
-    age = f"{each.age // 60} min" if each.age >= 120 else f"{each.age} s"
     call: list[Any] = loads(each.call.encode()) if each.call else [None]
-    tool, *arguments = call
-    if not arguments:
-        return {"tool": tool, "arguments": _HASHED, "bytes": each.size, "age": age}
-    row = {"tool": tool, "arguments": {**arguments[0], view: "help"}, "bytes": each.size}
-    row["age"] = age
-    return row | {"masked": _MASKED} if MASK in each.call else row
+    tool, *own = call
+    arguments = {**own[0], view: "help"} if own else _HASHED
+    row = {"tool": tool, "arguments": arguments, "bytes": each.size, "age": age_in_words(each.age)}
+    return row | {"masked": _MASKED} if own and MASK in each.call else row
 
 
 _HASHED = "too long to be listed"

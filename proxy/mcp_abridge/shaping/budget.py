@@ -23,11 +23,10 @@ def document_budget(job: ShapeJob, frame: Frame, excess: int = 0) -> int | None:
 
     `excess` is the number of bytes by which it was too long when it took that many.
     """
-    return (
-        None
-        if (most := job.rule.max_bytes) is None
-        else max(max(_room(job, frame, most), _MINIMUM) - excess, _LEAST)
-    )
+    most = job.rule.max_bytes
+    if most is None:
+        return None
+    return max(max(_room(job, frame, most), _MINIMUM) - excess, _LEAST)
 
 
 def whole_room(job: ShapeJob, frame: Frame) -> Room | None:

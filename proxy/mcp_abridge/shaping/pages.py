@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from msgspec import Raw, Struct
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from mcp_abridge.document import message
 from mcp_abridge.document.fuel import Fuel
@@ -26,7 +26,7 @@ from mcp_abridge.shaping.budget import ESCAPED, overrun
 from mcp_abridge.shaping.job import ShapeContext, ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.frame import Frame, VisibleSize, as_structure
 from mcp_abridge.shaping.result.write import write_for
-from mcp_abridge.storage.snapshots import Snapshot
+from mcp_abridge.storage.snapshots import Snapshot, age_in_words
 from mcp_abridge.summary.excerpt import WINDOW
 from mcp_abridge.transforms.abridge import NAME, Abridge, abridge, examples_of, of_server
 
@@ -71,7 +71,7 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
     """Cut the page or view of `job`; again in less room as long as the result is too long."""
     rule = job.rule
     frame = Frame.decode(snapshot.frame)
-    answers: list[_Answer] = []
+    answer: _Answer | None = None  # of a view: it is written again, and asked once
     structure = snapshot.structure
     while True:
         document = Document.read(snapshot.document)
@@ -93,7 +93,9 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
         if job.view is None:
             document.close()
         else:
-            document = _view(job, document, frame, call, answers)
+            bound = _bound(job, call)
+            answer = answer or _answer(job, document, frame, call, bound)
+            document = _view(job, document, call, answer, bound)
             frame = frame if document.textual else as_structure(frame)
             if job.dates and snapshot.age:
                 call.notices.append(_age(snapshot.age, call))
@@ -144,20 +146,18 @@ def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int
     return _Answer(value, remarks, rest, words)
 
 
-def _view(
-    job: ShapeJob, whole: Document, frame: Frame, call: Call, answers: list[_Answer]
-) -> Document:
-    """Return the document of a view: a text as text, else `{view: value}`, abridged if need be.
-
-    `answers` keeps the result, which may be written again in less room.
-    """
-    assert job.view is not None
+def _bound(job: ShapeJob, call: Call) -> int | None:
     bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
-    bound = min((limit for limit in (*bounds, call.bound) if limit is not None), default=None)
-    if not answers:
-        answers.append(_answer(job, whole, frame, call, bound))
-    value, remarks, rest, words = astuple(answers[0])
-    beside = {"around": words} if words else {}
+    return min((limit for limit in (*bounds, call.bound) if limit is not None), default=None)
+
+
+def _view(
+    job: ShapeJob, whole: Document, call: Call, answer: _Answer, bound: int | None
+) -> Document:
+    """Return the document of a view: a text as text, else `{view: value}`, abridged if need be."""
+    assert job.view is not None
+    value, remarks, rest = answer.value, answer.remarks, answer.rest
+    beside = {"around": answer.words} if answer.words else {}
     content = None if call.structured else text(value) or None
     remark = {} if rest is None else {"more": rest}
     remark |= of_server(content or "")
@@ -183,7 +183,7 @@ def _view(
     if not document.changed:
         call.notices.extend(notices)
     if beside:
-        call.notices.append(Notice("around", words))
+        call.notices.append(Notice("around", answer.words))
     return document
 
 
@@ -221,8 +221,8 @@ def _age(seconds: int, call: Call) -> Notice:
     >>> _age(720, Call("get_status", names={"view": "abridged_view"})).value
     '12 min; call without abridged_view to run it again'
     """
-    age = f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"
-    return Notice("age", f"{age}; call without {call.advertised_name('view')} to run it again")
+    again = f"call without {call.advertised_name('view')} to run it again"
+    return Notice("age", f"{age_in_words(seconds)}; {again}")
 
 
 def freeze(document: Document) -> Callable[[], bytes]:

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from mcp_abridge.errors import StoreError
 from mcp_abridge.storage.answer_list import MOST, StoredAnswer, listing, text_of
+from mcp_abridge.storage.regular import write_whole
 from mcp_abridge.storage.scope import secret_of_store
 from mcp_abridge.storage.snapshots import LABELS, Key, Snapshot, digest, label_of, pack, unpack
 
@@ -51,16 +52,10 @@ class Folder:
             self.drop(key)
             return
         path = self._file(key)
-        unfinished = f"{path}.{os.getpid()}"
         try:
-            descriptor = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-            with open(descriptor, "wb") as file:
-                file.write(raw)
-            os.replace(unfinished, path)
+            write_whole(path, raw, f"{path}.{os.getpid()}")
             self._make_room()
         except OSError as error:
-            with suppress(OSError):
-                os.unlink(unfinished)
             raise StoreError(f"--store {self._path}: {_reason(error)}") from None
 
     def get(self, key: Key) -> Snapshot | None:

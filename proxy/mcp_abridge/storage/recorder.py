@@ -21,6 +21,7 @@ from mcp_abridge.document.message import members
 from mcp_abridge.document.tree import level
 from mcp_abridge.errors import AbridgeError, raised
 from mcp_abridge.storage.redaction import Redaction
+from mcp_abridge.storage.regular import write_whole
 
 _SMALL = 256 << 10  # bytes of an exchange that is on disk before its response is sent
 _PATIENCE = 0.05  # seconds to wait for that
@@ -96,16 +97,7 @@ class Recorder:
             advice = "no later exchange is recorded: delete old ones, or give more --record-size"
             self._warn_once(f"{self._size} bytes are in {self._folder}, {advice}")
             return
-        unfinished = f"{path}.new"
-        try:
-            descriptor = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-            with open(descriptor, "wb") as file:
-                file.write(raw)
-            os.replace(unfinished, path)
-        except OSError:
-            with suppress(OSError):
-                os.unlink(unfinished)
-            raise
+        write_whole(path, raw, f"{path}.new")
         self._used += len(raw)
 
     def new_folder(self, server: str | None) -> str:

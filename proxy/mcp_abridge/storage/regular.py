@@ -1,7 +1,11 @@
-"""Files that others may have put there: a FIFO would hang the reader, a link lead it elsewhere."""
+"""Files that others may have put there, or read: a FIFO would hang, a link lead elsewhere.
+
+Without it, a file that is written while the process ends is half of one.
+"""
 
 import os
 import stat
+from contextlib import suppress
 from typing import BinaryIO
 
 
@@ -19,4 +23,20 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> Binary
         return open(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
+        raise
+
+
+def write_whole(path: str, raw: bytes, unfinished: str) -> None:
+    """Write a file that its owner alone can read, whole or not at all. Raises OSError.
+
+    It is written as `unfinished` in the same folder first.
+    """
+    try:
+        descriptor = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(raw)
+        os.replace(unfinished, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(unfinished)
         raise

@@ -86,21 +86,36 @@ def pack(snapshot: Snapshot, label: str) -> bytes:
 
 def unpack(raw: bytes) -> Snapshot | None:
     """Return the snapshot that `pack` wrote; None if another version of this program did."""
-    if not raw.startswith(_MARK) or len(raw) < _HEAD.size:
+    if (head := _head(raw)) is None:
         return None
-    _, stored, length, label = _HEAD.unpack_from(raw)
-    start = _HEAD.size + label
+    age, length, start = head
     end = start + length
-    return Snapshot(raw[start:end], raw[end:], age=_age(time.time() - stored))
+    return Snapshot(raw[start:end], raw[end:], age=age)
 
 
 def label_of(raw: bytes) -> tuple[str, int] | None:
     """Return the label in the first LABELS bytes of what `pack` wrote, and the age in seconds."""
+    if (head := _head(raw)) is None:
+        return None
+    age, _, end = head
+    return raw[_HEAD.size : end].decode(errors="replace"), age
+
+
+def _head(raw: bytes) -> tuple[int, int, int] | None:
+    """Return the age, the size of the frame, and where the label ends."""
     if not raw.startswith(_MARK) or len(raw) < _HEAD.size:
         return None
-    _, stored, _, label = _HEAD.unpack_from(raw)
-    raw_label = raw[_HEAD.size : _HEAD.size + label]
-    return raw_label.decode(errors="replace"), _age(time.time() - stored)
+    _, stored, length, label = _HEAD.unpack_from(raw)
+    return _age(time.time() - stored), length, _HEAD.size + label
+
+
+def age_in_words(seconds: int) -> str:
+    """Return an age as a model reads it.
+
+    >>> age_in_words(42), age_in_words(720)
+    ('42 s', '12 min')
+    """
+    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"
 
 
 def _age(seconds: float) -> int:

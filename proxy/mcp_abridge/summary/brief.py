@@ -2,7 +2,7 @@
 
 Rows are objects that share most of their members. Columns come in the order of `roles`: what names
 a row always stays, with a state or a value, long texts by their beginning; if even these do not fit
-for all rows, fewer rows are page. What is the same in all rows costs nothing, and rare values are
+for all rows, fewer rows are shown. What is the same in all rows costs nothing, and rare values are
 counted (`all_rows`).
 
 Work is bounded by the bytes to write, not by the array, but for the few members that are read in
@@ -72,7 +72,7 @@ class Brief(Struct):
     `first` and `last` count the rows shown from either end. `columns` is the number of columns
     shown, `omitted` are the paths of the others, the most telling first. `clips` are the texts that
     are cut: the row's position, the column, the characters shown, and all. `loss` is in bytes of
-    the rows page. `following` selects what is missing; `examples` are views of all rows. `told`
+    the rows shown. `following` selects what is missing; `examples` are views of all rows. `facts`
     are the statements on all rows, which are part of `value` if it is a table.
     """
 
@@ -145,7 +145,7 @@ def statements(facts: Facts, before: str = "") -> dict[str, dict[str, Any]]:
 class _Layout:
     """The columns that are shown, the characters of each, and the number of rows.
 
-    `whole`: all rows are to fit; if even the core does not for all, fewer rows are page.
+    `whole`: all rows are to fit; if even the core does not for all, fewer rows are shown.
     """
 
     def __init__(self, columns: list[Column], count: int, room: int, table: bool) -> None:

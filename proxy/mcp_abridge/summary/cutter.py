@@ -95,7 +95,7 @@ class SizeReducer(Struct, kw_only=True):
     `breadth`: of arrays of objects all rows stay in brief, as objects or as a `table`; `lookout` is
     what is known of the call.
     `both_ends`: of a long string the end is shown too, if the room is ample. `omissions` begins
-    with those made before. `told` is what is said of all rows, if a table cannot say it.
+    with those made before. `facts` are what is said of all rows, if a table cannot say it.
     """
 
     blocks: bool = False

@@ -40,15 +40,14 @@ class Objects:
             name: self.rows(tree[name], [each.get(name) for each in opened], (*at, name))
             for name in names_of((*tree,))
         }
-        rows: list[Any] = [
+        # An object of which nothing is shown must not look empty.
+        nothing: dict[str, Any] | None = None if at else {}
+        return [
             {name: member for name in members if (member := members[name][row]) is not None}
+            or nothing
             if opened[row]
             else value
             for row, value in enumerate(values)
-        ]
-        # An object of which nothing is shown must not look empty.
-        return [
-            each if each or not opened[row] or not at else None for row, each in enumerate(rows)
         ]
 
     def _array(self, tree: Tree, value: Raw | None, at: Path) -> Any:

@@ -279,7 +279,7 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
 
 
 def _telling_apart(choice: list[_Facts], waiting: list[_Facts]) -> Iterator[_Facts]:
-    """Yield the column that tells apart most rows which those choice do not; none if they do."""
+    """Yield the column that tells apart most rows that `choice` does not; none if it does."""
 
     def count(*others: _Facts) -> int:
         return len(set(zip(*(each.column.cells for each in (*choice, *others)), strict=True)))

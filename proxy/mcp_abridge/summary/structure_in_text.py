@@ -209,9 +209,7 @@ def _yaml(text: str) -> Reading | None:
     before = comments[0] if comments else ""
     try:
         value, loses = notations.nested_yaml(text[len(before) :])
-        frame = (
-            TextFrame(form="YAML", loses=True) if loses else TextFrame(before=before, form="YAML")
-        )
+        frame = TextFrame(before="" if loses else before, form="YAML", loses=loses)
         return _JSON.decode(value), frame
     except _NOTHING:
         return None

@@ -5,12 +5,12 @@ from typing import Any
 
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.query.lookups import bare_names, compared, of_negation
-from mcp_abridge.query.patterns import Expression
+from mcp_abridge.query.patterns import Expression, nodes
 
 
 def read_expression(text: str) -> Expression:
     """Read an expression. Raises AbridgeError for a mistake in its calls or comparisons, too."""
-    from mcp_abridge.query.functions import function_mistake, nodes
+    from mcp_abridge.query.functions import function_mistake
 
     expression = Expression(text)
     quoted_names = expression.quoted
@@ -38,8 +38,6 @@ def _compared_name(node: dict[str, Any], quoted_names: set[str]) -> str | None:
 
 def condition_mistake(condition: Expression) -> str | None:
     """Return the mistake in a rule's `when`, or None."""
-    from mcp_abridge.query.functions import nodes
-
     for node in nodes(condition.tree):
         if node["type"] == "function_expression" and node["value"] == "argument":
             return "`when` sees the arguments themselves: write name, not argument('name')"
