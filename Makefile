@@ -14,7 +14,7 @@ test: servers
 	$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # The tests of the packages that do no I/O, with few random examples: seconds, while writing code.
-PURE := document query schema summary transforms ruleset shaping session testing
+PURE := document query schema summary transforms ruleset shaping session replay
 unit: $(VENV)/.test
 	$(RUN) -m pytest -q -n 2 --hypothesis-profile=few -m 'not slow' \
 	    tests/looks $(PURE:%=tests/%) $(PURE:%=proxy/mcp_abridge/%) $(ARGS)

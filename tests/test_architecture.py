@@ -26,7 +26,7 @@ LEVELS = (
     {"ruleset"},
     {"shaping", "plugin"},
     {"session"},
-    {"testing", "transports"},
+    {"replay", "transports"},
     {"cli"},
     {"__main__"},
 )

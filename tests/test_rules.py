@@ -9,14 +9,14 @@ from statistics import median
 import pytest
 from mcp_abridge.cli.report.figures import BYTES_PER_TOKEN
 from mcp_abridge.document.tokens import tokens
+from mcp_abridge.replay import cases
+from mcp_abridge.replay.answer import ClientView
+from mcp_abridge.replay.cases import Case
+from mcp_abridge.replay.exchange import recorded
+from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.loading import rulefile
 from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
 from mcp_abridge.ruleset.selection import load, readings
-from mcp_abridge.testing import cases
-from mcp_abridge.testing.answer import ClientView
-from mcp_abridge.testing.cases import Case
-from mcp_abridge.testing.exchange import recorded
-from mcp_abridge.testing.play import Replay
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()

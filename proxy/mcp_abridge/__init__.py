@@ -14,7 +14,7 @@ ruleset     rules: the model, reading YAML, choosing and watching files, guards,
 shaping     one response through one rule: find the document, run the steps, write it back
 plugin      the names that Python beside a rule file may import
 session     one client and one server, without I/O: requests, responses, tasks, tool lists, guards
-testing     the tests in rule files, and recordings, played through a session
+replay      the tests in rule files, and recordings, played through a session
 transports  the I/O of messages: stdio, http, client (a URL for stdio), sidecar (HTTP), workers
 cli         one file for each verb
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from mcp_abridge.cli.explain import explained
+from mcp_abridge.replay import exchange
+from mcp_abridge.replay.answer import read
+from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.ruleset.selection import Selection
-from mcp_abridge.testing import exchange
-from mcp_abridge.testing.answer import read
-from mcp_abridge.testing.play import Replay
 from msgspec.json import encode
 
 from tests.builders import answer, call, document, line, rules, tool_result

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_abridge.testing.recordings import RecordedSession, sessions
+from mcp_abridge.replay.recordings import RecordedSession, sessions
 
 from tests.builders import call, line, texts
 from tests.cli.conftest import Run

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_abridge.cli import options
+from mcp_abridge.replay.answer import ClientView, read
+from mcp_abridge.replay.exchange import recorded
+from mcp_abridge.replay.play import Replay
 from mcp_abridge.shaping.pipeline import shape
-from mcp_abridge.testing.answer import ClientView, read
-from mcp_abridge.testing.exchange import recorded
-from mcp_abridge.testing.play import Replay
 from msgspec import Struct
 from msgspec.structs import replace
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import yaml
 from mcp_abridge.document.paths import Path
+from mcp_abridge.replay import cases
 from mcp_abridge.ruleset.loading import rulefile
 from mcp_abridge.ruleset.rule import RuleFile
 from mcp_abridge.schema.keywords import FORMATS
-from mcp_abridge.testing import cases
 from mcp_abridge.transforms import TRANSFORMS
 
 from tests.reference.__main__ import PAGES, RULES, current

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from mcp_abridge.document.tree import Document
 from mcp_abridge.errors import DocumentError
+from mcp_abridge.replay.cases import Case, cases, check_case
 from mcp_abridge.ruleset.rule import Rule, RuleFile
-from mcp_abridge.testing.cases import Case, cases, check_case
 
 from tests.builders import file
 from tests.documents import call, open_all

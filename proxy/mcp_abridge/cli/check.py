@@ -16,8 +16,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     Returns 1 if there are problems, 2 if a file could not be read at all.
     """
+    from mcp_abridge.replay.cases import absent_files
     from mcp_abridge.ruleset.selection import readings
-    from mcp_abridge.testing.cases import absent_files
 
     code = 0
     for reading in readings(arguments.rules, allow_python=arguments.allow_python):

@@ -31,17 +31,17 @@ from mcp_abridge.errors import AbridgeError, DocumentError
 from mcp_abridge.query.call import Call, Warned
 from mcp_abridge.query.lookups import Lookups
 from mcp_abridge.query.patterns import truthy
+from mcp_abridge.replay import answer as answers
+from mcp_abridge.replay.answer import ClientView
+from mcp_abridge.replay.choice import choices
+from mcp_abridge.replay.exchange import as_json, recorded, text_result
+from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.clients import CLIENTS, Shows
 from mcp_abridge.ruleset.guard import Allow
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping.job import ShapeJob
 from mcp_abridge.shaping.pipeline import shape
 from mcp_abridge.shaping.result.frame import Copy
-from mcp_abridge.testing import answer as answers
-from mcp_abridge.testing.answer import ClientView
-from mcp_abridge.testing.choice import choices
-from mcp_abridge.testing.exchange import as_json, recorded, text_result
-from mcp_abridge.testing.play import Replay
 from mcp_abridge.transforms.base import Transform
 from mcp_abridge.transforms.filter import Filter
 from mcp_abridge.transforms.jmespath import Jmespath

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         say("hook", f"the answer stays as it is: {reason}")
         return 1
     if blocks is not None:
-        from mcp_abridge.testing.differences import to_json
+        from mcp_abridge.replay.differences import to_json
 
         output = {"hookEventName": "PostToolUse", "updatedMCPToolOutput": blocks}
         sys.stdout.buffer.write(to_json({"hookSpecificOutput": output}))
@@ -57,8 +57,8 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> list[Block] | None:
 
     from mcp_abridge.cli.view import answer_of, command, replay_of
     from mcp_abridge.document.tree import loads
-    from mcp_abridge.testing import exchange
-    from mcp_abridge.testing.differences import to_json
+    from mcp_abridge.replay import exchange
+    from mcp_abridge.replay.differences import to_json
 
     event = loads(raw)
     name = event["tool_name"]

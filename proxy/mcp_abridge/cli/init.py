@@ -15,7 +15,7 @@ from mcp_abridge.cli.server import Listed, Tools, arguments_of, listing, with_ne
 from mcp_abridge.cli.suggest import suggest
 from mcp_abridge.cli.suggest.draft import short_list
 from mcp_abridge.cli.terminal import ask, check_output, json_text, refuse_error, say
-from mcp_abridge.testing.recordings import sessions
+from mcp_abridge.replay.recordings import sessions
 
 _WIDTH = 200  # characters of an error
 

@@ -23,14 +23,14 @@ from mcp_abridge.document.message import members
 from mcp_abridge.document.sizes import size
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.errors import AbridgeError
+from mcp_abridge.replay.differences import to_json
+from mcp_abridge.replay.fit import RuleFit
+from mcp_abridge.replay.play import Replay
+from mcp_abridge.replay.proof import ShapedAnswer, UsedValue, used_values
+from mcp_abridge.replay.recordings import NO_CALL, RecordedSession, sessions
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.ruleset.selection import NO_RULES, Selection
 from mcp_abridge.session.tools.definitions import facts_of
-from mcp_abridge.testing.differences import to_json
-from mcp_abridge.testing.fit import RuleFit
-from mcp_abridge.testing.play import Replay
-from mcp_abridge.testing.proof import ShapedAnswer, UsedValue, used_values
-from mcp_abridge.testing.recordings import NO_CALL, RecordedSession, sessions
 
 FINDINGS = ("loss", "rot", "drift")
 _FAIL_ON = ["loss", "rot"]

@@ -182,9 +182,9 @@ def recording(
         return [], Session
     from functools import partial
 
+    from mcp_abridge.session.recording_session import RecordingSession
     from mcp_abridge.storage.recorder import Recorder
     from mcp_abridge.storage.redaction import Redaction
-    from mcp_abridge.testing.recording_session import RecordingSession
 
     masks = Redaction(settings.redact or ())
     recorder = Recorder(settings.record, settings.record_size, masks, log.warning)

@@ -11,11 +11,11 @@ from msgspec import Raw
 from mcp_abridge.cli import PROGRAM, options
 from mcp_abridge.document.tree import loads
 from mcp_abridge.errors import AbridgeError
+from mcp_abridge.replay.differences import to_json
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.ruleset.selection import NO_RULES
 from mcp_abridge.session import tool_lists
 from mcp_abridge.session.tool_lists import RewrittenToolList
-from mcp_abridge.testing.differences import to_json
 from mcp_abridge.transports.own_process import own_command
 
 _PATIENCE = 10.0  # seconds to connect, and again to list the tools, without --deadline

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from mcp_abridge.cli import takes_rules
 from mcp_abridge.cli.terminal import print_lines, refuse
 from mcp_abridge.document.printable import printable
+from mcp_abridge.replay import cases, filling
+from mcp_abridge.replay.cases import CaseResult
 from mcp_abridge.ruleset.rule import Rule, RuleFile
 from mcp_abridge.ruleset.selection import load
-from mcp_abridge.testing import cases, filling
-from mcp_abridge.testing.cases import CaseResult
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -9,8 +9,8 @@ from mcp_abridge.cli import options
 from mcp_abridge.cli.server import Listed, arguments_of, edited, json_size, listing, with_needs
 from mcp_abridge.cli.terminal import console, print_lines, show, table
 from mcp_abridge.document.tokens import tokens
+from mcp_abridge.replay.differences import to_json
 from mcp_abridge.ruleset.rule import RuleSet
-from mcp_abridge.testing.differences import to_json
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 

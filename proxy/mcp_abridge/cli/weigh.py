@@ -15,11 +15,11 @@ from mcp_abridge.cli.terminal import console, print_lines, refuse_error, say, sh
 from mcp_abridge.cli.transcripts import ToolAnswer
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.errors import AbridgeError
+from mcp_abridge.replay.exchange import make, text_result
+from mcp_abridge.replay.play import Replay
+from mcp_abridge.replay.recordings import SESSION
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.selection import Selection
-from mcp_abridge.testing.exchange import make, text_result
-from mcp_abridge.testing.play import Replay
-from mcp_abridge.testing.recordings import SESSION
 
 _SHOWN = 10  # tools
 

@@ -1,7 +1,7 @@
 """Whole exchanges in files that only their owner can read, for `suggest`, `replay` and tests.
 
 A thread writes them: a slow disk must not hold up messages. The format is read by
-mcp_abridge.testing.recordings.
+mcp_abridge.replay.recordings.
 """
 
 import os

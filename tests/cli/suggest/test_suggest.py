@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from mcp_abridge.cli import main
+from mcp_abridge.replay.play import Replay
+from mcp_abridge.replay.recordings import sessions
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.ruleset.selection import load
-from mcp_abridge.testing.play import Replay
-from mcp_abridge.testing.recordings import sessions
 
 from tests import servers
 from tests.cli.conftest import Run

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from mcp_abridge.document.tree import encode, loads
+from mcp_abridge.replay import cases
 from mcp_abridge.ruleset.selection import load
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.shaping.pipeline import shape
-from mcp_abridge.testing import cases
 
 from tests.builders import rule
 

@@ -12,10 +12,10 @@ from mcp_abridge.cli.terminal import check_output, put, refuse_error, say, show
 from mcp_abridge.cli.transcripts import Report
 from mcp_abridge.document.tree import plain
 from mcp_abridge.errors import AbridgeError, did_you_mean
+from mcp_abridge.replay import answer
+from mcp_abridge.replay.recordings import NO_CALL, RecordedSession, sessions
+from mcp_abridge.replay.usage import Usage
 from mcp_abridge.ruleset.rule import Rule
-from mcp_abridge.testing import answer
-from mcp_abridge.testing.recordings import NO_CALL, RecordedSession, sessions
-from mcp_abridge.testing.usage import Usage
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -17,11 +17,11 @@ from mcp_abridge.document.printable import printable
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import AbridgeError, RuleErrors
+from mcp_abridge.replay import answer
+from mcp_abridge.replay.cases import check_case, play_case
+from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.loading import rulefile
 from mcp_abridge.ruleset.rule import RuleFile, RuleSet
-from mcp_abridge.testing import answer
-from mcp_abridge.testing.cases import check_case, play_case
-from mcp_abridge.testing.play import Replay
 
 _NAME_OF_CASE = "a recorded answer, shortened"
 _WIDTH = 110

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_abridge.testing.exchange import ExchangeError
-from mcp_abridge.testing.recordings import RecordedSession, sessions
+from mcp_abridge.replay.exchange import ExchangeError
+from mcp_abridge.replay.recordings import RecordedSession, sessions
 
 from tests.builders import answer, call, line, tool_result
 

@@ -4,11 +4,11 @@ import json
 from typing import Any, ClassVar
 
 from mcp_abridge.query.call import Call
+from mcp_abridge.replay.exchange import RecordedExchange, make, text_result
+from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.guard import QueryResult, Respond
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.session.tools.definitions import ToolFacts
-from mcp_abridge.testing.exchange import RecordedExchange, make, text_result
-from mcp_abridge.testing.play import Replay
 from msgspec import Struct
 from msgspec.structs import replace
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from mcp_abridge.document.tree import Number
-from mcp_abridge.testing.differences import differences, same
+from mcp_abridge.replay.differences import differences, same
 
 
 @pytest.mark.parametrize(

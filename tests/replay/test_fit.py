@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from mcp_abridge.replay.differences import to_json
+from mcp_abridge.replay.exchange import make, text_result
+from mcp_abridge.replay.fit import RuleFit
+from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.rule import RuleSet
-from mcp_abridge.testing.differences import to_json
-from mcp_abridge.testing.exchange import make, text_result
-from mcp_abridge.testing.fit import RuleFit
-from mcp_abridge.testing.play import Replay
 
 from tests.builders import file
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
+from mcp_abridge.replay import cases
+from mcp_abridge.replay.cases import CaseResult
 from mcp_abridge.ruleset.loading import rulefile
 from mcp_abridge.ruleset.rule import RuleFile
-from mcp_abridge.testing import cases
-from mcp_abridge.testing.cases import CaseResult
 
 from tests.builders import answer, call, document, file, line
 from tests.rulecases import PYTHON

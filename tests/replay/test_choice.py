@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from mcp_abridge.replay.choice import applying, choices
 from mcp_abridge.ruleset.rule import RuleSet
-from mcp_abridge.testing.choice import applying, choices
 
 from tests.builders import rules
 

@@ -10,14 +10,14 @@ from mcp_abridge.document.paths import find
 from mcp_abridge.document.tree import Document, plain
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.query.call import Call
+from mcp_abridge.replay import answer as answers
+from mcp_abridge.replay.answer import ClientView
+from mcp_abridge.replay.differences import differences, to_json
+from mcp_abridge.replay.exchange import RecordedExchange
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.session.tools import arguments as argument
 from mcp_abridge.session.tools.arguments import VIEW, plan
 from mcp_abridge.shaping.steps import run
-from mcp_abridge.testing import answer as answers
-from mcp_abridge.testing.answer import ClientView
-from mcp_abridge.testing.differences import differences, to_json
-from mcp_abridge.testing.exchange import RecordedExchange
 from mcp_abridge.transforms.paginate import Paginate
 from mcp_abridge.transforms.truncate import Truncate
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 from mcp_abridge.errors import AbridgeError
-from mcp_abridge.testing import answer as answers
-from mcp_abridge.testing import walk
-from mcp_abridge.testing.exchange import make, text_result
-from mcp_abridge.testing.play import Replay
+from mcp_abridge.replay import answer as answers
+from mcp_abridge.replay import walk
+from mcp_abridge.replay.exchange import make, text_result
+from mcp_abridge.replay.play import Replay
 from msgspec import Raw
 
 from tests.builders import answer, document, rules, tool_result

@@ -11,6 +11,12 @@ from mcp_abridge.document.message import members
 from mcp_abridge.document.tree import plain
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.query.call import Call, Warned
+from mcp_abridge.replay import answer as answers
+from mcp_abridge.replay import exchange as exchanges
+from mcp_abridge.replay import walk
+from mcp_abridge.replay.answer import ClientView
+from mcp_abridge.replay.choice import applying
+from mcp_abridge.replay.exchange import RecordedExchange
 from mcp_abridge.ruleset.clients import Shows, client_for
 from mcp_abridge.ruleset.guard import Decision, Guard, QueryResult
 from mcp_abridge.ruleset.rule import Rule, RuleSet
@@ -25,12 +31,6 @@ from mcp_abridge.shaping.pipeline import shape
 from mcp_abridge.shaping.result.read import LocatedDocument
 from mcp_abridge.storage.meter import Meters, OutcomeKind, Warnings
 from mcp_abridge.storage.snapshots import Memory
-from mcp_abridge.testing import answer as answers
-from mcp_abridge.testing import exchange as exchanges
-from mcp_abridge.testing import walk
-from mcp_abridge.testing.answer import ClientView
-from mcp_abridge.testing.choice import applying
-from mcp_abridge.testing.exchange import RecordedExchange
 
 
 class Decided(Struct, frozen=True):

@@ -4,8 +4,8 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from mcp_abridge.replay import filling
 from mcp_abridge.ruleset.selection import load
-from mcp_abridge.testing import filling
 
 
 def fill(tmp_path: Path, text: str) -> tuple[str, list[str]]:

@@ -10,9 +10,9 @@ from msgspec import Struct
 from mcp_abridge.document.message import members
 from mcp_abridge.document.tree import plain, text
 from mcp_abridge.errors import DocumentError
+from mcp_abridge.replay.answer import read
+from mcp_abridge.replay.exchange import ExchangeError, RecordedExchange, recorded
 from mcp_abridge.storage.regular import open_regular
-from mcp_abridge.testing.answer import read
-from mcp_abridge.testing.exchange import ExchangeError, RecordedExchange, recorded
 
 TOOLS = "0000-tools.json"
 SESSION = "session.json"

@@ -9,7 +9,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import Message
 from mcp_abridge.document.tree import compact, encode, loads, text
 from mcp_abridge.errors import AbridgeError, DocumentError
-from mcp_abridge.testing.differences import to_json
+from mcp_abridge.replay.differences import to_json
 
 
 class ExchangeError(AbridgeError):

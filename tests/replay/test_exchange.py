@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from mcp_abridge.testing import exchange
-from mcp_abridge.testing.exchange import ExchangeError
+from mcp_abridge.replay import exchange
+from mcp_abridge.replay.exchange import ExchangeError
 
 from tests.builders import answer, call, line, tool_result
 

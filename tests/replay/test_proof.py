@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.replay.differences import to_json
+from mcp_abridge.replay.exchange import make, text_result
+from mcp_abridge.replay.play import Replay
+from mcp_abridge.replay.proof import ShapedAnswer, used_values
 from mcp_abridge.ruleset.rule import RuleSet
-from mcp_abridge.testing.differences import to_json
-from mcp_abridge.testing.exchange import make, text_result
-from mcp_abridge.testing.play import Replay
-from mcp_abridge.testing.proof import ShapedAnswer, used_values
 from msgspec import Raw
 
 from tests.builders import EMPTY, rules

@@ -1,1 +1,0 @@
-"""Run the tests that are written in rule files, and replay single calls for `explain`."""
