@@ -13,7 +13,7 @@ from mcp_abridge.errors import StoreError
 from mcp_abridge.storage.answer_list import read
 from mcp_abridge.storage.folder import Folder
 from mcp_abridge.storage.redis import Redis
-from mcp_abridge.storage.snapshots import Key, Memory, Snapshot, Store
+from mcp_abridge.storage.snapshots import ANYBODY, Key, Memory, Snapshot, Store
 from msgspec import Raw
 from msgspec.structs import replace
 from redis import Redis as Client
@@ -131,6 +131,7 @@ def test_a_caller_gets_the_list_of_its_own_answers_the_newest_first(case: Case) 
     case.pass_by(2)
     store.put(key('["new",{}]{"limit":5}0000abcd', rule="other"), snapshot(8))
     store.put(key('["hers",{}]', scope="other"), snapshot(9))
+    store.put(key("known to anybody", rule=""), snapshot(9))
     stored = store.get(Key("scope", "", None))
 
     assert stored is not None
@@ -174,15 +175,31 @@ def test_a_snapshot_goes_some_time_after_its_last_use(case: Case) -> None:
     assert case.store.get(A) is None
 
 
-def test_an_answer_that_a_call_made_untrue_is_gone_for_other_sessions_of_the_caller_too() -> None:
-    store = Memory()
-    one, other = key("a", scope="jane\n1"), key("a", scope="jane\n2")
+SHARED = pytest.mark.parametrize("case", ["memory", "redis"], indirect=True)
+
+
+@SHARED
+def test_the_sessions_of_a_caller_see_each_others_answers_and_nobody_elses(store: Store) -> None:
+    for number, scope in enumerate(("jane\n1", "jane\n2", f"{ANYBODY}\n1")):
+        store.put(key('["t"]', scope=scope), snapshot(number))
+    [own, newest] = (store.get(key('["t"]', scope=scope)) for scope in ("jane\n1", "jane"))
+    assert (own, newest) == (snapshot(0), snapshot(1))
+    for scope, count in (("jane\n3", 2), ("joe\n1", 0), (f"{ANYBODY}\n2", 0)):
+        stored = store.get(Key(scope, "", None))
+        assert stored is not None
+        assert len(read(stored)) == count
+
+
+@SHARED
+def test_an_answer_that_a_call_made_untrue_is_gone_for_other_sessions_of_the_caller_too(
+    store: Store,
+) -> None:
+    one, other, shared = (key("a", scope=scope) for scope in ("jane\n1", "jane\n2", "jane"))
     for dropped in (other, Key("jane\n2", "rule", None)):
         store.put(one, snapshot(1))
-        assert one.of_caller is not None
-        assert store.get(one.of_caller) is not None
+        assert store.get(shared) is not None
         store.drop(dropped)
-        assert store.get(one.of_caller) is None
+        assert store.get(shared) is None
         assert store.get(one) is not None
 
 

@@ -64,8 +64,11 @@ _DECODER = JSONDecoder()
 
 
 def listing(answers: Iterable[StoredAnswer]) -> Snapshot:
-    """Return the snapshot of a list of stored answers, which `read` reads."""
-    return Snapshot(b"", encode([*answers]))
+    """Return the snapshot of a list of stored answers, which `read` reads.
+
+    What is stored without a call, as of a server, is no answer.
+    """
+    return Snapshot(b"", encode([each for each in answers if each.call]))
 
 
 def read(snapshot: Snapshot) -> list[StoredAnswer]:

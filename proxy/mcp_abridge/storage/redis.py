@@ -1,8 +1,9 @@
 """Snapshots and recent calls in Redis, for several replicas behind one address.
 
-A snapshot is a string key. So is the epoch of each scope and rule, a random token: only snapshots
-that begin with it count, so that dropping a rule applies to all replicas at once. All keys expire
-after their last use, and hold no name or argument in clear text.
+A snapshot is a string key, and so is its place, by which other sessions of its caller find it. So
+is the epoch of each scope and rule, a random token: only values that begin with it count, so that
+dropping a rule applies to all replicas at once. All keys expire after their last use, and hold no
+name or argument in clear text.
 """
 
 import os
@@ -30,6 +31,8 @@ _PREFIX = "mcp-abridge"
 _TIMEOUT = 1.0  # seconds, to connect and for each reply: the sum of both is the longest wait
 _TOKEN = 16  # bytes of the token of an epoch
 _PAUSE = 1.0  # seconds without requests to Redis after a failure
+_ELSEWHERE = b"in "
+"""The mark of a value that is the place of a caller's newest snapshot, in one of its sessions."""
 
 Command = tuple[str | bytes | int, ...]
 
@@ -69,33 +72,44 @@ class Redis:
         if snapshot.size > self._size:
             self.drop(key)
             return
+        place, shared = self._put(key, pack(snapshot, text_of(key.call))), key.of_caller
+        if shared is not None:
+            self._put(shared, _ELSEWHERE + place.encode())
+        index = _index(key)
+        self._ask(
+            ("ZADD", index, int(time.time()), place),
+            ("ZREMRANGEBYRANK", index, 0, -MOST - 1),
+            ("EXPIRE", index, self._seconds),
+        )
+
+    def _put(self, key: Key, value: bytes) -> str:
+        """Store a value, and return its place: the keys in Redis of its epoch and of itself."""
         epoch, name = _names(key)
         _, token, _ = self._ask(
             ("SET", epoch, os.urandom(_TOKEN), "NX", "EX", self._seconds),
             ("GET", epoch),
             ("EXPIRE", epoch, self._seconds),
         )
-        raw, index = (token or b"") + pack(snapshot, text_of(key.call)), _index(key)
-        self._ask(
-            ("SET", name, raw, "EX", self._seconds),
-            ("ZADD", index, int(time.time()), f"{epoch} {name}"),
-            ("ZREMRANGEBYRANK", index, 0, -MOST - 1),
-            ("EXPIRE", index, self._seconds),
-        )
+        self._ask(("SET", name, (token or b"") + value, "EX", self._seconds))
+        return f"{epoch} {name}"
 
     def get(self, key: Key) -> Snapshot | None:
         if key.call is None:
             return self._list(key)
-        epoch, name = _names(key)
+        value = self._get(*_names(key))
+        if value.startswith(_ELSEWHERE):
+            value = self._get(*value.removeprefix(_ELSEWHERE).decode().split(" "))
+        return unpack(value)
+
+    def _get(self, epoch: str, name: str) -> bytes:
+        """Return a value, which then counts as just used; b"" if there is none."""
         token, raw, *_ = self._ask(
             ("GET", epoch),
             ("GET", name),
             ("EXPIRE", name, self._seconds),
             ("EXPIRE", epoch, self._seconds),
         )
-        if not (token and raw and raw.startswith(token)):
-            return None
-        return unpack(raw[len(token) :])
+        return raw[len(token) :] if token and raw and raw.startswith(token) else b""
 
     def _list(self, key: Key) -> Snapshot:
         [members] = self._ask(("ZREVRANGE", _index(key), 0, -1))
@@ -110,8 +124,9 @@ class Redis:
         return listing(own)
 
     def drop(self, key: Key) -> None:
-        epoch, name = _names(key)
-        self._ask(("UNLINK", epoch if key.call is None else name))
+        for each in filter(None, (key, key.of_caller)):
+            epoch, name = _names(each)
+            self._ask(("UNLINK", epoch if key.call is None else name))
 
     def remember(self, hashes: Iterable[bytes]) -> None:
         """Remember calls for an hour, for all replicas. Raises StoreError."""
@@ -168,7 +183,7 @@ def _call(hash: bytes) -> str:
 
 
 def _index(key: Key) -> str:
-    return f"{_PREFIX}:kept:{digest(key.scope)}"
+    return f"{_PREFIX}:kept:{digest((key.of_caller or key).scope)}"
 
 
 def _names(key: Key) -> tuple[str, str]:
