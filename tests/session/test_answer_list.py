@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp_abridge.storage.calls import RecentCalls
 
-from tests.builders import answer, call, document, rules, texts
+from tests.builders import answer, call, document, line, rules, texts
 from tests.talk import Talk
 
 BUDGET = rules("- {name: budget, tools: '*', max_bytes: 2000}")
@@ -29,7 +29,7 @@ def test_stored_answers_are_listed_on_any_tool_which_does_not_run() -> None:
 
     newest, oldest = answers(talk, "delete", {"id": 5})
     assert (newest["tool"], newest["arguments"]) == ("list", {"page": 2, "view": "help"})
-    assert oldest["arguments"] == {"query": "cats", "api_key": "***", "view": "help"}
+    assert oldest["arguments"] == {"query": "cats", "api_key": "***"}
     assert oldest["bytes"] > 6000
     assert oldest["age"] == "0 s"
     assert len(talk.to_server) == calls
@@ -55,7 +55,8 @@ def test_a_secret_is_masked_wherever_it_stands_and_the_row_says_so(
     talk.exchange(call("fetch", arguments), ROWS)
     [row] = answers(talk, "fetch")
     assert "hunter2" not in str(row)
-    assert row["masked"] == "the call needs each *** as it was first written"
+    assert row["masked"] == "to look into it, call with the value that *** hides and view='help'"
+    assert "view" not in row["arguments"]
 
 
 def test_the_list_shows_each_call_whole_and_the_view_of_the_others_works() -> None:
@@ -96,3 +97,13 @@ def test_a_result_with_a_member_of_that_name_shows_that_member() -> None:
     value = {"kept": [1, 2], "rows": [{"id": n, "name": f"name {n}"} for n in range(200)]}
     talk.exchange(call("search"), answer(document(value)))
     assert answers(talk, "search") == [1, 2]
+
+
+@pytest.mark.parametrize("hints", [{}, {"readOnlyHint": True}])
+def test_the_list_is_refused_to_a_call_for_a_task_and_none_begins(hints: dict[str, Any]) -> None:
+    talk = Talk(BUDGET, calls=RecentCalls())
+    tool = {"name": "search", "inputSchema": {"type": "object"}, "annotations": hints}
+    talk.exchange(line(id=9, method="tools/list"), answer({"tools": [tool]}, id=9))
+    talk.exchange(call("search"), ROWS)
+    error = json.loads(talk.replied(call("search", {"view": "kept"}, task={})))["error"]
+    assert error["message"] == "the list of what is kept needs no task: call again without one"

@@ -65,6 +65,25 @@ def test_a_guard_changes_adds_and_removes_arguments() -> None:
     assert arguments(guarded.to_server[-1]) == {"path": "b", "kept": 1.5, "deep": {"er": 1}}
 
 
+def test_for_the_list_of_stored_answers_no_guard_is_asked_and_no_tool_runs() -> None:
+    tools: list[str] = []
+
+    def decide(call: Call, query_result: QueryResult | None) -> Decision:
+        tools.append(call.tool)
+        return Allow()
+
+    guarded = talk(decide, "max_bytes: 2000")
+    lists = {}
+    for caller in ("jane", "joe"):
+        guarded.session.scope = caller
+        guarded.exchange(call("reindex", {"path": caller}), answer(document(["row"] * 2000)))
+        [lists[caller]] = texts(guarded.replied(call("reindex", {"view": "kept"})))
+    assert tools == ["reindex", "reindex"]
+    for caller, text in lists.items():
+        [row] = json.loads(text)["view"]
+        assert row["arguments"] == {"path": caller, "view": "help"}
+
+
 @pytest.mark.parametrize(
     ("decision", "content", "failed"),
     [

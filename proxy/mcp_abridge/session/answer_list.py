@@ -4,7 +4,6 @@ Without it, a model whose client has shortened their conversation cannot tell wh
 """
 
 import re
-from typing import Any
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -40,6 +39,8 @@ def outputs(
         document = opened(Document.read(snapshot.document).cell[0])
         if isinstance(document, dict) and NAME in document:
             return None
+    if pending.as_task:
+        return state.refuse(pending, _NEEDS_NO_TASK)
     pending.lists = True
     return (LoadSnapshot(state.suspend(pending), Key(pending.scope, "", None)),)
 
@@ -71,12 +72,13 @@ def _answer(
 
 def _row(each: answer_list.StoredAnswer, view: str) -> dict[str, object]:
     """Return one row of the list: the call that shows what is in an answer, its size, its age."""
-    call: list[Any] = loads(each.call.encode()) if each.call else [None]
-    tool, *own = call
-    arguments = {**own[0], view: "help"} if own else _HASHED
-    row = {"tool": tool, "arguments": arguments, "bytes": each.size, "age": age_in_words(each.age)}
-    return row | {"masked": _MASKED} if own and MASK in each.call else row
+    tool, *own = loads(each.call.encode())
+    row = {"tool": tool, "arguments": _HASHED, "bytes": each.size, "age": age_in_words(each.age)}
+    if own and MASK in each.call:
+        return row | {"arguments": own[0], "masked": _MASKED.format(view)}
+    return row | {"arguments": {**own[0], view: "help"}} if own else row
 
 
+_NEEDS_NO_TASK = "the list of what is kept needs no task: call again without one"
 _HASHED = "too long to be listed"
-_MASKED = "the call needs each *** as it was first written"
+_MASKED = "to look into it, call with the value that *** hides and {}='help'"

@@ -251,7 +251,7 @@ def _send_completed(
         own = _call_key(encode(completed.own, ordered=True)) if completed.own else ""
         pending.key = Key(pending.scope, rule.name, pending.call + own + rule.snapshot_key)
     keeps = pending.key is not None and pending.cacheable
-    if keeps and pending.as_task and _is_repeatable(state, pending, rule):
+    if keeps and pending.as_task and not pending.may_list and _is_repeatable(state, pending, rule):
         keeps = False  # the client expects a task: its result is what a view is cut from
     if pending.key is not None and keeps:
         continues = view is not None or completed.resumes
@@ -307,7 +307,7 @@ def loaded(
     rule = pending.rule
     assert rule is not None
     advice = pending.start_again
-    if pending.view is not None and pending.view.lstrip().startswith("kept"):
+    if pending.may_list:
         # Imported late: few sessions need it.
         from mcp_abridge.session import answer_list
 

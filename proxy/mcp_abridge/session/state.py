@@ -148,6 +148,11 @@ class PendingRequest(Struct):
         return {**self.arguments, FACTS: self.facts}
 
     @property
+    def may_list(self) -> bool:
+        """True if its view may ask for the list of stored answers."""
+        return self.view is not None and self.view.lstrip().startswith("kept")
+
+    @property
     def start_again(self) -> str:
         """The advice to a client if there is no snapshot to continue in."""
         assert self.rule is not None
