@@ -63,6 +63,7 @@ def of_stdio() -> list[str]:
     The process is its own client: pipes take the places of its stdin and stdout.
     """
     from mcp_abridge.session.session import Session
+    from mcp_abridge.session.state import SessionState
     from mcp_abridge.storage.meter import Meters
     from mcp_abridge.storage.snapshots import Memory
     from mcp_abridge.transports.log import Log
@@ -77,7 +78,7 @@ def of_stdio() -> list[str]:
     os.dup2(stdin, 0)
     os.dup2(stdout, 1)
     ruleset, meters, log, profile = rules(f"- {RULE}"), Meters(), Log("error"), Profile()
-    session = Session(lambda *_: ruleset, meters.of, log.warning)
+    session = Session(SessionState(lambda *_: ruleset, meters.of, log.warning))
 
     def client() -> None:
         for id in (1, 2):

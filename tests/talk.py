@@ -20,6 +20,7 @@ from mcp_abridge.session.outputs import (
     ToServer,
 )
 from mcp_abridge.session.session import Session
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.shaping.pipeline import shape
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.meter import Meters, Row
@@ -54,7 +55,7 @@ class Talk:
         self.queries: list[bytes] = []
         self.meter = Meters()
         self.store = Memory()
-        self.session = Session(
+        state = SessionState(
             self._rules,
             lambda *_: self.meter.of(None, None),
             self.log.append,
@@ -63,6 +64,7 @@ class Talk:
             deadline=deadline,
             clock=clock,
         )
+        self.session = Session(state)
 
     def _rules(self, server: str | None, client: str | None) -> RuleSet:
         return self.rules
@@ -130,8 +132,8 @@ class Talk:
                 case LoadSnapshot(token, key):
                     self._take(self.session.loaded(token, self.store.get(key)))
                 case ClaimCall(token, caller, call):
-                    assert self.session.calls is not None
-                    first = self.session.calls.claim(caller, call)
+                    assert self.session.state.calls is not None
+                    first = self.session.state.calls.claim(caller, call)
                     self._take(self.session.claimed(token, first=first))
                 case RunInBackground(do, then):
                     self._take(then(do()))

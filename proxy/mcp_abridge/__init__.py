@@ -23,7 +23,7 @@ transport performs them, and gives the results back to the session.
 
 One call: transports.stdio.relay reads a line and gives it to the Session (session/session.py);
 session.requests finds the tool, its rule and arguments, and returns a ToServer with the line. Its
-response: session.responses finds the pending request (session.state) and returns a Shape with a
+response: session.responses finds the pending request (session.inflight) and returns a Shape with a
 ShapeJob. The relay runs it: shaping.pipeline parses the line and locates its document
 (shaping.result.read), runs the steps (transforms) and writes all copies back
 (shaping.result.write). `Session.shaped` counts the result and returns a ToClient, which the relay

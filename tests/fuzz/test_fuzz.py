@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from mcp_abridge.session.active_rules import ActiveRules, ToolRules
+from mcp_abridge.session.inflight import InFlight
 from mcp_abridge.session.outputs import Output
 from mcp_abridge.session.session import Session
-from mcp_abridge.session.state import InFlight
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from msgspec.structs import replace

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 
 from mcp_abridge.document import message
+from mcp_abridge.session.inflight import PendingOwnRequest
 from mcp_abridge.session.outputs import (
     ClaimCall,
     DropSnapshots,
@@ -20,6 +21,7 @@ from mcp_abridge.session.outputs import (
     ToServer,
 )
 from mcp_abridge.session.session import Session
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.meter import Meters
@@ -61,7 +63,7 @@ class World:
         self.log: list[str] = []
         self.meter = Meters()
         self.store = Memory(number=dice.pick((1, 2, 64)))
-        self.session = Session(
+        state = SessionState(
             lambda *_: self.rules,
             lambda *_: self.meter.of(None, None),
             self.log.append,
@@ -70,6 +72,7 @@ class World:
             deadline=dice.pick((None, None, 5.0)),
             clock=lambda: self.now,
         )
+        self.session = Session(state)
         self.account = Account()
         self.inbox: list[Request] = []
         self.answered: list[tuple[bytes, bytes]] = []
@@ -80,12 +83,13 @@ class World:
         self.history: list[str] = []
 
     def state(self) -> Hashable:
-        session, waiting = self.session, self.session.inflight._pending.values()
+        session = self.session.state
+        waiting = session.inflight._pending.values()
         return (
             min(len(waiting), 4),
-            min(len(session.suspended), 2),
+            min(len(session.inflight.suspended), 2),
             min(len(self.tasks), 3),
-            any(pending.held_call is not None for pending in waiting),
+            any(isinstance(pending, PendingOwnRequest) for pending in waiting),
             any(pending.as_task for pending in waiting),
             bool(session.stored),
             self.rulesets.index(self.rules),
@@ -113,8 +117,10 @@ class World:
         """Return True if a call whose answer may be withheld waits under the id of a request."""
         read = envelope(raw)
         key = None if read is None else read.key
-        waiting = key and self.session.inflight.at_server(exchange + key)
-        return bool(waiting and waiting.rule and waiting.rule.failure_policy.withholds)
+        waiting = key and self.session.state.inflight._pending.get(exchange + key)
+        return bool(
+            waiting and not waiting.query and waiting.rule and waiting.rule.failure_policy.withholds
+        )
 
     def _hidden(self, tool: str) -> bool:
         covering = self.rules.covering(tool)
@@ -184,8 +190,8 @@ class World:
             snapshot = None if away else self.store.get(output.key)
             self._follow(task, self.session.loaded(output.token, snapshot, away))
         elif isinstance(output, ClaimCall):
-            assert self.session.calls is not None
-            first = self.session.calls.claim(output.caller, output.call)
+            assert self.session.state.calls is not None
+            first = self.session.state.calls.claim(output.caller, output.call)
             then = partial(self.session.claimed, output.token, first=first)
             self._follow(task, (Completion(output, then),))
         elif isinstance(output, Shape):
@@ -227,8 +233,8 @@ class World:
             self.take(tuple(map(ToClient, self.session.fail_pending(cause, exchange))), exchange)
         self.flush()
         self.account.settle()
-        inflight = self.session.inflight
-        if inflight._pending or self.session.suspended:
+        inflight = self.session.state.inflight
+        if inflight._pending or inflight.suspended:
             raise Wrong("nothing is left at the end", f"{inflight._pending}")
         failures = [line for line in self.log if "the proxy failed" in line]
         if failures:

@@ -86,9 +86,9 @@ def test_a_call_too_long_to_be_listed_is_named_by_its_tool() -> None:
 
 def test_nobody_sees_what_another_caller_has_stored() -> None:
     talk = Talk(BUDGET, calls=RecentCalls())
-    talk.session.scope = "jane"
+    talk.session.state.scope = "jane"
     talk.exchange(call("search", {"query": "cats"}), ROWS)
-    talk.session.scope = "joe"
+    talk.session.state.scope = "joe"
     assert answers(talk, "search") == []
 
 

@@ -48,12 +48,12 @@ def test_the_request_for_the_tools_is_made_in_the_name_of_the_client() -> None:
 
 def test_a_call_stays_its_callers_own_while_the_server_lists_its_tools() -> None:
     session = looking().session
-    session.scope = "jane"
+    session.state.scope = "jane"
     [load] = session.from_client(LOOK)
     assert isinstance(load, LoadSnapshot)
     [probe] = session.loaded(load.token, None)
     assert isinstance(probe, Probe)
-    session.scope = "joe"
+    session.state.scope = "joe"
     listed = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (probe.token, page({}))
     [reading] = session.from_server(listed)
     assert isinstance(reading, RunInBackground)

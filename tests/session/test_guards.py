@@ -75,7 +75,7 @@ def test_for_the_list_of_stored_answers_no_guard_is_asked_and_no_tool_runs() -> 
     guarded = talk(decide, "max_bytes: 2000")
     lists = {}
     for caller in ("jane", "joe"):
-        guarded.session.scope = caller
+        guarded.session.state.scope = caller
         guarded.exchange(call("reindex", {"path": caller}), answer(document(["row"] * 2000)))
         [lists[caller]] = texts(guarded.replied(call("reindex", {"view": "kept"})))
     assert tools == ["reindex", "reindex"]

@@ -82,7 +82,7 @@ def test_the_error_of_a_task_is_bounded() -> None:
 
 def test_the_task_of_another_caller_is_not_known() -> None:
     talk = with_task(DROP)
-    talk.session.scope = "another"
+    talk.session.state.scope = "another"
     assert polled(talk, {"result": state(result=SECRET)})["result"] == state(result=SECRET)
 
 

@@ -9,6 +9,7 @@ import pytest
 from mcp_abridge.errors import StoreError
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.session.session import Session
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.meter import Meters
 from mcp_abridge.storage.snapshots import Key, Memory, Snapshot
 from mcp_abridge.transports.driver import Driver
@@ -58,8 +59,8 @@ def make_driver(
 ) -> Driver:
     select = rules if callable(rules) else (lambda *_: rules)
     log = Log("error")
-    session = Session(select, Meters().of, log.warning, scope="s")
-    return Driver(session, Memory() if store is None else store, Workers(), log, aside)
+    state = SessionState(select, Meters().of, log.warning, scope="s")
+    return Driver(Session(state), Memory() if store is None else store, Workers(), log, aside)
 
 
 @pytest.mark.parametrize("store", [Memory, RemoteStore])
@@ -118,7 +119,7 @@ async def test_a_call_is_forgotten_if_its_client_disconnects() -> None:
     await asyncio.wait([task])
     assert task.cancelled()
     go.set()
-    assert not driver.session.suspended
+    assert not driver.session.state.inflight.suspended
 
 
 async def test_missing_or_unreadable_knowledge_of_replicas_is_no_error() -> None:

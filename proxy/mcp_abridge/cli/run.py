@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mcp_abridge.ruleset.rule import RuleSet
     from mcp_abridge.ruleset.selection import Selection
     from mcp_abridge.session.session import Session
+    from mcp_abridge.session.state import SessionState
     from mcp_abridge.storage.ledger import Ledger
     from mcp_abridge.storage.recorder import Recorder
     from mcp_abridge.storage.snapshots import Store
@@ -148,6 +149,7 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
 
     from functools import partial
 
+    from mcp_abridge.session.state import SessionState
     from mcp_abridge.storage.calls import RecentCalls
     from mcp_abridge.storage.ledger import Ledger, claim_call, default_path, secret_of
     from mcp_abridge.storage.meter import Meters
@@ -166,15 +168,13 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
         records.append(Ledger(path, meters, warn=log.warning, recent=calls))
     recorders, new_session = recording(options, log)
     scope, deadline = _scope(options), options.deadline
-    session = new_session(
-        rules, meters.of, log.warning, scope=scope, calls=calls, deadline=deadline
-    )
-    return log, rules, [*records, *recorders], session
+    state = SessionState(rules, meters.of, log.warning, scope=scope, calls=calls, deadline=deadline)
+    return log, rules, [*records, *recorders], new_session(state)
 
 
 def recording(
     settings: "Options | Namespace", log: "Log"
-) -> "tuple[list[Recorder], Callable[..., Session]]":
+) -> "tuple[list[Recorder], Callable[[SessionState], Session]]":
     """Return the recorder that `--record` asks for, and the function that makes sessions."""
     if not settings.record:
         from mcp_abridge.session.session import Session

@@ -24,6 +24,7 @@ from mcp_abridge.session import outputs
 from mcp_abridge.session.guards import LATE
 from mcp_abridge.session.outputs import Output
 from mcp_abridge.session.session import Session
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools.arguments import implied
 from mcp_abridge.session.tools.definitions import ToolFacts
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
@@ -100,7 +101,8 @@ class Replay:
         self._store = Memory()
         self._meters = Meters(lambda row: setattr(self, "outcome", row.outcome))
         recording = _recording_guards(rules, self.decisions)
-        self._session = Session(lambda *_: recording, self._meters.of, self.log.append)
+        state = SessionState(lambda *_: recording, self._meters.of, self.log.append)
+        self._session = Session(state)
         self._session.rules.rename(client=client)
         self._session.rules.learn({exchange.tool: facts})
         arguments, applied = exchange.arguments, self.applied

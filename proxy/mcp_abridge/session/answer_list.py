@@ -12,8 +12,9 @@ from mcp_abridge.document.masks import MASK
 from mcp_abridge.document.tree import Document, encode, loads, opened
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.session import responses
+from mcp_abridge.session.inflight import PendingRequest
 from mcp_abridge.session.outputs import LoadSnapshot, Output, Shape
-from mcp_abridge.session.state import PendingRequest, SessionState
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools.arguments import VIEW
 from mcp_abridge.shaping.result.read import locate
 from mcp_abridge.storage import answer_list
@@ -42,7 +43,7 @@ def outputs(
     if pending.as_task:
         return state.refuse(pending, _NEEDS_NO_TASK)
     pending.lists = True
-    return (LoadSnapshot(state.suspend(pending), Key(pending.scope, "", None)),)
+    return (LoadSnapshot(state.inflight.suspend(pending), Key(pending.scope, "", None)),)
 
 
 def _answer(

@@ -11,8 +11,10 @@ from msgspec import Raw
 from mcp_abridge.document.message import SERVER_INFO, string_at
 from mcp_abridge.ruleset.guard import QueryResult
 from mcp_abridge.session import guards, requests
+from mcp_abridge.session.inflight import PendingRequest
 from mcp_abridge.session.outputs import ClaimCall, Output
-from mcp_abridge.session.state import OwnRequest, PendingRequest, SessionState
+from mcp_abridge.session.own_requests import OwnRequest
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools import definitions
 from mcp_abridge.session.tools.definitions import ToolFacts
 
@@ -41,7 +43,7 @@ def decide(state: SessionState, pending: PendingRequest, line: bytes) -> tuple[O
     if facts is None or state.calls is None:
         return _refuse(state, pending, _NOTHING)
     pending.line = line
-    return (ClaimCall(state.suspend(pending), pending.caller, pending.call),)
+    return (ClaimCall(state.inflight.suspend(pending), pending.caller, pending.call),)
 
 
 def claimed(state: SessionState, pending: PendingRequest, *, first: bool) -> tuple[Output, ...]:

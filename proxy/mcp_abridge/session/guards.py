@@ -12,8 +12,15 @@ from mcp_abridge.document.tree import ABSENT, encode, loads, plain, text
 from mcp_abridge.errors import Refusal, raised
 from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
+from mcp_abridge.session.inflight import (
+    ID_IN_USE,
+    PendingOwnRequest,
+    PendingRequest,
+    send_call,
+)
 from mcp_abridge.session.outputs import Output, Probe, RunInBackground, ToClient
-from mcp_abridge.session.state import ID_IN_USE, OwnRequest, PendingRequest, SessionState
+from mcp_abridge.session.own_requests import OwnRequest
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools.arguments import with_value, without, without_ours
 from mcp_abridge.shaping.result.read import is_error, is_final, locate
 from mcp_abridge.shaping.result.write import own_result
@@ -35,7 +42,7 @@ def decide(
     call = Call(pending.tool, pending.arguments, names=pending.names, warnings=[])
     try:
         decision = run_guard(guard, call, result)
-        state.warn(pending.tool, rule, call.warnings)
+        state.counts.warn(pending.tool, rule, call.warnings)
         if isinstance(decision, Respond):
             return _respond(state, pending, decision)
         if isinstance(decision, Allow):
@@ -48,7 +55,7 @@ def decide(
         state.log(failure)
         state.inflight.retire(pending.slot)
     if rule.on_failure == "pass":
-        return state.send_call(raw, pending)
+        return send_call(state, raw, pending)
     # A guard fails closed unless the rule says otherwise.
     reason = f"the call was withheld: the guard of rule {rule.name!r} failed"
     return state.refuse(pending, reason)
@@ -75,7 +82,7 @@ def _allow(
         for plan in (pending.plan, *plans):
             upstream = without_ours(plan, upstream)
         raw = message.with_arguments(raw, params, upstream)
-    return state.send_call(raw, pending)
+    return send_call(state, raw, pending)
 
 
 def _respond(state: SessionState, pending: PendingRequest, decision: Respond) -> tuple[Output, ...]:
@@ -115,10 +122,10 @@ def hold(
     state: SessionState, raw: bytes, pending: PendingRequest, own_request: OwnRequest
 ) -> tuple[Output, ...]:
     """Hold a call with the line `raw`, and ask the server under an id that no client can choose."""
-    if state.collides(pending):
+    if state.inflight.collides(pending):
         return (ToClient(pending.error(ID_IN_USE)),)
     id = state.inflight.queries.new()
-    request = PendingRequest(
+    request = PendingOwnRequest(
         pending.exchange, id, own_request.method, held_call=pending, own_request=own_request
     )
     params = dict(own_request.params)
@@ -143,9 +150,8 @@ def cancellation(id: bytes, reason: str | None = None) -> bytes:
     return encode({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
 
-def query_answered(state: SessionState, query: PendingRequest, raw: bytes) -> tuple[Output, ...]:
+def query_answered(state: SessionState, query: PendingOwnRequest, raw: bytes) -> tuple[Output, ...]:
     """Process the response to a query."""
-    assert query.own_request is not None
     read = partial(read_answer, query.own_request.read, raw)
     return (RunInBackground(read, partial(resume, state, query), len(raw)),)
 
@@ -170,16 +176,16 @@ def read_answer(read: Callable[[Raw], Any], raw: bytes) -> QueryResult:
 
 def give_up(state: SessionState, pending: PendingRequest, reason: str) -> tuple[Output, ...]:
     """Answer a request whose response cannot be used, or continue the call held for it."""
-    if pending.held_call is not None:
+    if isinstance(pending, PendingOwnRequest):
         return resume(state, pending, QueryResult(failure=reason))
     return (ToClient(pending.error(reason)),)
 
 
-def resume(state: SessionState, query: PendingRequest, result: QueryResult) -> tuple[Output, ...]:
+def resume(
+    state: SessionState, query: PendingOwnRequest, result: QueryResult
+) -> tuple[Output, ...]:
     """Continue a held call after its query. Never raises."""
     pending = query.held_call
-    assert pending is not None
-    assert query.own_request is not None
     pending.query = b""
     state.inflight.retire(query.slot)
     if state.inflight.find(pending.slot) is not pending:

@@ -2,13 +2,13 @@
 
 from collections import OrderedDict
 from contextlib import suppress
-from typing import Any
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import Message, string_at
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.session.outputs import Output
 from mcp_abridge.session.session import Session
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.recorder import CallRecord, Recorder, SessionRecorder
 
 _MOST_REQUESTS = 1000  # without a response; the oldest is forgotten first
@@ -17,8 +17,8 @@ _MOST_REQUESTS = 1000  # without a response; the oldest is forgotten first
 class RecordingSession(Session):
     """A Session that gives each answered call, and each tool list, to a recorder."""
 
-    def __init__(self, recorder: Recorder, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(self, recorder: Recorder, state: SessionState) -> None:
+        super().__init__(state)
         self._recorder = SessionRecorder(recorder)
         self._requests: OrderedDict[bytes, CallRecord] = OrderedDict()
         self._calls = 0
@@ -60,7 +60,7 @@ class RecordingSession(Session):
             return super().may_stream(start, exchange)
         key = message.response_key(start, b"")
         if key is not None:
-            self.inflight.renew(exchange + key)
+            self.state.inflight.renew(exchange + key)
         return False
 
 

@@ -21,8 +21,9 @@ from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.session import guards, responses, tasks
+from mcp_abridge.session.inflight import PendingRequest, send_call
 from mcp_abridge.session.outputs import DropSnapshots, LoadSnapshot, Output, Shape, ToServer
-from mcp_abridge.session.state import PendingRequest, SessionState
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tool_lists import announce_changes
 from mcp_abridge.session.tools.arguments import VIEW, ArgumentPlan, Completed, complete, implied
 from mcp_abridge.session.tools.definitions import Plans
@@ -67,7 +68,7 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         pending.next_page = string_at(envelope.params, "cursor") is not None
     elif method in tasks.GETS_RESULT:
         pending = tasks.awaits(state, envelope.params, pending, state.scope)
-    return state.send(raw, pending)
+    return state.inflight.send(raw, pending)
 
 
 def _guards_calls(state: SessionState) -> bool:
@@ -106,7 +107,7 @@ def _notification(
         state.inflight.retire(exchange + b"null")
         for output in outputs:
             if isinstance(output, LoadSnapshot):
-                del state.suspended[output.token]
+                del state.inflight.suspended[output.token]
         return tuple(each for each in outputs if isinstance(each, ToServer | DropSnapshots))
     return (ToServer(raw),)
 
@@ -121,9 +122,9 @@ def _cancel(state: SessionState, envelope: Message, exchange: bytes) -> bytes | 
     if pending is not None and pending.query:
         state.inflight.retire(slot)
         return pending.query.removeprefix(exchange)
-    for token, each in state.suspended.items():
+    for token, each in state.inflight.suspended.items():
         if each.line and each.slot == slot:
-            del state.suspended[token]
+            del state.inflight.suspended[token]
             break
     if pending is not None and pending.withholds:
         # The rule applies to a late response too.
@@ -153,7 +154,7 @@ def call(
         params = _PARAMS.decode(envelope.params)
         tool = None if params.name is ABSENT else text(params.name)
     except (msgspec.DecodeError, DocumentError):
-        return state.send(raw, pending)
+        return state.inflight.send(raw, pending)
     pending.tool, pending.scope = tool or "", pending.scope or state.scope
     pending.as_task = params.task is not ABSENT
     if params.meta is not ABSENT:
@@ -161,7 +162,7 @@ def call(
     rules = state.rules
     rules.select()
     if tool is None:
-        return state.send(raw, pending)
+        return state.inflight.send(raw, pending)
     covering = rules.covering(tool)
     if covering.hidden_error is not None:
         pending.rule = covering.hiding
@@ -171,7 +172,7 @@ def call(
     if covering.refusal is not None:
         return state.refuse(pending, covering.refusal)
     if not covering.plans:
-        return state.send_call(raw, pending)
+        return send_call(state, raw, pending)
     try:
         arguments = {} if params.arguments is ABSENT else loads(bytes(params.arguments))
         if not isinstance(arguments, dict):
@@ -190,7 +191,7 @@ def call(
         if covering.guarded:
             return state.refuse(pending, f"the call cannot be read: {error}")
         pending.rule = None
-        return state.send_call(raw, pending)
+        return send_call(state, raw, pending)
 
 
 def _read_client(state: SessionState, meta: Raw) -> None:
@@ -242,7 +243,7 @@ def _send_completed(
     pending.call = _call_key(encode([pending.tool, completed.upstream], ordered=True), pending.tool)
     pending.cacheable = params.answers is ABSENT and params.state is ABSENT
     if rule is None:
-        return state.send_call(raw, pending)
+        return send_call(state, raw, pending)
     pending.arguments = completed.arguments
     pending.plan = plan
     pending.view = view
@@ -259,7 +260,7 @@ def _send_completed(
         searched = pending.searched_key == pending.key
         if not searched and (continues or pending.max_age is not None):
             pending.line = client_line
-            return (LoadSnapshot(state.suspend(pending), pending.key),)
+            return (LoadSnapshot(state.inflight.suspend(pending), pending.key),)
         if continues and not _is_repeatable(state, pending, rule):
             # Imported late: few calls come this far.
             from mcp_abridge.session import first_calls
@@ -275,7 +276,7 @@ def send_or_guard(
     """Send a call on, unless its rule's guard decides otherwise."""
     if rule.guard is not None and rule.mode == "active":
         return guards.decide(state, raw, pending, rule.guard, None)
-    return state.send_call(raw, pending)
+    return send_call(state, raw, pending)
 
 
 def _in_code_mode(state: SessionState, meta: Raw) -> bool:
@@ -368,9 +369,9 @@ def take_irregular(
     """
     requests = requests_in(raw, exchange)
     refuses = may_call(raw) and _guards_calls(state)
-    if not refuses and not any(map(state.collides, requests)):
+    if not refuses and not any(map(state.inflight.collides, requests)):
         for pending in requests if error is None else ():
-            state.inflight.send(pending)
+            state.inflight.begin(pending)
         return (ToServer(raw),)
     code, reason = message.INVALID_REQUEST, _IN_BATCH
     if error is not None:

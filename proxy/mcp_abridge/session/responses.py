@@ -10,8 +10,9 @@ from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.session import guards, tasks, tool_lists
+from mcp_abridge.session.inflight import GET_TASK, PendingOwnRequest, PendingRequest, stale
 from mcp_abridge.session.outputs import DropSnapshots, Noise, Output, Shape, StoreSnapshot, ToClient
-from mcp_abridge.session.state import GET_TASK, PendingRequest, SessionState
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.write import mended
 from mcp_abridge.storage.snapshots import Snapshot
@@ -34,7 +35,7 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         is_stray = key is not None and state.inflight.is_stray(exchange, key)
         return () if is_stray else (ToClient(raw),)
     is_error = envelope.result is ABSENT or envelope.error is not ABSENT
-    if pending.held_call is not None:
+    if isinstance(pending, PendingOwnRequest):
         outputs = guards.query_answered(state, pending, raw)
     elif _begins_task(state, raw, envelope, pending):
         # A call with a rule is counted with its result.
@@ -43,8 +44,8 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         outputs = _untouched(state, raw, pending)
     else:
         outputs = _response(state, raw, envelope, pending)
-    if pending.method == "tools/call" and pending.held_call is None:
-        outputs = (*state.stale(pending), *outputs)
+    if pending.method == "tools/call" and not isinstance(pending, PendingOwnRequest):
+        outputs = (*stale(state, pending), *outputs)
     # Only now: if this failed, the request must still be known.
     state.inflight.answer(pending.slot)
     return outputs
@@ -60,7 +61,7 @@ def unprocessed(
     except DocumentError:
         key = message.responds_to(raw)
     pending = None if key is None else state.inflight.answer(exchange + key)
-    if pending is not None and pending.held_call is not None:
+    if isinstance(pending, PendingOwnRequest):
         return guards.give_up(state, pending, f"the answer cannot be read: {error}")
     if pending is None and (
         state.inflight.queries.within(raw)
@@ -71,7 +72,7 @@ def unprocessed(
 
 
 def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
-    state.count_untouched(pending, len(raw))
+    state.counts.untouched(pending, len(raw))
     return (ToClient(raw if pending.rule is None else _usable(state, raw, pending)),)
 
 
@@ -200,7 +201,7 @@ def job(
         keep=pending.cacheable and pending.key is not None and rule.snapshot_step.is_used,
         shows=client_for(state.rules.client).shows,
         modern=pending.modern,
-        token=state.suspend(pending),
+        token=state.inflight.suspend(pending),
         bypass=rule.circuit_breaker.open,
     )
 
@@ -210,7 +211,7 @@ def shaped(
 ) -> tuple[Output, ...]:
     """Process the result of a job; `pending` is the suspended call, None if it was given up."""
     if pending is None or not pending.is_repeat:
-        state.count_shaped(job, result)
+        state.counts.shaped(job, result)
     forward = ToClient(_usable(state, result.raw, pending))
     key = None if pending is None else pending.key
     if key is None:

@@ -11,6 +11,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import Message
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.session import guards, requests, responses, tasks
+from mcp_abridge.session.inflight import PendingOwnRequest, PendingRequest
 from mcp_abridge.session.outputs import (
     ClaimCall,
     LoadSnapshot,
@@ -20,15 +21,19 @@ from mcp_abridge.session.outputs import (
     ToClient,
     ToServer,
 )
-from mcp_abridge.session.state import PendingRequest, SessionState
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.storage.snapshots import Snapshot
 
 _SMALL = 4096  # bytes; longer lines are identified by their head and tail if that is certain
 
 
-class Session(SessionState):
-    """The conversation of one client with one server."""
+class Session:
+    """The conversation of one client with one server; its parts are in `state`."""
+
+    def __init__(self, state: SessionState) -> None:
+        self.state = state
+        self.rules = state.rules
 
     # Incoming messages. Nothing may be called outside of `try`: failures end here.
 
@@ -38,20 +43,20 @@ class Session(SessionState):
             try:
                 envelope = message.read(raw)
             except DocumentError as error:
-                return requests.take_irregular(self, raw, exchange, error)
+                return requests.take_irregular(self.state, raw, exchange, error)
             if isinstance(envelope, Message):
-                return requests.take(self, raw, envelope, exchange)
-            return requests.take_irregular(self, raw, exchange)
+                return requests.take(self.state, raw, envelope, exchange)
+            return requests.take_irregular(self.state, raw, exchange)
         except Exception as error:  # a message must never cost any request its answer
             return self._failed(raw, exchange, error)
 
     def _failed(self, raw: bytes, exchange: bytes, error: Exception) -> tuple[Output, ...]:
-        reason = self.fail(error)
+        reason = self.state.fail(error)
         pending = requests.requests_in(raw, exchange)
         if not pending:
             return () if requests.may_call(raw) else (ToServer(raw),)
         for each in pending:
-            self.inflight.retire(each.slot)
+            self.state.inflight.retire(each.slot)
         return tuple(
             ToClient(message.error(each.id, message.PROXY_ERROR, reason)) for each in pending
         )
@@ -61,18 +66,18 @@ class Session(SessionState):
         try:
             return self._from_server(raw, exchange)
         except Exception as error:
-            return responses.unprocessed(self, raw, exchange, error)
+            return responses.unprocessed(self.state, raw, exchange, error)
 
     def _from_server(self, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
         try:
-            ends = responses.read_ends(self, raw, exchange) if len(raw) > _SMALL else None
+            ends = responses.read_ends(self.state, raw, exchange) if len(raw) > _SMALL else None
             envelope = message.read(raw) if ends is None else ends
         except DocumentError as error:
             return self._unreadable(raw, exchange, error)
         if b'"jsonrpc"' not in raw and not (isinstance(envelope, Message) and envelope.is_message):
             return (Noise(raw),)
         if isinstance(envelope, Message):
-            return responses.take(self, raw, envelope, exchange)
+            return responses.take(self.state, raw, envelope, exchange)
         batch = [each for each in map(bytes, envelope) if each[:1] == b"{"]
         outputs = [output for each in batch for output in self.from_server(each, exchange)]
         unchanged = [output for output in outputs if isinstance(output, ToClient | Noise)]
@@ -85,7 +90,7 @@ class Session(SessionState):
             return ()
         end = message.end_of_first(raw)
         if end is not None:
-            outputs, rest = responses.take_first(self, raw, end, exchange)
+            outputs, rest = responses.take_first(self.state, raw, end, exchange)
             if len(rest) < len(raw):
                 return (*outputs, *self.from_server(rest, exchange))
         size = responses.noise_size(raw)
@@ -94,16 +99,16 @@ class Session(SessionState):
         if size:
             if end is not None:  # what precedes the message is whole, and was no response
                 return (Noise(raw[:size]), *self.from_server(raw[size:], exchange))
-            outputs, rest = responses.take_half(self, raw, size, exchange)
+            outputs, rest = responses.take_half(self.state, raw, size, exchange)
             return (*outputs, *(self.from_server(rest, exchange) if rest else ()))
-        return responses.unprocessed(self, raw, exchange, error)
+        return responses.unprocessed(self.state, raw, exchange, error)
 
     def unanswered(self, token: bytes, cause: str) -> tuple[Output, ...]:
         """Continue a held call if its Probe has this token, which can have no response."""
-        query = self.inflight.find(token)
-        if query is None or query.held_call is None:
+        query = self.state.inflight.find(token)
+        if not isinstance(query, PendingOwnRequest):
             return ()
-        return guards.give_up(self, query, cause)
+        return guards.give_up(self.state, query, cause)
 
     def loaded(
         self, token: int, snapshot: Snapshot | None, failure: str | None = None
@@ -113,44 +118,48 @@ class Session(SessionState):
         `failure` is the reason why the snapshot could not be looked up.
         """
         return self._resume(
-            token, lambda pending: requests.loaded(self, pending, snapshot, failure)
+            token, lambda pending: requests.loaded(self.state, pending, snapshot, failure)
         )
 
     def claimed(self, token: int, *, first: bool) -> tuple[Output, ...]:
         """Continue a call that waits for its ClaimCall; if `first`, nobody has made it before."""
         from mcp_abridge.session import first_calls
 
-        return self._resume(token, lambda pending: first_calls.claimed(self, pending, first=first))
+        return self._resume(
+            token, lambda pending: first_calls.claimed(self.state, pending, first=first)
+        )
 
     def _resume(
         self, token: int, resume: Callable[[PendingRequest], tuple[Output, ...]]
     ) -> tuple[Output, ...]:
-        pending = self.suspended.pop(token, None)
+        pending = self.state.inflight.suspended.pop(token, None)
         if pending is None:
             return ()  # cancelled
         try:
             return resume(pending)
         except Exception as error:
-            return (ToClient(self.give_up(pending, error)),)
+            return (ToClient(self.state.give_up(pending, error)),)
 
     def shaped(self, job: ShapeJob, result: ShapeResult) -> tuple[Output, ...]:
         """Process the result of a Shape: the response for the client."""
         try:
-            return responses.shaped(self, job, result, self.suspended.pop(job.token, None))
+            return responses.shaped(
+                self.state, job, result, self.state.inflight.suspended.pop(job.token, None)
+            )
         except Exception as error:
-            self.fail(error)
+            self.state.fail(error)
             return (ToClient(result.raw),)
 
     def given_up(self, output: LoadSnapshot | ClaimCall | Shape) -> None:
         """Forget a call whose output will not be carried out: no answer is expected."""
         token = output.job.token if isinstance(output, Shape) else output.token
-        self.suspended.pop(token, None)
+        self.state.inflight.suspended.pop(token, None)
 
     # Lines of the server that are too long to buffer
 
     def may_stream(self, start: bytes, exchange: bytes = b"") -> bool:
         """Return True if a line of the server that begins with `start` needs no inspection."""
-        inflight = self.inflight
+        inflight = self.state.inflight
         if message.asks(start):
             shapes = tasks.NEWS.encode() in start
             return not shapes and (
@@ -171,37 +180,37 @@ class Session(SessionState):
     def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
         """Record the end of a streamed line: its first and last bytes, and its size."""
         key = message.response_key(start, end)
-        pending = None if key is None else self.inflight.retire(exchange + key)
+        pending = None if key is None else self.state.inflight.retire(exchange + key)
         if pending is not None:
-            self.count_untouched(pending, size)
+            self.state.counts.untouched(pending, size)
 
     # Pending requests and their deadlines
 
     def awaits(self, exchange: bytes, ids: Collection[bytes]) -> bool:
         """Return True if a request in an exchange with one of these ids is pending."""
-        return any(self.inflight.holds(exchange + id) for id in ids)
+        return any(self.state.inflight.holds(exchange + id) for id in ids)
 
     @property
     def holds_calls(self) -> bool:
         """True while the server has yet to get a call that waits for something."""
-        return bool(self.suspended) or self.inflight.holds_calls
+        return bool(self.state.inflight.suspended) or self.state.inflight.holds_calls
 
     def withholds(self, exchange: bytes, ids: Collection[bytes]) -> bool:
         """Return True if one of these requests is pending and its rule withholds responses."""
-        slots = [exchange + id for id in ids if self.inflight.holds(exchange + id)]
-        pending = map(self.inflight.find, slots)
+        slots = [exchange + id for id in ids if self.state.inflight.holds(exchange + id)]
+        pending = map(self.state.inflight.find, slots)
         return any(each is not None and each.withholds for each in pending)
 
     def restart_deadlines(self, exchange: bytes, ids: Collection[bytes]) -> None:
         """Record that calls of an exchange are sent only now, and restart their time."""
         for id in ids:
-            self.inflight.renew(exchange + id)
+            self.state.inflight.renew(exchange + id)
 
     def time_left(
         self, exchange: bytes = b"", ids: Collection[bytes] | None = None
     ) -> float | None:
         """Return the seconds until a call, of all or of these, or its query may be overdue."""
-        return self.inflight.time_left(_slots(exchange, ids))
+        return self.state.inflight.time_left(_slots(exchange, ids))
 
     def expire(
         self, exchange: bytes = b"", ids: Collection[bytes] | None = None
@@ -211,16 +220,18 @@ class Session(SessionState):
         A call whose query has no response goes on.
         """
         outputs: list[Output] = []
-        for pending in self.inflight.expire(_slots(exchange, ids)):
-            if pending.held_call is not None:
+        for pending in self.state.inflight.expire(_slots(exchange, ids)):
+            if isinstance(pending, PendingOwnRequest):
                 outputs.append(ToServer(guards.cancellation(pending.id)))
-                outputs += guards.give_up(self, pending, guards.LATE)
+                outputs += guards.give_up(self.state, pending, guards.LATE)
                 continue
-            reason = f"no answer within {_in_words(self.deadline or 0.0)} and no progress"
+            reason = (
+                f"no answer within {_in_words(self.state.inflight.deadline or 0.0)} and no progress"
+            )
             text = f"{reason}; the call was cancelled"
-            self.log(f"{pending.tool}: {text}")
+            self.state.log(f"{pending.tool}: {text}")
             text += ". Whether it took effect is not known: find out before you call again"
-            outputs += self.reply(pending, "late", self.refusal(pending, text))
+            outputs += self.state.reply(pending, "late", self.state.refusal(pending, text))
             outputs.append(ToServer(guards.cancellation(pending.id, reason)))
         return tuple(outputs)
 
@@ -233,20 +244,20 @@ class Session(SessionState):
         ids: Collection[bytes] | None = None,
     ) -> list[bytes]:
         """Forget pending requests (all, an exchange's, or these), and return an error for each."""
-        return [pending.error(cause) for pending in self.inflight.release(exchange, ids)]
+        return [pending.error(cause) for pending in self.state.inflight.release(exchange, ids)]
 
     def rest(self) -> None:
         """Release answered requests and the rules; facts of the server and pending calls stay."""
-        self.inflight.rest()
+        self.state.inflight.rest()
         self.rules.rest()
 
     def forget_pending(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
         """Forget pending requests of an exchange without an error: nobody expects an answer."""
-        self.inflight.release(exchange, ids)
+        self.state.inflight.release(exchange, ids)
         if exchange:
             # The exchange is over: no late response can come in it either.
             for id in ids or ():
-                self.inflight.forget_response(exchange + id)
+                self.state.inflight.forget_response(exchange + id)
 
 
 def _slots(exchange: bytes, ids: Collection[bytes] | None) -> list[bytes] | None:

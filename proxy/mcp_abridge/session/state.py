@@ -1,421 +1,37 @@
-"""The state of a session: its pending requests, and what all parts do: send, answer, count, fail.
-
-A request is identified by its slot: the exchange and the id. Invariant: every record is bounded.
-"""
+"""The state of a session, its parts, and what it answers if a message cannot be processed."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator
-from os import urandom
+from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Raw, Struct
-from msgspec.structs import replace
 
 from mcp_abridge.document import message
 from mcp_abridge.errors import DocumentError, RuleErrors, raised
-from mcp_abridge.query.call import Call, Warned
-from mcp_abridge.ruleset.clients import SHOWN_BY_ALL, client_for
-from mcp_abridge.ruleset.guard import FACTS, QueryResult
-from mcp_abridge.ruleset.rule import MAX_FAILURES, Rule
+from mcp_abridge.query.call import Call
 from mcp_abridge.session.active_rules import ActiveRules, Rules
-from mcp_abridge.session.outputs import DropSnapshots, Output, ToClient, ToServer
-from mcp_abridge.session.tools.arguments import VIEW, ArgumentPlan
+from mcp_abridge.session.counts import Counts, Meters, ReplyKind
+from mcp_abridge.session.inflight import InFlight, PendingRequest, recently_answered
+from mcp_abridge.session.outputs import Output, ToClient
 from mcp_abridge.shaping import error_results
-from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.storage.calls import RecentCalls
-from mcp_abridge.storage.meter import Meter
 from mcp_abridge.storage.snapshots import Key
 
 if TYPE_CHECKING:
     from mcp_abridge.session.tool_lists import ToolListHistory
 
-K = TypeVar("K")
-V = TypeVar("V")
-
-Meters = Callable[[str | None, str | None], Meter]
-ReplyKind = Literal["refused", "answered", "hidden", "late"]
-
-GET_TASK = "tasks/get"
-"""The method whose result is a task (MCP 2025-11-25, and the extension of 2026-07-28)."""
-
-ID_IN_USE = "a request with this id has no answer yet"
-
-_MOST_PENDING = 20_000  # the oldest request is forgotten first
-_MOST_ANSWERED = 1000  # requests that may be answered again, or whose response names a task
-_MOST_ANSWERED_SIZE = 1 << 20  # bytes of these together; the newest always stays
-_MOST_REPLACED = 1000  # requests that the proxy answered in place of the server
-_MOST_WARNINGS = 1000  # kinds of warnings that are logged
-
-_READ = frozenset({"initialize", "server/discover", "tools/list"})
-
-
-class OwnRequest(Struct, frozen=True):
-    """A request of the proxy's own, before a held call.
-
-    `read` makes the document of its result, or raises Refusal; `resume` continues the call with it.
-    """
-
-    method: str
-    params: dict[str, Any]
-    read: Callable[[Raw], Any]
-    resume: "Callable[[SessionState, PendingRequest, bytes, QueryResult], tuple[Output, ...]]"
-    seconds: float = 10.0
-
-
-class PendingRequest(Struct):
-    """A request in flight, with all facts needed to process its response.
-
-    `is_repeat`: a response was received before. `next_page`: it continues a tool list, and
-    `shows_widgets`: that is for a client which does (MCP Apps). `as_task`: the client expects a
-    task in place of the result; `around` is the line about a task that held the response to shape,
-    without it. `size` is the length of its line in bytes; `line` is kept only while it is
-    suspended. `call` is the tool and its arguments, the same for each repetition. A held call has
-    the slot of the proxy's query in `query`, and the query has the call as its `held_call` and its
-    `own_request`. `searched_key`: there is no snapshot of that key. `max_age`: the call needs none,
-    but takes one of at most so many seconds. `listed`: the server was asked for its tools. `lists`:
-    it waits for the list of stored answers. `due` is the time at which it is overdue, if calls have
-    a deadline.
-    """
-
-    exchange: bytes
-    id: bytes
-    method: str
-    tool: str = ""
-    rule: Rule | None = None
-    arguments: dict[str, Any] = {}
-    facts: dict[str, Any] = {}
-    plan: ArgumentPlan = ArgumentPlan()
-    view: str | None = None
-    key: Key | None = None
-    modern: bool = False
-    cacheable: bool = True
-    as_task: bool = False
-    next_page: bool = False
-    shows_widgets: bool = False
-    is_repeat: bool = False
-    scope: str = ""
-    size: int = 0
-    line: bytes = b""
-    around: bytes = b""
-    call: str = ""
-    searched_key: Key | None = None
-    max_age: int | None = None
-    listed: bool = False
-    lists: bool = False
-    query: bytes = b""
-    progress_token: bytes = b""
-    due: float | None = None
-    held_call: "PendingRequest | None" = None
-    own_request: OwnRequest | None = None
-
-    @property
-    def slot(self) -> bytes:
-        return self.exchange + self.id
-
-    @property
-    def caller(self) -> str:
-        """The scope without a session: a call that was made in any of them is not the first."""
-        return self.scope.partition("\n")[0]
-
-    @property
-    def only_counted(self) -> bool:
-        """True if nothing in the response matters but its size."""
-        return (
-            self.rule is None
-            and not self.as_task
-            and self.held_call is None
-            and self.method not in _READ
-        )
-
-    @property
-    def withholds(self) -> bool:
-        """True if the rule withholds responses that it could not process."""
-        return self.rule is not None and self.rule.failure_policy.withholds
-
-    @property
-    def names(self) -> dict[str, str]:
-        """The clients' names of the rule's arguments, if they differ."""
-        return self.plan.names
-
-    @property
-    def step_arguments(self) -> dict[str, Any]:
-        """The arguments of a call as transforms see them."""
-        if self.rule is None or self.rule.guard is None:
-            return self.arguments
-        # A client's argument of this name is no fact.
-        return {**self.arguments, FACTS: self.facts}
-
-    @property
-    def may_list(self) -> bool:
-        """True if its view may ask for the list of stored answers."""
-        return self.view is not None and self.view.lstrip().startswith("kept")
-
-    @property
-    def start_again(self) -> str:
-        """The advice to a client if there is no snapshot to continue in."""
-        assert self.rule is not None
-        if self.view is not None:
-            view = self.names.get(VIEW, VIEW)
-            return f"call again without {view} first; its answer then takes views for a while"
-        positions = [
-            self.names.get(name, name)
-            for step in self.rule.snapshot_step.windows
-            for name, parameter in step.parameters.items()
-            if parameter.schema.get("default") == 0
-        ]
-        return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
-
-    @property
-    def gets_tool_result(self) -> bool:
-        """True if a CallToolResult may answer it: not if the client expects a task."""
-        return self.method in ("tools/call", "tasks/result") and not self.as_task
-
-    def error(self, reason: str) -> bytes:
-        """Return the error response to a request that can have no other any more."""
-        if self.gets_tool_result:
-            return message.refusal(self.id, reason, self.modern)
-        return message.error(self.id, message.PROXY_ERROR, reason)
-
-
-class Bounded(Generic[K, V]):
-    """A mapping that drops its oldest values above a number or a sum of sizes, never the newest."""
-
-    def __init__(self, number: int, size: int, size_of: Callable[[K, V], int]) -> None:
-        self._number, self._size = number, size
-        self._size_of = size_of
-        self._values: dict[K, V] = {}
-        self._sum = 0
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def get(self, key: K) -> V | None:
-        return self._values.get(key)
-
-    def add(self, key: K, value: V) -> None:
-        self.drop(key)
-        self._values[key] = value
-        self._sum += self._size_of(key, value)
-        while len(self) > 1 and (len(self) > self._number or self._sum > self._size):
-            self.drop(next(iter(self._values)))
-
-    def drop(self, key: K) -> None:
-        value = self._values.pop(key, None)
-        if value is not None:
-            self._sum -= self._size_of(key, value)
-
-
-def recently_answered() -> Bounded[bytes, PendingRequest]:
-    """Return a store of answered requests, by the names under which they are looked up again."""
-    return Bounded(_MOST_ANSWERED, _MOST_ANSWERED_SIZE, lambda name, each: each.size + len(name))
-
-
-class QueryIds:
-    """The ids of a session's queries: no client can choose one, since clients never see them."""
-
-    def __init__(self) -> None:
-        self._prefix = f'"abridge-{urandom(12).hex()}-'.encode()
-        self._count = 0
-
-    def __bool__(self) -> bool:
-        return self._count > 0
-
-    def new(self) -> bytes:
-        self._count += 1
-        return b'%s%d"' % (self._prefix, self._count)
-
-    def issued(self, id: bytes) -> bool:
-        """Return True if `id` was issued here."""
-        return id.startswith(self._prefix)
-
-    def within(self, raw: bytes) -> bool:
-        """Return True if a line that cannot be parsed contains an id issued here."""
-        return self._prefix in raw
-
-
-class InFlight:
-    """Requests by their slots, and responses that no request waits for.
-
-    If responses are `resumable`, a request whose response matters is kept after it was answered.
-    With a `deadline`, a call is due that many seconds after it was sent, or showed progress.
-    """
-
-    def __init__(
-        self,
-        *,
-        resumable: bool = False,
-        deadline: float | None = None,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
-        self._resumable = resumable
-        self._clock = clock
-        self._pending: OrderedDict[bytes, PendingRequest] = OrderedDict()
-        self._answered = recently_answered()
-        self._replaced: OrderedDict[bytes, None] = OrderedDict()
-        self.deadline = deadline
-        self.queries = QueryIds()
-
-    def send(self, pending: PendingRequest) -> None:
-        """Record a request that is sent to the server now; the time of a call begins."""
-        self.add(pending, self.deadline if pending.method == "tools/call" else None)
-
-    def add(self, pending: PendingRequest, seconds: float | None = None) -> None:
-        """Record a request, in place of an earlier one in its slot; it is due in some seconds."""
-        slot = pending.slot
-        pending.due = None if seconds is None else self._clock() + seconds
-        self.retire(slot)
-        # Responses in this slot are for the new request from now on.
-        self._answered.drop(slot)
-        self._replaced.pop(slot, None)
-        self._pending[slot] = pending
-        if len(self._pending) > _MOST_PENDING:
-            # Not one whose rule withholds: a late response to a forgotten one is sent unchanged.
-            open = (slot for slot, each in self._pending.items() if not each.withholds)
-            self.retire(next(open, next(iter(self._pending))))
-
-    def find(self, slot: bytes) -> PendingRequest | None:
-        """Return the request that a response in this slot answers."""
-        return self._pending.get(slot) or self._answered.get(slot)
-
-    def holds(self, slot: bytes) -> bool:
-        return slot in self._pending
-
-    @property
-    def withholds(self) -> bool:
-        """True if the rule of a pending request withholds responses."""
-        return any(pending.withholds for pending in self._pending.values())
-
-    @property
-    def holds_calls(self) -> bool:
-        return any(pending.query for pending in self._pending.values())
-
-    def at_server(self, slot: bytes) -> PendingRequest | None:
-        """Return the request in this slot that was sent to the server, None for a held call."""
-        pending = self._pending.get(slot)
-        return None if pending is None or pending.query else pending
-
-    def retire(self, slot: bytes) -> PendingRequest | None:
-        """Forget and return a pending request; the query of a held call is forgotten with it."""
-        pending = self._pending.pop(slot, None)
-        if pending is not None and pending.query:
-            self.retire(pending.query)
-        return pending
-
-    def answer(self, slot: bytes) -> PendingRequest | None:
-        """Return the request that a response answers, for the first time or again."""
-        pending = self.retire(slot)
-        if not self._resumable or (pending is not None and pending.held_call is not None):
-            return pending
-        if pending is None:
-            return self._answered.get(slot)
-        if not pending.only_counted:
-            self._answered.add(slot, replace(pending, is_repeat=True))
-        return pending
-
-    def rest(self) -> None:
-        """Forget answered requests: no client resumes them after so long."""
-        self._answered = recently_answered()
-
-    def release(
-        self, exchange: bytes | None = None, ids: Collection[bytes] | None = None
-    ) -> list[PendingRequest]:
-        """Forget and return pending requests: all, those of an exchange, or these ids of it."""
-        if exchange is not None and ids is not None:
-            slots = [exchange + id for id in ids]
-        else:
-            slots = [
-                slot
-                for slot, pending in self._pending.items()
-                if exchange is None or pending.exchange == exchange
-            ]
-        requests = [pending for pending in map(self.retire, slots) if pending is not None]
-        return [pending for pending in requests if pending.held_call is None]
-
-    # Deadlines
-
-    def _due(self, slots: Iterable[bytes] | None) -> Iterator[tuple[float, PendingRequest]]:
-        """Yield the deadlines and their requests: of all, or of these and their queries."""
-        requests = self._pending.values() if slots is None else map(self._pending.get, slots)
-        for pending in requests:
-            if pending is not None and slots is not None and pending.query:
-                pending = self._pending.get(pending.query)
-            if pending is not None and pending.due is not None:
-                yield pending.due, pending
-
-    def progress(self, token: bytes) -> None:
-        """Restart the time of the calls with this progress token."""
-        for _, pending in self._due(None):
-            if pending.progress_token == token:
-                self.renew(pending.slot)
-
-    def renew(self, slot: bytes) -> None:
-        """Restart the time of a call, if it is still pending."""
-        for _, pending in self._due([slot]):
-            own_request = pending.own_request
-            seconds = self.deadline if own_request is None else own_request.seconds
-            pending.due = self._clock() + (seconds or 0.0)
-
-    def stop(self, slot: bytes) -> None:
-        """Stop the time of a call: it is being answered, or its answer is not expected any more."""
-        for _, pending in self._due([slot]):
-            pending.due = None
-
-    def time_left(self, slots: Iterable[bytes] | None = None) -> float | None:
-        """Return the seconds until the first of these calls, or of all, is due; None for none."""
-        due = min((due for due, _ in self._due(slots)), default=None)
-        return None if due is None else max(0.0, due - self._clock())
-
-    def expire(self, slots: Iterable[bytes] | None = None) -> list[PendingRequest]:
-        """Forget and return these calls, or of all, that are due: their responses will be late."""
-        now = self._clock()
-        expired = [pending for due, pending in self._due(slots) if due <= now]
-        for pending in expired:
-            self.retire(pending.slot)
-            if pending.held_call is None:
-                self.replace_response(pending.slot)
-        return expired
-
-    # Responses that must not reach the client
-
-    def may_stream(self) -> bool:
-        """Return True if no response must be inspected, timed, or kept from the client."""
-        return (
-            self.deadline is None
-            and not self.queries
-            and not self._replaced
-            and all(pending.only_counted for pending in self._pending.values())
-        )
-
-    def is_stray(self, exchange: bytes, key: bytes) -> bool:
-        """Return True if a response without a pending request must not reach the client.
-
-        It answers a query, or a request that the proxy has answered itself.
-        """
-        return exchange + key in self._replaced or self.queries.issued(key)
-
-    def replace_response(self, slot: bytes) -> None:
-        """Record that the proxy answered a request in place of the server."""
-        self._replaced[slot] = None
-        if len(self._replaced) > _MOST_REPLACED:
-            self._replaced.popitem(last=False)
-
-    def forget_response(self, slot: bytes) -> None:
-        """Record that no response can come in this slot any more."""
-        self._replaced.pop(slot, None)
-
 
 class SessionState:
-    """All that a session knows; its methods are the steps that both directions share.
+    """All that a session knows, in parts.
 
     `rules` and `meters` are called with the names of server and client; `rules` may block while
     files are read. Snapshots are stored under `scope`: a caller, perhaps with a session in a second
     line. `calls` are those made before: without them, none is known to be the first.
 
-    `suspended` are calls by the tokens of outputs that they wait for, `tasks` calls by the names
-    of their tasks, `stored` the keys of stored snapshots, the oldest first. `tool_list` is the list
-    that the client received last, if the server declares that it may change.
+    `tasks` are calls by the names of their tasks, `stored` the keys of stored snapshots, the oldest
+    first. `tool_list` is the list that the client received last, if the server declares that it may
+    change.
     """
 
     def __init__(
@@ -430,73 +46,21 @@ class SessionState:
         deadline: float | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._meters = meters
-        self._meter = meters(None, None)
-        self._logged: set[tuple[str, str]] = set()  # warnings
-        self._last_token = 0
         self.log = log
         self.scope = scope
         self.calls = calls
-        self.deadline = deadline
-        self.rules = ActiveRules(rules, log, self._renamed)
+        self.counts = Counts(meters, log)
+        self.rules = ActiveRules(rules, log, self.counts.rename)
         self.inflight = InFlight(resumable=resumable, deadline=deadline, clock=clock)
-        self.suspended: dict[int, PendingRequest] = {}
         self.tasks = recently_answered()
         self.stored: OrderedDict[Key, None] = OrderedDict()
         self.tool_list: ToolListHistory | None = None
-        self._tools_counted = False
-
-    def _renamed(self, server: str | None, client: str | None) -> None:
-        self._meter = self._meters(server, client)
-
-    def suspend(self, pending: PendingRequest) -> int:
-        """Record a call that waits, and return the token for its LoadSnapshot or Shape."""
-        self._last_token += 1
-        self.suspended[self._last_token] = pending
-        return self._last_token
-
-    # Requests to the server
-
-    def collides(self, pending: PendingRequest) -> bool:
-        """Return True if a request has the id of another one, and one of the responses is withheld.
-
-        Of two responses with one id, the first would be taken for the withheld one.
-        """
-        earlier = self.inflight.at_server(pending.slot)
-        return earlier is not None and (earlier.withholds or pending.withholds)
-
-    def send(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
-        """Record a request before it is sent upstream: the response may come at once."""
-        if self.collides(pending):
-            return (ToClient(pending.error(ID_IN_USE)),)
-        pending.size = len(raw)
-        self.inflight.send(pending)
-        return (ToServer(raw),)
-
-    def send_call(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
-        """Send a call on and remember it; drop the snapshots that it makes stale (`drop_on`)."""
-        drops = self.stale(pending)
-        facts = self.rules.facts(pending.tool)
-        # A tool that may run again needs no hash of its calls, which take 4 MB for OpenSSL.
-        if self.calls is not None and pending.call and (facts is None or not facts.repeatable):
-            self.calls.add(pending.caller, pending.call)
-        return (*drops, *self.send(raw, pending))
-
-    def stale(self, pending: PendingRequest) -> tuple[Output, ...]:
-        """Return the drops of the snapshots that a call makes stale: as it is sent, and at its end.
-
-        What was read meanwhile may be from before it.
-        """
-        rules = self.rules.covering(pending.tool).drops
-        return tuple(DropSnapshots(Key(pending.scope, rule, None)) for rule in rules)
 
     # Answers of the proxy's own
 
     def reply(self, pending: PendingRequest, kind: ReplyKind, line: bytes) -> tuple[Output, ...]:
         """Answer a call with `line`, and count it."""
-        rule = None if pending.rule is None else pending.rule.name
-        size = 0, len(line)
-        self._meter.count(pending.tool, rule, kind, size, size)
+        self.counts.reply(pending, kind, len(line))
         return (ToClient(line),)
 
     def refuse(self, pending: PendingRequest, reason: str) -> tuple[Output, ...]:
@@ -512,62 +76,8 @@ class SessionState:
             return message.refusal(pending.id, reason, pending.modern)
         call = Call(pending.tool, pending.step_arguments, names=pending.names, warnings=[])
         line = error_results.refusal(rule, call, pending.id, reason, pending.modern)
-        self.warn(pending.tool, rule, call.warnings)
+        self.counts.warn(pending.tool, rule, call.warnings)
         return line
-
-    # Counts
-
-    def count_untouched(self, pending: PendingRequest, size: int) -> None:
-        """Count a response of `size` bytes that is sent unchanged."""
-        if pending.tool and not pending.is_repeat and pending.method != GET_TASK:
-            self._meter.count_untouched(pending.tool, size, self._client_cut(size))
-
-    def count_tools(self, before: int, after: int, *, first: bool, last: bool) -> None:
-        """Count the bytes of a page of the tool list, in each session the first list alone."""
-        if not self._tools_counted:
-            self._meter.count_definitions(before, after, first=first)
-        self._tools_counted |= last
-
-    def count_shaped(self, job: ShapeJob, result: ShapeResult) -> None:
-        """Count and log the result of shaping a response."""
-        before = 0 if job.raw is None else len(job.raw)
-        wire = before, len(result.raw)
-        visible = result.visible_before, result.visible_after
-        client_cut = self._client_cut(visible[0]), self._client_cut(visible[1])
-        self._meter.count(job.tool, job.rule.name, result.outcome, wire, visible, client_cut)
-        if result.log_line is not None:
-            self.log(result.log_line)
-        if result.warnings:
-            self.warn(job.tool, job.rule, result.warnings)
-        self._record_outcome(job, result)
-
-    def _client_cut(self, size: int) -> int:
-        return client_for(self.rules.client).cut(size) if size > SHOWN_BY_ALL else 0
-
-    def _record_outcome(self, job: ShapeJob, result: ShapeResult) -> None:
-        rule = job.rule
-        # A failed view is not the rule's failure, and a rule that withholds must stay in service.
-        if job.view is not None or rule.failure_policy.withholds:
-            return
-        if result.outcome not in ("failed", "error", "refused"):
-            if rule.circuit_breaker.failures:
-                rule.circuit_breaker.record_success()
-        elif result.outcome != "failed" or result.blameless:
-            return
-        elif rule.circuit_breaker.record_failure():
-            text = f"rule {rule.name!r} is out of service after {MAX_FAILURES} failures in a row, "
-            text += "until the rules are loaded again; its responses go out as they came"
-            self.log(text)
-            self._meter.warned(rule.name, "out of service")
-
-    def warn(self, tool: str, rule: Rule, warnings: Iterable[Warned]) -> None:
-        """Count warnings, and log the first of each kind, rule and tool."""
-        for warning in warnings:
-            self._meter.warned(rule.name, warning.kind)
-            kind = rule.at(tool), warning.kind
-            if kind not in self._logged and len(self._logged) < _MOST_WARNINGS:
-                self._logged.add(kind)
-                self.log(f"{rule.at(tool)}: {warning.text}")
 
     # Failures of the session itself
 
@@ -605,7 +115,7 @@ class SessionState:
             return (ToClient(pending.error(reason or f"the list cannot be read: {error}")),)
         if malformed and not pending.only_counted:
             self.log(f"{place}: left as it came: {error}")
-        self.count_untouched(pending, len(raw))
+        self.counts.untouched(pending, len(raw))
         return (ToClient(raw),)
 
 

@@ -12,7 +12,8 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import members, string_at
 from mcp_abridge.document.tree import encode, text
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.session.state import GET_TASK, PendingRequest, SessionState
+from mcp_abridge.session.inflight import GET_TASK, PendingRequest
+from mcp_abridge.session.state import SessionState
 
 GETS_RESULT = frozenset({GET_TASK, "tasks/result"})
 """The methods whose response has, or is, the result of a task's call."""

@@ -9,8 +9,9 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import SERVER_INFO, Message, string_at
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.session.inflight import PendingRequest
 from mcp_abridge.session.outputs import Notify, Output, RunInBackground, ToClient
-from mcp_abridge.session.state import PendingRequest, SessionState
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools import definitions
 from mcp_abridge.session.tools.definitions import ToolFacts
 
@@ -77,7 +78,7 @@ def _send(
         after = edited.original if edited.result is None else edited.result
         sizes = len(memoryview(edited.original)), len(memoryview(after))
         last = string_at(edited.original, "nextCursor") is None
-        state.count_tools(*sizes, first=not pending.next_page, last=last)
+        state.counts.tools(*sizes, first=not pending.next_page, last=last)
         if state.tool_list is not None:
             state.tool_list.record(edited.original, edited.result, next_page=pending.next_page)
             # The rules may have changed meanwhile; without a list the client got no notification.

@@ -74,7 +74,7 @@ class Driver:
     @property
     def _caller(self) -> str:
         """Whose turn a costly job takes: sessions of one caller share it, but for anybody's."""
-        scope = self.session.scope
+        scope = self.session.state.scope
         return scope if scope.startswith(ANYBODY) else scope.partition("\n")[0]
 
     async def recall(self, key: Key) -> None:
@@ -128,7 +128,7 @@ class Driver:
         ):
             await self._recall_once(self._memory)
         if scope is not None:
-            self.session.scope = scope
+            self.session.state.scope = scope
         return await self._routed(self.session.from_client(raw, exchange))
 
     async def from_server(self, raw: bytes, exchange: bytes = b"") -> Routed:

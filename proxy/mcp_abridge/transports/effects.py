@@ -26,7 +26,8 @@ def carry_out(
     if isinstance(output, RunInBackground):
         return partial(output.then, output.do())
     if isinstance(output, ClaimCall):
-        first = session.calls is not None and session.calls.claim(output.caller, output.call)
+        calls = session.state.calls
+        first = calls is not None and calls.claim(output.caller, output.call)
         return partial(session.claimed, output.token, first=first)
     snapshot, failure, consequence = None, None, ""
     try:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.session.session import Session
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.meter import Meters
 from mcp_abridge.storage.snapshots import Memory
 from mcp_abridge.transports.client.endpoint import HttpClient
@@ -51,8 +52,8 @@ class Link:
         self.server = server
         self.lines: asyncio.Queue[bytes] = asyncio.Queue()
         self.losses: asyncio.Queue[str] = asyncio.Queue()
-        session = Session(lambda *_: rules, Meters().of, log.warning, deadline=deadline)
-        self.driver = Driver(session, Memory(), Workers(), log)
+        state = SessionState(lambda *_: rules, Meters().of, log.warning, deadline=deadline)
+        self.driver = Driver(Session(state), Memory(), Workers(), log)
         self.streamable = Streamable(
             HttpClient(server.url), self.driver, log, LIMIT, self.say, self.losses.put_nowait
         )

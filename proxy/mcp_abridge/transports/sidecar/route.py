@@ -10,6 +10,7 @@ from mcp_abridge.ruleset.loading.config_model import LimitsSpec, RouteSpec
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.ruleset.selection import Budget
 from mcp_abridge.session.session import Session
+from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.meter import Meters
 from mcp_abridge.storage.snapshots import Store
@@ -68,7 +69,7 @@ class Services(Struct, frozen=True):
     workers: Workers
     log: Log
     limits: LimitsSpec
-    new_session: Callable[..., Session] = Session
+    new_session: Callable[[SessionState], Session] = Session
     secrets: set[str] = set()
     """The variables of the environment that no server may see."""
 
@@ -81,7 +82,7 @@ class Services(Struct, frozen=True):
         *,
         resumable: bool = False,
     ) -> Driver:
-        session = self.new_session(
+        state = SessionState(
             rules,
             self.meters.of,
             self.log.warning,
@@ -90,7 +91,7 @@ class Services(Struct, frozen=True):
             resumable=resumable,
             deadline=route.deadline,
         )
-        return Driver(session, self.store, self.workers, self.log, aside)
+        return Driver(self.new_session(state), self.store, self.workers, self.log, aside)
 
 
 class AccessRecord(Struct):

@@ -98,7 +98,7 @@ class Relay:
         self._shutdown = Shutdown(child, self._server, self._output, log, cause)
         self._view_turn = Lock()  # one view at a time: each may take a document's memory
         self._views: set[Thread] = set()
-        self._watches = session.deadline is not None
+        self._watches = session.state.inflight.deadline is not None
         self._wake_read, self._wake_write = os.pipe()  # for the thread that watches the time
         os.set_blocking(self._wake_write, False)
 
@@ -240,7 +240,7 @@ class Relay:
                 seconds = self._session.time_left()
             # A call that begins meanwhile is due later than this, and a probe wakes this thread.
             # `sleep` fails if the clock jumps, and locks then do not wait.
-            times = (seconds, self._session.deadline, _LONGEST)
+            times = (seconds, self._session.state.inflight.deadline, _LONGEST)
             if alarm.poll(1000 * min(each for each in times if each is not None)):
                 os.read(self._wake_read, _WAKES)
 

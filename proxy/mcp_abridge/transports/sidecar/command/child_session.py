@@ -12,7 +12,7 @@ from aiohttp import web
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import string_at
-from mcp_abridge.session.state import ID_IN_USE
+from mcp_abridge.session.inflight import ID_IN_USE
 from mcp_abridge.transports.aio import Tasks, others
 from mcp_abridge.transports.correlation import (
     Correlation,

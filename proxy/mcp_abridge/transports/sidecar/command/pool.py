@@ -18,7 +18,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import Message
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.session.guards import cancellation
-from mcp_abridge.session.state import QueryIds
+from mcp_abridge.session.own_requests import QueryIds
 from mcp_abridge.transports.aio import threaded
 from mcp_abridge.transports.correlation import Correlation, correlate, elements
 from mcp_abridge.transports.log import Log

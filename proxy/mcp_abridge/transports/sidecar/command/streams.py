@@ -10,7 +10,7 @@ from itertools import count
 
 from aiohttp import web
 
-from mcp_abridge.session.state import Bounded
+from mcp_abridge.session.inflight import Bounded
 from mcp_abridge.transports.http import sse
 from mcp_abridge.transports.http.sse import Event
 from mcp_abridge.transports.log import Log
