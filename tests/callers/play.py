@@ -67,7 +67,8 @@ def steps(place: Place, seed: int, number: int) -> Iterator[Step]:
     """Yield random steps, in which one of the two commits the rough faults."""
     draw = random.Random(seed)
     rough = draw.choice((ALICE, BOB))
-    eras = (HANDSHAKE, STATELESS) if place.wrapping else (HANDSHAKE, SSE, STATELESS)
+    command = place.wrapping or place.road == COMMAND
+    eras = (HANDSHAKE, STATELESS) if command else (HANDSHAKE, SSE, STATELESS)
     for _ in range(number // 2):
         for who in draw.sample((ALICE, BOB), 2):
             era = draw.choice(eras)

@@ -219,7 +219,6 @@ class Session(Channel):
     def begin(self) -> None:
         self.path, self.streams = "/mcp", list[Exchange]()
         if self.era == SSE:
-            self.path = "/mcp/sse" if self.place.road == COMMAND else "/mcp"
             stream = self.open(self.caller, "")
             while not (endpoints := stream.events("data")):
                 if not stream.read(SECONDS):

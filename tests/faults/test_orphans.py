@@ -22,7 +22,7 @@ import pytest
 from tests.faults.processes import LIFE, until
 from tests.faults.routes import modern
 from tests.faults.scale import scaled
-from tests.faults.sidecar import EVENTS, INITIALIZE, ROOT, Client, get, keys, post, request, serving
+from tests.faults.sidecar import INITIALIZE, ROOT, Client, keys, post, request, serving
 from tests.faults.sidecar import call as posted
 from tests.faults.wrapper import NAUGHTY, OWN, call
 
@@ -189,10 +189,6 @@ def test_no_process_survives_its_session_while_the_sidecar_lives() -> None:
         assert b"SIGKILL" in sidecar.post(posted(2, "end"), crashed).body
         assert b"SIGKILL" in sidecar.ask(modern(2, "end")).body
         *_, last = [sidecar.begin() for _ in range(6)]  # more than there is room for
-        with sidecar.client() as client:
-            client.send(get("/mcp/sse", EVENTS))
-            client.until(b"session_id=")
-            client.reset()
         with sidecar.client() as client:
             client.send(post(INITIALIZE, "Accept: application/json"))
             client.reset()

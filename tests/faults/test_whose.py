@@ -205,19 +205,6 @@ def test_a_session_before_a_url_is_of_the_token_that_began_it(tmp_path: Path, st
             assert text_of(sidecar.post(call(3, "echo"), ANN, session))
 
 
-def test_the_stream_of_another_caller_takes_no_messages(mixer: Sidecar) -> None:
-    with mixer.client() as stream:
-        stream.send(get("/mcp/sse", EVENTS, ANN))
-        stream.until(b"session_id=")
-        endpoint = stream.until(b"\n").strip()
-        path = f"/mcp/sse?session_id={endpoint.decode()}"
-        foreign = mixer.post(INITIALIZE, BOB, path=path)
-        unknown = mixer.post(INITIALIZE, BOB, path="/mcp/sse?session_id=none")
-        assert (foreign.status, foreign.error) == (unknown.status, unknown.error)
-        assert foreign.status == 404
-        assert mixer.post(INITIALIZE, ANN, path=path).status == 202
-
-
 def test_a_token_that_replaces_another_of_its_name_keeps_the_sessions(
     mixer: Sidecar, tmp_path: Path
 ) -> None:

@@ -57,16 +57,3 @@ def test_a_path_belongs_to_the_most_specific_route(
 )
 def test_a_path_that_no_route_has_or_that_climbs_belongs_to_none(path: str) -> None:
     assert match(path) is None
-
-
-@pytest.mark.parametrize("path", ["/one", "/one/sse", "/two/sse", "/two/sse/sse"])
-def test_a_command_has_a_stream_for_clients_of_2024_11_05_below_its_path(path: str) -> None:
-    routes = [
-        Route(path=each, upstream=("true",), access=Access()) for each in ("/one", "/two/sse")
-    ]
-    mounts = Router(Mount(route, StubHandler()) for route in routes)
-    at = mounts.find(path)
-    assert at is not None
-    assert at[0].route.path == ("/one" if "one" in path else "/two/sse")
-    assert mounts.find("/two") is None
-    assert mounts.find("/sse") is None

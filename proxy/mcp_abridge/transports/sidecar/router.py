@@ -12,9 +12,6 @@ from mcp_abridge.transports.sidecar.route import Handler, Route
 
 _SEPARATOR = re.compile(r"[/\\]")  # some servers treat them as separators even if escaped
 
-# Below a command's route: the path at which clients of 2024-11-05 open their stream.
-_STREAM = "sse"
-
 
 class Mount(Struct, frozen=True):
     """A route and the handler of its requests.
@@ -52,24 +49,16 @@ class Router:
             return None
         for mount in self.all:
             pattern = mount.route.path.rstrip("/").split("/")
-            for there in _candidates(segments, mount.route, len(pattern)):
-                if len(there) == len(pattern) and _matches(pattern, there):
-                    token = there[pattern.index(TOKEN)] if TOKEN in pattern else None
-                    return mount, token
+            there = segments[: len(pattern)] if mount.route.passes else segments
+            if len(there) == len(pattern) and _matches(pattern, there):
+                token = there[pattern.index(TOKEN)] if TOKEN in pattern else None
+                return mount, token
         return None
 
 
 def _climbs(segment: str) -> bool:
     """Return True if any server may read a segment as a step up to the parent."""
     return any(part.partition(";")[0] in (".", "..") for part in _SEPARATOR.split(segment))
-
-
-def _candidates(segments: list[str], route: Route, length: int) -> list[list[str]]:
-    if route.passes:
-        return [segments[:length]]
-    if segments[-1] == _STREAM and not isinstance(route.upstream, str):
-        return [segments, segments[:-1]]
-    return [segments]
 
 
 def _rank(mount: Mount) -> tuple[bool, int, bool]:

@@ -6,10 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import mcp
 import pytest
-from mcp.client.sse import sse_client
-from mcp_types import CallToolResult, TextContent
 
 from tests.transports.http.route_server import (
     JSON,
@@ -153,46 +150,3 @@ async def test_an_idle_session_is_ended_and_one_with_an_open_stream_is_not() -> 
         assert (await idle.call(2, "echo")).status == 404
         assert await (await listener.call(1, "echo")).text() == "{}"
         stream.close()
-
-
-async def test_a_client_of_2024_11_05_has_one_stream_for_everything() -> None:
-    async with serve_command() as proxy:
-        stream = await proxy.client("/sse").send("GET", accept=STREAM)
-        assert stream.status == 200
-        event = await stream.event()
-        assert event is not None
-        assert (event.event, event.id) == ("endpoint", None)
-        assert event.data is not None
-        endpoint = proxy.client("/sse" + event.data.decode())
-        version = {"protocolVersion": "2024-11-05"}
-        response = await endpoint.request(1, "initialize", version, accept="*/*")
-        assert (response.status, await response.messages()) == (202, [])
-        assert (await stream.message())["result"]["serverInfo"]["name"] == "talkative"
-        assert await endpoint.notify("notifications/initialized") == 202
-        await endpoint.call(2, "progress", {"count": 2}, token="t")
-        messages = [await stream.message() for _ in range(3)]
-        names = [each.get("method", each.get("id")) for each in messages]
-        assert names == ["notifications/progress"] * 2 + [2]
-        await endpoint.call(3, "ask")
-        assert (await stream.message())["method"] == "sampling/createMessage"
-        reply = {"jsonrpc": "2.0", "id": "s1", "result": "hello"}
-        assert (await endpoint.send("POST", reply)).status == 202
-        assert (await stream.message())["result"]["content"][0]["text"] == 'it said "hello"'
-        assert stream.ids == []
-        await endpoint.call(4, "pid")
-        server = int((await stream.message())["result"]["content"][0]["text"])
-        stream.close()
-        await asyncio.to_thread(wait_gone, server)
-        assert (await endpoint.call(5, "echo")).status == 404
-
-
-async def test_the_official_client_of_2024_11_05_works() -> None:
-    async with (
-        serve_command(SDK_SERVER) as proxy,
-        sse_client(str(proxy.http.make_url("/mcp/sse"))) as (reading, writing),
-        mcp.ClientSession(reading, writing) as session,
-    ):
-        await session.initialize()
-        result = await session.call_tool("echo", {"text": "a"})
-        assert isinstance(result, CallToolResult)
-        assert result.content == [TextContent(text="a")]

@@ -21,7 +21,6 @@ from mcp_abridge.transports.correlation import (
     progress_token,
 )
 from mcp_abridge.transports.driver import Driver, Routed, Timer
-from mcp_abridge.transports.http import sse
 from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.caller import digest
@@ -47,7 +46,7 @@ _LAST_ANSWER = 5.0  # seconds for a server to answer a request that was cancelle
 
 
 class ChildSession:
-    """One session; in a `single` one, of 2024-11-05, all messages go to the stream of its GET."""
+    """One session: its streams, the requests that wait, and its server."""
 
     def __init__(
         self,
@@ -57,14 +56,11 @@ class ChildSession:
         driver: Driver,
         store: EventStore,
         log: Log,
-        *,
-        single: bool = False,
     ) -> None:
         self.id = id
         self.caller = caller
         """The name of the token that began it, and that alone may use it."""
         self.driver = driver
-        self.single = single
         self.version: str | None = None
         """The protocol version that the server has agreed to."""
         self.over = False
@@ -81,7 +77,7 @@ class ChildSession:
         self._tasks = Tasks()  # they go on if a client disconnects meanwhile
         self._cause: str | None = None
         self.last_used = self._loop.time()
-        self._get = self._remember(EventStream(store, log, with_ids=not single))
+        self._get = self._remember(EventStream(store, log))
         self.reading = self._loop.create_task(self._read())
 
     @property
@@ -104,8 +100,7 @@ class ChildSession:
             raise RequestRefused(503, FAILED, text, {"Retry-After": _RETRY_AFTER})
         if set(read.ids) & self._pending.keys() or len(set(read.ids)) < len(read.ids):
             raise RequestRefused(400, INVALID, ID_IN_USE)
-        if not read.ids or self.single:
-            self._pending |= dict.fromkeys(read.ids, self._get)
+        if not read.ids:
             await asyncio.shield(self._tasks.spawn(self._enter(read.raw, record)))
             return web.Response(status=202)
         tokens = [token for token in map(progress_token, read.messages) if token is not None]
@@ -146,11 +141,10 @@ class ChildSession:
         record: AccessRecord,
         version: str | None,
         last: str | None = None,
-        leading: Iterable[sse.Event] = (),
     ) -> web.StreamResponse:
         """Open the stream for messages of no request, or resume the stream of the event `last`.
 
-        `leading` are events to be written before all others. Raises RequestRefused.
+        Raises RequestRefused.
         """
         self._touch()
         stream = self._get
@@ -164,14 +158,13 @@ class ChildSession:
             raise RequestRefused(409, INVALID, "there is a stream of this session already")
         record.session = digest(self.id)
         record.client = self.driver.session.rules.client or ""
-        headers = {} if self.single else {SESSION: self.id}
         answer = ResponseWriter(
-            request, "stream", record, streams=True, expected=0, headers=headers
+            request, "stream", record, streams=True, expected=0, headers={SESSION: self.id}
         )
         if last is None and (version or "") >= PRIMED:
             stream.add(b"")
         try:
-            return await stream.serve(request, answer, record, pings=True, leading=leading)
+            return await stream.serve(request, answer, record, pings=True)
         finally:
             self._touch()
 

@@ -12,7 +12,7 @@ import shutil
 from aiohttp import web
 
 from mcp_abridge.transports.aio import Tasks
-from mcp_abridge.transports.http import negotiation, sse
+from mcp_abridge.transports.http import negotiation
 from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
 from mcp_abridge.transports.sidecar import request as post
 from mcp_abridge.transports.sidecar.caller import (
@@ -30,8 +30,6 @@ from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Rules, Ser
 from mcp_abridge.transports.stdio.child import Guardian
 
 _HANDSHAKES = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
-_SSE = "/sse"
-_SESSION_ID = "session_id"  # in the query of the endpoint of 2024-11-05
 _GIVEN_UP = 4  # times the idle time, after which a session ends even if a call is pending
 _RETRY_AFTER = "5"
 _ID = re.compile(rb'"|-?\d+\Z')
@@ -85,8 +83,7 @@ class CommandRoute:
             self._guardian = None
 
     def has_session(self, request: web.BaseRequest) -> bool:
-        id = request.query.get(_SESSION_ID) or request.headers.get(SESSION)
-        return id in self._sessions
+        return request.headers.get(SESSION) in self._sessions
 
     async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         if request.method == "POST":
@@ -112,14 +109,10 @@ class CommandRoute:
         if not all(map(_ID.match, read.ids)):
             # The server may spell other ids differently, so its answers could not be matched.
             raise RequestRefused(400, INVALID, "the id of a request must be a text or an integer")
-        single = request.query.get(_SESSION_ID)
-        if single is not None:
-            session = self._find(single, record, single=True)
-            return await session.post(request, read, record)
         if read.modern:
             return await self._stateless.post(request, read, record)
         if read.initializes and read.session is None:
-            session = await self._begin(request, record, single=False)
+            session = await self._begin(request, record)
             record.session = digest(session.id)
         else:
             session = self._session_of(request, record)
@@ -128,40 +121,20 @@ class CommandRoute:
 
     async def _get(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         accepts = ", ".join(request.headers.getall("Accept", []))
-        single = request.path.endswith(_SSE) and SESSION not in request.headers
         if negotiation.negotiate(accepts) in ("json", "nothing"):
             raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {negotiation.STREAM}")
-        if single:
-            return await self._single(request, record)
         session = self._session_of(request, record)
         version = request.headers.get(VERSION)
         self._check(version, session)
         return await session.get(request, record, version, request.headers.get("Last-Event-ID"))
 
-    async def _single(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        session = await self._begin(request, record, single=True)
-        # Relative to the URL that the client has used, whatever a reverse proxy made of it.
-        leading = sse.endpoint_event(f"?{_SESSION_ID}={session.id}".encode())
-        try:
-            return await session.get(request, record, None, leading=[leading])
-        finally:
-            self._end(session, "the client closed its stream")
-
     def _session_of(self, request: web.BaseRequest, record: AccessRecord) -> ChildSession:
         id = request.headers.get(SESSION)
         if id is None:
             raise RequestRefused(400, INVALID, f"the header {SESSION} is missing")
-        return self._find(id, record, single=False)
-
-    def _find(self, id: str, record: AccessRecord, *, single: bool) -> ChildSession:
         record.session = digest(id)
         session = self._sessions.get(id)
-        if (
-            session is None
-            or session.over
-            or session.single is not single
-            or session.caller != record.token
-        ):
+        if session is None or session.over or session.caller != record.token:
             raise RequestRefused(404, INVALID, NO_SESSION)
         return session
 
@@ -170,9 +143,7 @@ class CommandRoute:
         if version not in (None, session.version) and version not in _HANDSHAKES:
             raise RequestRefused(400, INVALID, f"the value of {VERSION} is no version served here")
 
-    async def _begin(
-        self, request: web.BaseRequest, record: AccessRecord, *, single: bool
-    ) -> ChildSession:
+    async def _begin(self, request: web.BaseRequest, record: AccessRecord) -> ChildSession:
         log = self._shared.log
         sender = caller(request, self._route, record.token)
         self._make_room(sender.token)
@@ -184,7 +155,7 @@ class CommandRoute:
         id = secrets.token_urlsafe(24)
         scope = f"{sender.scope}\n{digest(id)}"
         driver = self._shared.begin(self._route, self._rules, scope, log.noise)
-        session = ChildSession(id, sender.token, child, driver, self._store, log, single=single)
+        session = ChildSession(id, sender.token, child, driver, self._store, log)
         self._sessions[id] = session
         session.reading.add_done_callback(lambda _: self._sessions.pop(id, None))
         return session

@@ -43,7 +43,7 @@ class EventStream:
     """The messages for the client in answer to one POST, or on its GET stream.
 
     `ids` are the requests that it will answer, `tokens` their progress tokens. `carries` means that
-    it may hold more than responses. `with_ids`: the events have ids.
+    it may hold more than responses.
     """
 
     def __init__(
@@ -54,7 +54,6 @@ class EventStream:
         tokens: Iterable[bytes] = (),
         *,
         carries: bool = True,
-        with_ids: bool = True,
     ) -> None:
         self.number = next(store.streams)
         self.ids = set(ids)
@@ -65,7 +64,6 @@ class EventStream:
         """Bytes of the server's responses to it, before they were shaped."""
         self._store = store
         self._log = log
-        self._with_ids = with_ids
         self._hurried = False
         self._closed = False
         self._count = 0  # events so far
@@ -142,9 +140,8 @@ class EventStream:
         record: AccessRecord,
         *,
         pings: bool,
-        leading: Iterable[Event] = (),
     ) -> web.StreamResponse:
-        """Send all events, after `leading`, until the stream ends, or the client leaves or returns.
+        """Send all events until the stream ends, or the client leaves or returns.
 
         If `pings` is true, a comment breaks long silence.
         """
@@ -154,8 +151,6 @@ class EventStream:
             # The server gets a request before the client gets anything, so that both work at once.
             await asyncio.sleep(0)
             await answer.begin()
-            for event in leading:
-                await answer.add(event)
             response = await answer.end(await self._tell(request, answer, pings=pings))
         finally:
             record.bytes_received = self.received
@@ -197,7 +192,7 @@ class EventStream:
             self._behind = sum(map(len, self._after(self._position)))
         if data is None:
             return None
-        id = f"{self.number}-{self._position}" if self._with_ids else None
+        id = f"{self.number}-{self._position}"
         if data:
             return message_event(data, id)
         # No event name: a client that does not know this kind of event may still accept any data.
