@@ -19,6 +19,7 @@ from tests.clients.cases import Bench, Check, cases
 from tests.clients.install import install
 from tests.clients.programs import CLIENTS, Client
 from tests.clients.users import user_cases
+from tests.clients.whole import whole_cases
 from tests.servers.install import NotInstalled
 
 NEW_USER, NEW_NETWORK = 0x10000000, 0x40000000
@@ -75,7 +76,8 @@ def isolate() -> None:
 
 def run(bench: Bench, word: str) -> list[Check]:
     checks: list[Check] = []
-    for case in (*cases(bench.client), *user_cases(bench.client)):
+    client = bench.client
+    for case in (*cases(client), *whole_cases(client), *user_cases(client)):
         if word in case.__name__:
             try:
                 checks += case(bench)

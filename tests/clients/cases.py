@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -47,9 +47,11 @@ class Bench:
         plan: list[Step],
         *,
         direct: bool = False,
+        options: Sequence[str] = (),
         env: Mapping[str, str] = MappingProxyType({}),
     ) -> Talk:
-        return converse(self.client, plan, self.folder / name, direct=direct, env=env)
+        folder = self.folder / name
+        return converse(self.client, plan, folder, direct=direct, options=options, env=env)
 
     @cached_property
     def direct(self) -> Talk:

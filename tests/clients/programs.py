@@ -27,6 +27,7 @@ SERVER = [sys.executable, "-S", str(HERE / "server.py")]
 PROMPT = "Call the tools as you are told and then say that you are done."
 SECONDS = 180
 WRAPPED = ("mcp-abridge", "npx", "-y", "SERVER")
+PASSING = ("--rules", "none", "--budget", "off")
 
 
 class Place(NamedTuple):
@@ -462,7 +463,13 @@ SDKS: tuple[Client, ...] = (
 
 
 def converse(
-    client: Client, plan: list[Step], folder: Path, *, direct: bool, env: Mapping[str, str]
+    client: Client,
+    plan: list[Step],
+    folder: Path,
+    *,
+    direct: bool,
+    options: Sequence[str],
+    env: Mapping[str, str],
 ) -> Talk:
     home, cwd = folder / "home", folder / "cwd"
     for each in (home, cwd):
@@ -471,9 +478,9 @@ def converse(
     with contextlib.ExitStack() as stack:
         command = behind.before(SERVER)
         if client.name == "mcp-remote":
-            command = remote(stack, client, command, direct)
+            command = remote(stack, client, command, PASSING if direct else options)
         elif not direct:
-            command = wrapped(command)
+            command = wrapped(command, *options)
         model = stack.enter_context(Model(plan, client.phrase))
         place = Place(model.url, home, cwd, before.before(command))
         start, more = client.configure(place)
@@ -489,9 +496,8 @@ def converse(
 
 
 def remote(
-    stack: contextlib.ExitStack, client: Client, command: list[str], direct: bool
+    stack: contextlib.ExitStack, client: Client, command: list[str], options: Sequence[str]
 ) -> list[str]:
-    options = ("--rules", "none", "--budget", "off") if direct else ()
     sidecar = stack.enter_context(Sidecar(*options, "--", *command))
     package = client.folder / "node_modules" / "mcp-remote" / "dist" / "proxy.js"
     return [node(), str(package), sidecar.url()]

@@ -17,6 +17,7 @@ from tests.plain_server import serve
 Json = dict[str, Any]
 
 LONG = 200_000
+PAGE = 47_900  # what the clients that people code with show whole
 # Sixteen by sixteen gray pixels.
 PICTURE = (
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAAAAAA6mKC9AAAAD0lEQVR4nGOoRwMMI1sAAHz9fwESwiPdAAAAAElFTkSu"
@@ -24,15 +25,19 @@ PICTURE = (
 )
 
 
-def rows() -> list[Json]:
-    """Return 200 KB of records. Each second score is a whole number, which JavaScript respells."""
+def rows(size: int = LONG) -> list[Json]:
+    """Return records. Each second score is a whole number, which JavaScript respells."""
     row = {
         "state": "open",
         "owner": {"login": "user", "id": 9000},
         "body": "The quick brown fox jumps over the lazy dog, again and again and again. " * 2,
     }
-    count = LONG // (len(json.dumps(row)) + 60)
+    count = size // (len(json.dumps(row)) + 60)
     return [{"id": n, "title": f"Record number {n}", "score": n / 2, **row} for n in range(count)]
+
+
+def lines(size: int) -> str:
+    return "\n".join(f"Line {n}: a bright cold day in April, {n}." for n in range(5_000))[:size]
 
 
 def texts(*blocks: str) -> Json:
@@ -62,7 +67,12 @@ RESULTS: dict[str, Json] = {
     "bare": {"content": [], "structuredContent": {"copy": "structured", "only": True}},
     "rows_text": texts(json.dumps(rows())),
     "rows_both": both({"items": rows()}),
-    "lines": texts("\n".join(f"Line {n}: a bright cold day in April, {n}." for n in range(5_000))),
+    "lines": texts(lines(LONG)),
+    "page": texts(lines(PAGE)),
+    "longer": texts(lines(PAGE + 1)),
+    "hinted": texts(lines(PAGE)),
+    "hinted_long": texts(lines(PAGE * 3)),
+    "page_rows": both({"items": rows(PAGE * 9 // 10)}),
     "add_row": texts(json.dumps(rows())),
     "chart": both({"items": rows()}),
 }  # fmt: skip
@@ -80,8 +90,10 @@ def tool(name: str) -> Json:
         definition["annotations"] = {"readOnlyHint": True}
     if name == "chart":
         definition["_meta"] = {"ui": {"resourceUri": "ui://probe/chart"}}
-    if name == "rows_both":
+    if name in ("rows_both", "page_rows"):
         definition["outputSchema"] = SCHEMA
+    if name.startswith("hinted"):
+        definition["_meta"] = {"anthropic/maxResultSizeChars": PAGE * 4}
     return definition
 
 

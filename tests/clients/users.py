@@ -13,13 +13,12 @@ from mcp_abridge.cli.wrap.places import CLIENTS
 
 from tests.clients.cases import Bench, Case, Check, ends, plain
 from tests.clients.model import COMMAND, VIEW, Model, Step, VisibleResult, unescaped
-from tests.clients.programs import SERVER, Client, Place, environment, run, write
+from tests.clients.programs import PASSING, SERVER, Client, Place, environment, run, write
 from tests.clients.server import SAVED
 from tests.faults.sidecar import Sidecar
 from tests.wrapped import ROOT, START, Tee
 
 LOCAL, ADDED, REMOTE = "rows_text", "rows_both", "lines"  # a tool of each server
-PASSING = ("--rules", "none", "--budget", "off")
 
 
 class User:

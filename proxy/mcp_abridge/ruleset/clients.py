@@ -65,7 +65,7 @@ class Client(Struct, frozen=True):
         """The most bytes that one answer gives if a model asks for all of it.
 
         >>> [client_for(name).whole_bytes for name in ("claude-code", "copilot-cli", "new")]
-        [48000, 19456, 8000]
+        [47900, 19456, 8000]
         """
         if self.limit_bytes is None:
             return self.budget_bytes if self is UNKNOWN else _WHOLE
@@ -100,7 +100,7 @@ class Client(Struct, frozen=True):
 
 _SMALL = 8_000  # the smallest known limit
 _ROOMY = 10_000
-_WHOLE = 48_000  # what the clients show that people code with
+_WHOLE = 47_900  # what the clients show that people code with; Codex counts its own head too
 _LEAST = 300
 _BYTES_PER_TOKEN = 2  # of rows of numbers; Claude Code counts no result below that
 _FILE = "is saved to a file; the model reads its "
@@ -159,10 +159,11 @@ CLIENTS: tuple[Client, ...] = (
         )
         for name in ("claude-ai*", "anthropic/claudeai*")
     ),
-    # 10,000 tokens by the model's truncation policy, which are 48,000 bytes (12,000 for a model
-    # that it does not know); earlier 10,000 bytes (#7906), and 10 KiB or 256 lines (#6544).
-    # structuredContent alone: openai/codex#38287. Models that write scripts get the whole result
-    # there (#20260), and call ids that begin with exec-; the ids of other calls are the model's.
+    # 10,000 tokens by the model's truncation policy, which are 48,000 bytes, 34 of them a head of
+    # its own (12,000 for a model that it does not know); earlier 10,000 bytes (#7906), and 10 KiB
+    # or 256 lines (#6544). structuredContent alone: openai/codex#38287. Models that write scripts
+    # get the whole result there (#20260), and call ids that begin with exec-; the ids of other
+    # calls are the model's.
     Client(
         "codex*",
         "structured",

@@ -28,7 +28,14 @@ from mcp_abridge.shaping.result.frame import Frame, VisibleSize, as_structure
 from mcp_abridge.shaping.result.write import write_for
 from mcp_abridge.storage.snapshots import Snapshot, age_in_words
 from mcp_abridge.summary.excerpt import WINDOW
-from mcp_abridge.transforms.abridge import NAME, Abridge, abridge, examples_of, of_server
+from mcp_abridge.transforms.abridge import (
+    NAME,
+    Abridge,
+    abridge,
+    examples_of,
+    given_whole,
+    of_server,
+)
 
 _VIEW_MS = 1200  # milliseconds of a processor for one view, but for reading and writing
 
@@ -84,8 +91,7 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
         if job.view is not None and (view := _view_of_all(document, job.view)):
             job = replace(job, view=view)
             if call.whole is not None:
-                content = text(document.cell[0])
-                raw = document.encode() if content is None else content.encode()
+                raw = given_whole(document, call)
                 most = call.whole.bytes_for(raw)
                 call = replace(call, bound=None if len(raw) <= most else most)
                 rule = rule.for_all(budget.whole_bytes(job))

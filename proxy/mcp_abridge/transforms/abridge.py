@@ -114,7 +114,7 @@ def abridge(
     inside = frames[0] if read else None
     form = "" if inside is None else inside.form
     if call.viewable and call.whole is not None and not viewed:
-        call.all_question = call.whole_question(_whole(document, call))
+        call.all_question = call.whole_question(given_whole(document, call))
     task = _Task(document, bound, call, viewed, first_look or bound, form)
     value = opened(document.cell[0]) if inside is not None and not inside.loses else None
     if isinstance(value, dict) and "text" in value:
@@ -179,7 +179,7 @@ def examples_of(document: Document, call: Call) -> list[str]:
     return [view for view, _ in examples]
 
 
-def _whole(document: Document, call: Call) -> bytes:
+def given_whole(document: Document, call: Call) -> bytes:
     """Return a document as `view='all'` gives it; of a text that is too long, a part."""
     assert call.whole is not None
     source = document.source if document.closers else document.cell[0]
