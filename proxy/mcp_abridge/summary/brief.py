@@ -18,13 +18,14 @@ from mcp_abridge.document.paths import nameable, spelled
 from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.all_rows import Facts, Names, facts_of
-from mcp_abridge.summary.cells import elements_of, read, tree_of
+from mcp_abridge.summary.cells import read, tree_of
 from mcp_abridge.summary.columns import (
     EACH,
     Column,
     Pair,
     Path,
     columns_of,
+    elements_of,
     expression,
     names_of,
     sample_of,
@@ -121,11 +122,11 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
 def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     """Read the members that seem to be the same in all rows, and those that tell a state."""
     plain = [each for each in columns if each.plain]
-    constant = [each for each in plain if len({*each.cells}) == 1 and each.size <= _LARGE]
-    constant = [each for each in constant if each.cells[0] not in _NOTHING]
+    constant = [each for each in plain if each.size <= _LARGE and len({*each.cells}) == 1]
+    some = [each for each in constant if each.cells[0] not in _NOTHING][:_CONSTANTS]
+    values = {names_of(each.path): each.values[0] for each in some}
     states = [each for each in plain if each.role == roles.STATE] if len(rows) >= _MANY else []
-    names = [names_of(each.path) for each in constant[:_CONSTANTS]]
-    return facts_of(rows, names, [names_of(each.path) for each in states[:_STATES]], room)
+    return facts_of(rows, values, [names_of(each.path) for each in states[:_STATES]], room)
 
 
 def _size(facts: Facts) -> int:

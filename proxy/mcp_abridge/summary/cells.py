@@ -9,9 +9,17 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from mcp_abridge.document.tree import each_object, level, text
 from mcp_abridge.summary.all_rows import Names
-from mcp_abridge.summary.columns import EACH, Pair, Path, Step, names_of
+from mcp_abridge.summary.columns import (
+    EACH,
+    Pair,
+    Path,
+    Step,
+    elements_of,
+    members_of,
+    names_of,
+    paired,
+)
 
 Cells = list[Raw | None]
 Tree = dict[Step, Any]
@@ -51,20 +59,6 @@ def read(rows: list[Raw], paths: Collection[Path]) -> Reading:
     return reading
 
 
-def members_of(values: Cells) -> list[dict[str, Raw]]:
-    """Return the members of each value; of any other than an object, none."""
-    present = [Raw(b"null") if value is None else value for value in values]
-    opened = each_object(present)
-    if opened is None:
-        opened = [level(each) if memoryview(each)[0] == 0x7B else None for each in present]
-    return [each or {} for each in opened]
-
-
-def elements_of(value: Raw | None) -> list[Raw]:
-    """Return the elements of an array; none of any other value."""
-    return [] if value is None or memoryview(value)[0] != 0x5B else level(value)
-
-
 def _walk(reading: Reading, tree: Tree, values: Cells, at: Path, *, inside: bool) -> None:
     """Add the cells of all columns in `tree` below `at`; `inside` of an array, nothing else."""
     if not tree:
@@ -78,17 +72,26 @@ def _walk(reading: Reading, tree: Tree, values: Cells, at: Path, *, inside: bool
         for name in names:
             below = [members.get(name) for members in opened]
             _walk(reading, tree[name], below, (*at, name), inside=inside)
-    for step in tree:
-        if isinstance(step, str):
-            continue
+    if len(names) < len(tree):
         if not inside:
             reading.left_out[names_of(at)] = None
-        arrays = [*map(elements_of, values)]
+        _elements(reading, tree, values, at)
+
+
+def _elements(reading: Reading, tree: Tree, values: Cells, at: Path) -> None:
+    arrays = [*map(elements_of, values)]
+    opened = [*map(members_of, arrays)] if any(isinstance(step, Pair) for step in tree) else []
+    for step, further in tree.items():
         if step is EACH:
-            _each(reading, tree[step], arrays, values, at)
-        else:
-            below = [_element(array, step) for array in arrays]
-            _walk(reading, tree[step], below, (*at, step), inside=True)
+            _each(reading, further, arrays, values, at)
+        elif isinstance(step, int):
+            below = [array[step] if step < len(array) else None for array in arrays]
+            _walk(reading, further, below, (*at, step), inside=True)
+        elif isinstance(step, Pair):
+            elements = [paired(row, step) or {} for row in opened]
+            for name, rest in further.items():
+                below = [each.get(name) for each in elements]
+                _walk(reading, rest, below, (*at, step, name), inside=True)
 
 
 def _note(
@@ -103,18 +106,6 @@ def _note(
 
 
 _EMPTY = (b"null", b"{}")
-
-
-def _element(array: list[Raw], step: Step) -> Raw | None:
-    if isinstance(step, int):
-        return array[step] if step < len(array) else None
-    assert isinstance(step, Pair)
-    return next((each for each in array if _is(each, step)), None)
-
-
-def _is(element: Raw, pair: Pair) -> bool:
-    members = level(element) if memoryview(element)[0] == 0x7B else {}
-    return pair.name in members and text(members[pair.name]) == pair.key
 
 
 def _each(reading: Reading, tree: Tree, arrays: list[list[Raw]], values: Cells, at: Path) -> None:

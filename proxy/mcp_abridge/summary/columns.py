@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import chain
+from operator import itemgetter
 
 from msgspec import Raw, Struct
 
 from mcp_abridge.document.paths import nameable, spelled
-from mcp_abridge.document.tree import level, text
+from mcp_abridge.document.tree import each_object, level, text
 
 _SAMPLE = 16  # rows from which the columns are chosen, or a few more
 _DEEPEST = 12  # steps of a column's path
@@ -21,6 +22,9 @@ _MEMBERS = 40  # of an object in all rows together; of more, those that a quarte
 _ELEMENTS = 4  # of an array in a row, from which its columns are chosen; half as many in each
 _POINT = 3  # plain values of an array that has as many in each row: they are opened by position
 _KEYS = 60  # different names in arrays of names with values
+_NULL = b"null"
+NULL = Raw(_NULL)
+_HEAD = itemgetter(0)
 
 
 class Pair(Struct, frozen=True):
@@ -60,53 +64,37 @@ def names_of(path: Path) -> tuple[str, ...]:
     return tuple(step for step in path if isinstance(step, str))
 
 
-class Column(Struct, dict=True, eq=False):
+class Column:
     """A column as a sample of the rows has it: `cells` has a value for each, null as None.
 
-    `role` and `rank` are what `roles` makes of it; the smallest rank is chosen first.
+    `plain`: no array lies on the way. `size` is the average of the bytes of a cell. `role` and
+    `rank` are what `roles` makes of it; the smallest rank is chosen first.
     """
 
-    path: Path
-    cells: list[bytes | None]
-    position: int = 0
-    role: str = ""
-    rank: float = 0.0
+    def __init__(self, path: Path, cells: list[bytes | None], position: int) -> None:
+        self.path, self.cells, self.position = path, cells, position
+        self.role, self.rank = "", 0.0
+        self.values = [*filter(None, cells)]
+        self.plain = {*map(type, path)} == {str}
+        self.textual = {*map(_HEAD, self.values)} <= {0x22}
+        self._sizes = [*map(len, self.values)]
+        self._nulls = len(_NULL) * (len(cells) - len(self.values))
+        self.size = (sum(self._sizes) + self._nulls) / len(cells)
 
     @cached_property
     def name(self) -> str:
         return expression(self.path)
 
     @cached_property
-    def plain(self) -> bool:
-        """No array lies on the way."""
-        return all(isinstance(step, str) for step in self.path)
-
-    @cached_property
     def nameable(self) -> bool:
         return all(map(nameable, names_of(self.path)))
 
-    @cached_property
-    def values(self) -> list[bytes]:
-        return [cell for cell in self.cells if cell is not None]
-
-    @cached_property
-    def textual(self) -> bool:
-        return all(value[0] == 0x22 for value in self.values)
-
-    @cached_property
-    def size(self) -> float:
-        """The average bytes of a cell."""
-        return sum(self._sizes) / len(self.cells)
-
-    @cached_property
-    def _sizes(self) -> list[int]:
-        return [4 if cell is None else len(cell) for cell in self.cells]
-
     def width(self, clip: int) -> float:
         """The average bytes of a cell if texts show `clip` characters."""
-        if max(self._sizes) <= clip + 5 or not (self.textual or EACH in self.path):
+        most = clip + 5
+        if max(self._sizes, default=0) <= most or not (self.textual or EACH in self.path):
             return self.size
-        return sum(min(size, clip + 5) for size in self._sizes) / len(self.cells)
+        return (sum(min(size, most) for size in self._sizes) + self._nulls) / len(self.cells)
 
 
 def sample_of(rows: Sequence[Raw]) -> list[Raw]:
@@ -114,113 +102,131 @@ def sample_of(rows: Sequence[Raw]) -> list[Raw]:
     return [*rows[: -1 : max(len(rows) // _SAMPLE, 1)], rows[-1]]
 
 
-def columns_of(rows: Sequence[Raw]) -> list[Column]:
+def columns_of(rows: list[Raw]) -> list[Column]:
     """Return the columns of a sample of rows in their order; none if these are no like objects."""
     opened = _Opened(len(rows))
-    entries = [*enumerate(rows)]
-    if any(memoryview(row)[0] != 0x7B for row in rows) or not opened.members((), entries, False):
+    if any(memoryview(row)[0] != 0x7B for row in rows) or not opened.members((), rows, None):
         return []
     columns = [*opened.columns.values()]
     half = len(rows) / 2
     return columns if any(len(column.values) >= half for column in columns) else []
 
 
-_Entries = list[tuple[int, Raw]]
-"""Values, each with the number of its row; of an array, a row has several."""
-
-
 class _Opened:
+    """The columns of a sample, found by opening its values level by level.
+
+    `values` have one for each row, or one for each of `owners`: the rows of several elements.
+    """
+
     def __init__(self, count: int) -> None:
         self.columns: dict[Path, Column] = {}
         self._count = count
 
-    def _open(self, path: Path, entries: _Entries, each: bool) -> None:
-        entries = [entry for entry in entries if memoryview(entry[1])[0] != 0x6E]
-        kinds = {memoryview(raw)[0] for _, raw in entries}
+    def _open(self, path: Path, values: list[Raw], owners: list[int] | None) -> None:
+        spellings = [*map(bytes, values)]
+        kinds = {*map(_HEAD, spellings)} - {0x6E}
         if len(path) < _DEEPEST and len(self.columns) < _MOST:
-            if kinds == {0x7B} and self.members(path, entries, each):
+            if kinds == {0x7B} and self.members(path, values, owners):
                 return
-            if kinds == {0x5B} and self._elements(path, entries, each):
+            if kinds == {0x5B} and self._elements(path, values, owners):
                 return
-        cells: list[bytes | None] = [None] * self._count
-        if each:
-            lists: dict[int, list[bytes]] = {}
-            for row, raw in entries:
-                lists.setdefault(row, []).append(bytes(raw))
-            entries = [(row, Raw(b"[%b]" % b",".join(values))) for row, values in lists.items()]
-        for row, raw in entries:
-            cells[row] = bytes(raw)
+        if owners is not None:
+            cells = self._of_rows(spellings, owners)
+        else:
+            cells = [None if spelling == _NULL else spelling for spelling in spellings]
         self.columns[path] = Column(path, cells, len(self.columns))
 
-    def members(self, path: Path, entries: _Entries, each: bool) -> bool:
-        opened = [(row, level(raw)) for row, raw in entries]
-        counts = Counter(chain.from_iterable(members for _, members in opened))
+    def _of_rows(self, spellings: list[bytes], owners: list[int]) -> list[bytes | None]:
+        lists: dict[int, list[bytes]] = {}
+        for row, spelling in zip(owners, spellings, strict=True):
+            if spelling != _NULL:
+                lists.setdefault(row, []).append(spelling)
+        cells: list[bytes | None] = [None] * self._count
+        for row, parts in lists.items():
+            cells[row] = b"[%b]" % b",".join(parts)
+        return cells
+
+    def members(self, path: Path, values: list[Raw], owners: list[int] | None) -> bool:
+        opened = members_of(values)
+        counts = Counter(chain.from_iterable(opened))
         if len(counts) > _MEMBERS:
             most = max(counts.values())
             counts = Counter({name: n for name, n in counts.items() if 4 * n >= most and n > 1})
         for name in counts:
-            inner = [(row, members[name]) for row, members in opened if name in members]
-            self._open((*path, name), inner, each)
+            self._open((*path, name), [each.get(name, NULL) for each in opened], owners)
         return bool(counts)
 
-    def _elements(self, path: Path, entries: _Entries, each: bool) -> bool:
-        arrays = [(row, level(raw)) for row, raw in entries]
-        elements = [(row, raw) for row, array in arrays for raw in array[: _ELEMENTS // (1 + each)]]
-        kinds = {memoryview(raw)[0] for _, raw in elements}
-        lengths = {len(array) for _, array in arrays}
+    def _elements(self, path: Path, values: list[Raw], owners: list[int] | None) -> bool:
+        arrays = [*map(elements_of, values)]
+        present = [array for array, value in zip(arrays, values, strict=True) if value != NULL]
+        some = [array[: _ELEMENTS if owners is None else _ELEMENTS // 2] for array in arrays]
+        kinds = {memoryview(raw)[0] for raw in chain.from_iterable(some)}
+        lengths = {*map(len, present)}
         if kinds == {0x7B}:
-            pairs = [] if each else _pairs([array[:_KEYS] for _, array in arrays])
-            if pairs:
-                self._pairs(path, arrays, pairs)
-            elif lengths <= {0, 1}:
-                self._open((*path, 0), elements, each)
+            if owners is None and self._pairs(path, arrays, len(present)):
+                return True
+            if owners is None and lengths <= {0, 1}:
+                self._open((*path, 0), [array[0] if array else NULL for array in arrays], None)
             else:
-                self._open((*path, EACH), elements, True)
+                rows = range(self._count) if owners is None else owners
+                step = 0 if lengths <= {0, 1} else EACH
+                of_elements = [row for row, array in zip(rows, some, strict=True) for _ in array]
+                self._open((*path, step), [*chain.from_iterable(some)], of_elements)
             return True
-        points = len(arrays) > 2 and len(lengths) == 1 and max(lengths) in range(2, _POINT + 1)
-        if each or not points or not kinds.isdisjoint((0x7B, 0x5B)):
+        points = len(present) > 2 and len(lengths) == 1 and max(lengths) in range(2, _POINT + 1)
+        if owners is not None or not points or not kinds.isdisjoint((0x7B, 0x5B)):
             return False
         for position in range(max(lengths)):
-            inner = [(row, array[position]) for row, array in arrays]
-            self._open((*path, position), inner, each)
+            self._open((*path, position), [a[position] if a else NULL for a in arrays], None)
         return True
 
-    def _pairs(self, path: Path, arrays: list[tuple[int, list[Raw]]], keys: "list[Pair]") -> None:
-        for pair in keys:
-            entries = [(row, element) for row, array in arrays if (element := paired(array, pair))]
-            inner = [(row, level(raw)) for row, raw in entries]
-            value = next(name for name in inner[0][1] if name != pair.name)
-            column = (*path, pair, value)
-            self._open(column, [(row, members[value]) for row, members in inner], False)
+    def _pairs(self, path: Path, arrays: list[list[Raw]], count: int) -> bool:
+        names = [*level(next(chain.from_iterable(arrays)))]
+        if len(names) != 2:
+            return False
+        opened = [*map(members_of, arrays)]
+        pairs = _pairs([row[:_KEYS] for row in opened], names, count)
+        for pair in pairs:
+            value = names[names[0] == pair.name]
+            elements = (paired(row, pair) or {} for row in opened)
+            self._open((*path, pair, value), [each.get(value, NULL) for each in elements], None)
+        return bool(pairs)
 
 
-def paired(array: Iterable[Raw], pair: Pair) -> Raw | None:
+def members_of(values: Iterable[Raw | None]) -> list[dict[str, Raw]]:
+    """Return the members of each value; of any other than an object, none."""
+    present = [NULL if value is None else value for value in values]
+    opened = each_object(present)
+    if opened is None:
+        opened = [level(each) if memoryview(each)[0] == 0x7B else None for each in present]
+    return [each or {} for each in opened]
+
+
+def elements_of(value: Raw | None) -> list[Raw]:
+    """Return the elements of an array; none of any other value."""
+    return [] if value is None or memoryview(value)[0] != 0x5B else level(value)
+
+
+def paired(array: Iterable[dict[str, Raw]], pair: Pair) -> dict[str, Raw] | None:
     """Return the element whose member `pair.name` is `pair.key`."""
-    for raw in array:
-        members = level(raw) if memoryview(raw)[0] == 0x7B else {}
-        if pair.name in members and text(members[pair.name]) == pair.key:
-            return raw
-    return None
+    return next((each for each in array if text(each.get(pair.name)) == pair.key), None)
 
 
-def _pairs(arrays: list[list[Raw]]) -> list[Pair]:
-    """Return the names that rows share in arrays of a name and a value each, in any order.
+def _pairs(rows: list[list[dict[str, Raw]]], names: list[str], count: int) -> list[Pair]:
+    """Return the names that `count` rows share in arrays of a name and a value each, in any order.
 
     Those that stand several times in a row are none; nor are names that always have one value.
     """
-    rows = [[level(raw) for raw in array] for array in arrays]
     elements = [*chain.from_iterable(rows)]
-    if len(arrays) < 3 or len(elements) < 2 * len(arrays):
+    if count < 3 or len(elements) < 2 * count:
         return []
-    names = [*elements[0]]
-    if len(names) != 2 or any(each.keys() != elements[0].keys() for each in elements):
+    if any(each.keys() != {*names} for each in elements):
         return []
     for name, value in (names, names[::-1]):
-        counts = Counter(chain.from_iterable({text(each[name]) for each in row} for row in rows))
+        keys = (dict.fromkeys(text(each[name]) for each in row) for row in rows)
+        counts = Counter(chain.from_iterable(keys))
         total = Counter(text(each[name]) for each in elements)
-        shared = [
-            key for key, n in counts.items() if 4 * n >= len(rows) and 5 * total[key] <= 6 * n
-        ]
+        shared = [key for key, n in counts.items() if 4 * n >= count and 5 * total[key] <= 6 * n]
         different = {(bytes(each[name]), bytes(each[value])) for each in elements}
         telling = len(shared) > 1 and 4 * len(different) >= 5 * len(counts)
         if telling and 4 * sum(counts[key] for key in shared) >= len(elements):

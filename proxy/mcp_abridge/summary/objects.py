@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.tree import text
-from mcp_abridge.summary.cells import Cells, Tree, elements_of, members_of
-from mcp_abridge.summary.columns import Path, names_of
+from mcp_abridge.summary.cells import Cells, Tree
+from mcp_abridge.summary.columns import Path, elements_of, members_of, names_of
 
 _CLIP = 40  # characters shown of a text in an array
 

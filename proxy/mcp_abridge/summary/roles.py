@@ -7,10 +7,9 @@ services; without one of them, the values decide.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from math import inf
 from operator import attrgetter
-
-from msgspec import Struct
 
 from mcp_abridge.summary.columns import EACH, Column, Pair, names_of
 
@@ -55,7 +54,8 @@ _NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
 _CLOCK = re.compile(rb'\[*"\d{4}-\d\d-\d\d(?:[T ][\d:.,+Z-]*)?"')
 _LINK = re.compile(rb'\[*"(?:https?|wss?):')
 _OPAQUE = re.compile(
-    rb'\[*"(?=[^"]*\d)(?:[0-9a-f-]{12,}|[0-9A-F-]{12,}|(?=[^"]*[A-Z])(?=[^"]*[a-z])[A-Za-z0-9+/=_]{20,})"'
+    rb'\[*"(?=[\w+/=-]{12,}")(?=[^"]*\d)'  # most values fail at once
+    rb'(?:[0-9a-f-]{12,}|[0-9A-F-]{12,}|(?=[^"]*[A-Z])(?=[^"]*[a-z])[A-Za-z0-9+/=_]{20,})"'
 )
 _STATE = 30  # bytes of a value that tells a state
 _KEY = 42  # bytes of a key
@@ -96,109 +96,82 @@ def in_order(
     return order
 
 
-class _Facts(Struct, dict=True, eq=False):
-    column: Column
-    sought: Collection[str] = ()
+class _Facts:
+    """The meaning of the names and values of a column, and its worth in each role (-9: in none).
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        names = names_of(self.column.path) or ("",)
-        keys = [step.key for step in self.column.path if isinstance(step, Pair)]
-        return (*names[:-1], *keys) if keys else names  # a value is called by its key
+    All of it is read at once, since nearly all of it is compared.
+    """
 
-    @cached_property
-    def words(self) -> tuple[str, ...]:
-        return _words(self.names[-1])
-
-    @cached_property
-    def values(self) -> list[bytes]:
-        return self.column.values
-
-    @cached_property
-    def kinds(self) -> int:
-        """The number of different values."""
-        return len({*self.values})
-
-    @cached_property
-    def distinct(self) -> float:
-        """The share of different values among those that are there."""
-        return self.kinds / max(len(self.values), 1)
-
-    @cached_property
-    def filled(self) -> float:
-        return len(self.values) / len(self.column.cells)
+    def __init__(self, column: Column, sought: Collection[str] = ()) -> None:
+        self.column, self.values = column, column.values
+        names = names_of(column.path) or ("",)
+        keys = [step.key for step in column.path if isinstance(step, Pair)]
+        self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
+        self.words = _words(self.names[-1])
+        self._lowered = [name.lower() for name in self.names]
+        self._each = column.path.count(EACH)
+        self.kinds = len({*self.values})
+        self.distinct = self.kinds / max(len(self.values), 1)
+        self.filled = len(self.values) / len(column.cells)
+        self.numeric = all(map(_NUMBER.fullmatch, self.values))
+        timely = self.numeric and not _TIMES.keys().isdisjoint(self.words[-1:])
+        self.clock = timely or self._mostly(_CLOCK)
+        self.link = self._mostly(_LINK)
+        self.opaque = not self.link and self._mostly(_OPAQUE)
+        # A path that leads through arrays and things with names of their own costs.
+        others = sum(name in _OTHERS for name in self._lowered[:-1])
+        self._away = 0.3 * len(self.names) + 3 * others + self._each
+        self.name = self._worth_as_name(sought)
+        self.key = self._worth_as_key()
+        self.state = self._worth_as_state()
+        self.value = self._worth_as_value()
+        self.time = 1 + self.filled - self._away if self.clock else -9
 
     def _mostly(self, pattern: re.Pattern[bytes]) -> bool:
-        return 2 * sum(map(bool, map(pattern.match, self.values))) > len(self.values)
-
-    @cached_property
-    def numeric(self) -> bool:
-        return all(map(_NUMBER.fullmatch, self.values))
-
-    @cached_property
-    def clock(self) -> bool:
-        timely = not _TIMES.keys().isdisjoint(self.words[-1:]) and self.numeric
-        return timely or self._mostly(_CLOCK)
-
-    @cached_property
-    def link(self) -> bool:
-        return self._mostly(_LINK)
-
-    @cached_property
-    def opaque(self) -> bool:
-        return self._mostly(_OPAQUE)
-
-    @cached_property
-    def matches(self) -> bool:
-        """A word that the call looks for stands in a text of the column."""
-        if not self.sought:
-            return False
-        texts = b"\n".join(self.values).decode("utf-8", "replace").lower()
-        return any(word in texts for word in self.sought)
-
-    @cached_property
-    def lowered(self) -> list[str]:
-        return [name.lower() for name in self.names]
+        half = len(self.values) // 2
+        first = _count(pattern, self.values[: half + 1])  # which often says it of all
+        if first in (0, half + 1):
+            return first > half
+        return 2 * (first + _count(pattern, self.values[half + 1 :])) > len(self.values)
 
     def word(self, worth: dict[str, float]) -> float:
         """The worth of the last name or its last word, and a little for the names before."""
-        *above, last = self.lowered
+        *above, last = self._lowered
         best = max(worth.get(last.lstrip("@_$"), 0), worth.get("".join(self.words[-1:]), 0) - _LESS)
         return max([best, *(0.8 * worth.get(name, 0) for name in above if name not in _OTHERS)])
 
-    @cached_property
-    def _away(self) -> float:
-        """The cost of a path that leads through arrays and things with names of their own."""
-        others = sum(name in _OTHERS for name in self.lowered[:-1])
-        return 0.3 * len(self.names) + 3 * others + self.column.path.count(EACH)
+    def _matches(self, sought: Collection[str]) -> bool:
+        """Return True if a word that the call looks for stands in a text of the column."""
+        if not sought:
+            return False
+        texts = b"\n".join(self.values).decode("utf-8", "replace").lower()
+        return any(word in texts for word in sought)
 
-    @cached_property
-    def name(self) -> float:
-        textual = self.column.textual or EACH in self.column.path
+    def _worth_as_name(self, sought: Collection[str]) -> float:
+        textual = self._each or self.column.textual
         if not textual or self.clock or self.numeric:
             return -9
-        size = self.column.size
         score = 3 * self.distinct + 2 * self.filled + self.word(_NAMES) - self._away
-        score += (1 if b" " in b"".join(self.values[:3]) else 0) - (size > _LONG)
+        score += (1 if b" " in b"".join(self.values[:3]) else 0) - (self.column.size > _LONG)
         score -= 3 * self.link + 5 * self.opaque + 2 * (self.distinct < 0.3)
-        return score + (6 if self.matches else 0)
+        return score + (6 if self._matches(sought) else 0)
 
-    @cached_property
-    def key(self) -> float:
+    def _worth_as_key(self) -> float:
         plain = self.distinct == 1 and self.filled == 1 and self.column.size <= _KEY
+        if not plain or self.clock or self.link or self._each:
+            return -9
         word = self.word(_KEYS)
-        if not plain or not word or self.clock or self.link or EACH in self.column.path:
+        if not word:
             return -9
         return word - self._away - len(self.names) - self.column.size / 10 - 4 * self.opaque
 
-    @cached_property
+    @property
     def long_key(self) -> float:
         """Of a link, if it is the row's own: a list of pages has no other key."""
         own = self.link and self.distinct == 1 and self.filled == 1 and len(self.column.path) == 1
         return 1 - self.column.size / 1000 if own else self.key
 
-    @cached_property
-    def state(self) -> float:
+    def _worth_as_state(self) -> float:
         several = 0 < self.distinct <= 0.6 and self.kinds <= 20
         if not several or self.clock or self.link or self.opaque or self.column.size > _STATE:
             return -9
@@ -208,29 +181,27 @@ class _Facts(Struct, dict=True, eq=False):
         plain = self.column.textual or word
         return word + (1 if plain else 0.5) + self.filled - 0.7 * self._away
 
-    @cached_property
-    def value(self) -> float:
-        no_quantity = not _NO_QUANTITIES.isdisjoint(self.words[-1:])
-        word = self.word(_VALUES)
-        if not self.numeric or self.clock or no_quantity:
+    def _worth_as_value(self) -> float:
+        if not self.numeric or self.clock or not _NO_QUANTITIES.isdisjoint(self.words[-1:]):
             return -9
+        word = self.word(_VALUES)
         if self.column.textual and not word:
             return -9  # digits of an id
         return word + 1 + self.filled - 0.7 * self._away
-
-    @cached_property
-    def time(self) -> float:
-        return 1 + self.filled - self._away if self.clock else -9
 
     @property
     def appendix(self) -> bool:
         """True of hashes, links, and the ids of other things: they say nothing by themselves."""
         return self.opaque or self.link or self.words[-1:] == ("id",)
 
-    @cached_property
+    @property
     def rest(self) -> tuple[float, ...]:
         worth = max(self.name, self.state, self.value, self.time, 0)
         return (self.appendix, self.column.size > _LONG, -worth, self.column.size)
+
+
+def _count(pattern: re.Pattern[bytes], values: list[bytes]) -> int:
+    return len([*filter(None, map(pattern.match, values))])
 
 
 @lru_cache(maxsize=1024)
@@ -242,8 +213,8 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
     """Yield columns: a name, a state or value, a key, what tells rows apart, a time, the rest."""
     waiting = list(facts)
 
-    def take(role: str, least: float = -8, some: list[_Facts] = waiting) -> Iterator[_Facts]:
-        free = [each for each in some if each in waiting]
+    def take(role: str, least: float = -8, longest: float = inf) -> Iterator[_Facts]:
+        free = (each for each in waiting if each.column.size <= longest)
         best = max(free, key=attrgetter(role), default=None)
         if best is not None and getattr(best, role) > least:
             waiting.remove(best)
@@ -260,11 +231,10 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
     choice += take(KEY, 0)  # a short one
     for _ in range(_APART):
         choice += _telling_apart(choice, waiting)
-    short = [each for each in waiting if each.column.size <= _SHORT]
-    choice += take(NAME, 5, short)
+    choice += take(NAME, 5, _SHORT)
     choice += take(second)
     choice += take(TIME)
-    choice += take(NAME, 3, short)
+    choice += take(NAME, 3, _SHORT)
     if not any(each.column.role == KEY for each in choice):
         choice += take(LONG_KEY)
     choice += take(STATE, 1)
