@@ -4,7 +4,9 @@
 at the end, and gives it before, so that sizes are those of the final document.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
 
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple
@@ -221,7 +223,9 @@ def exceeds(value: Value, limit: int, fuel: Fuel | None = None) -> bool:
             waiting.extend(item.values())
         elif isinstance(item, list):
             room -= 2 + len(item)
-            if room >= 0:
+            if room >= 0 and (inner := _size_of_unopened(item, fuel)) is not None:
+                room -= inner
+            elif room >= 0:
                 waiting.extend(item)
         elif isinstance(item, str):
             room -= 2 + len(item)
@@ -230,6 +234,24 @@ def exceeds(value: Value, limit: int, fuel: Fuel | None = None) -> bool:
         else:
             room -= len(memoryview(item)) if type(item) is Raw else 1
     return room < 0
+
+
+def _size_of_unopened(rows: list[Value], fuel: Fuel | None) -> int | None:
+    """Return the bytes of elements, or of rows of them, that are all unopened; else None."""
+    size = 0
+    if rows and {*map(type, rows)} == {list}:
+        cells = sum(map(len, rows))
+        if fuel is not None:
+            fuel.burn((len(rows) + cells) >> 2)
+        size = 2 * len(rows) + cells
+        values: Iterable[Value] = chain.from_iterable(rows)
+    else:
+        values = rows
+    try:
+        contents: Iterable[Any] = map(memoryview, values)
+        return size + sum(map(len, contents))
+    except TypeError:
+        return None
 
 
 def _json(value: Value) -> str:

@@ -5,7 +5,7 @@ Unopened parts stay the bytes that the upstream sent, so that a kept value keeps
 """
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 TOO_DEEP = "nested too deeply"
 """The reason why JSON of some hundred levels is not read."""
 
-_LARGE = 256 << 10  # bytes of JSON from which time and memory need care
+LARGE = 256 << 10
+"""The bytes of JSON from which time and memory need care."""
 _TIMES = 8  # bytes of memory for each byte of a document, nearly always at most
 
 
 def have_room(size: int) -> None:
     """Raise MemoryError if a document of `size` bytes is likely to exceed the memory."""
-    if size < _LARGE:
+    if size < LARGE:
         return
     try:
         import mmap
@@ -258,6 +259,8 @@ def raw(value: Value) -> Raw:
 class Number(float):
     """A number that keeps its spelling."""
 
+    __slots__ = ("spelling",)
+
     def __init__(self, spelling: str) -> None:
         self.spelling = spelling
 
@@ -291,7 +294,7 @@ def plain(value: Value, row: type[msgspec.Struct] | None = None, fuel: Fuel | No
 
 def loads(data: bytes) -> Any:
     """Decode JSON fully; see `plain`."""
-    if len(data) < _LARGE:
+    if len(data) < LARGE:
         return _loads(data)
     with uncollected():
         return _loads(data)
@@ -408,20 +411,26 @@ def objects(value: Value) -> list[dict[str, Value] | None] | None:
     return _decoded(value, 0x5B, list[dict[str, Raw] | None])  # type: ignore[no-any-return]
 
 
-def objects_of(data: bytes, names: Iterable[str]) -> list[dict[str, Any] | None] | None:
-    """Decode an array of objects and nulls to plain objects with just these members.
+def decoder_of(names: Iterable[str], *, spelled: bool = True) -> Callable[[bytes], list[Any]]:
+    """Return a function that decodes an array: its objects have just these members.
 
-    None if it is anything else, or has a number that is not decoded quickly (see `_loads`).
+    Unless they are `spelled`, numbers lose their spelling, which takes most of the time to keep. If
+    an element is neither an object nor null, or has a number that is not decoded quickly (see
+    `_loads`), all is decoded.
     """
-    if _has_minus_zero(data):
-        return None
     kind: Any = TypedDict("Row", dict.fromkeys(names, Any), total=False)  # type: ignore[misc]
-    try:
-        with uncollected():
-            decoder = msgspec.json.Decoder[Any](list[kind | None], float_hook=Number)
-            return decoder.decode(data)  # type: ignore[no-any-return]
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return None
+    hook = Number if spelled else None
+    decoder = msgspec.json.Decoder[Any](list[kind | None], float_hook=hook)
+
+    def decode(data: bytes) -> list[Any]:
+        try:
+            if not _has_minus_zero(data):
+                return decoder.decode(data)  # type: ignore[no-any-return]
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            pass
+        return loads(data)  # type: ignore[no-any-return]
+
+    return decode
 
 
 def each_object(values: Iterable[Raw]) -> list[dict[str, Raw] | None] | None:

@@ -9,8 +9,9 @@ language (`spellings`), parses it (`patterns.Expression`), corrects slips that w
 with the names that are there, or records them (`lookups`), and lets the LazyInterpreter of
 `jmespath` open just what the expression reads. `windows` says what follows a part that was shown.
 All work burns fuel (document/fuel.py), beforehand where it is done in one go.
-Of 158,789 rows of 7 columns (16 MB of CSV) a count by a column takes half the time and half the
-memory if only that is decoded.
+Many rows are decoded in batches, by the members that an expression reads, and each part of it is
+evaluated over a batch (`rows`): of 158,789 rows of 7 columns (16 MB of CSV) a condition takes a
+sixth of the time that it takes row by row.
 
 A view must not be silently wrong. `kinds` counts what comparisons and brackets met, for 1.1 to 1.4
 times the work; beforehand, from samples, it would not have known what a condition leaves out. In
@@ -25,7 +26,7 @@ call        the facts of a call that steps and notices may use, and the notices 
 patterns    regular expressions in linear time; JMESPath expressions, checked on creation
 mistakes    words for what is wrong with an expression
 jmespath    evaluation under fuel, and without opening what nothing reads
-rows        many rows at once, with just the members that an expression reads
+rows        many rows at once: decoded, and an expression over all of them
 functions   the table of all functions, and what a call burns
 questions   the functions that JMESPath lacks
 search      what `grep` finds, in a text and in structure

@@ -5,8 +5,9 @@ In views, a text that spells a number counts as one, and what cannot be compared
 are said in a remark. Expressions of rules stay those of JMESPath.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, localcontext
 from operator import itemgetter
 from typing import Any
 
@@ -16,7 +17,7 @@ from jmespath.functions import signature
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.tree import Number, encode
 from mcp_abridge.errors import Refusal
-from mcp_abridge.query.kinds import Kinds, kind, notation, number
+from mcp_abridge.query.kinds import Kinds, kind, notation, numbers
 
 _EXACT = Context(prec=400, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 _ROUNDED = Context(prec=28, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
@@ -59,17 +60,18 @@ class Amounts:
     @signature({"types": ["array"]}, {"types": ["expref"]}, {"types": ["expref"]})
     def _func_sum_by(self, array: list[Any], by: Any, of: Any) -> dict[str, Any]:
         names = self._groups(array, by)
-        numbers: dict[str, list[Any]] = {name: [] for name in names}
-        keys = [of.visit(of.expression, element) for element in array]
+        groups: dict[str, list[Any]] = {name: [] for name in names}
+        keys = of.over(array)
         for key, name in self._comparable(notation(of.expression), keys, names, adds=True):
-            numbers[name].append(key)
-        return {name: total(each) for name, each in numbers.items()}
+            groups[name].append(key)
+        return {name: total(group) for name, group in groups.items()}
 
     def _groups(self, array: list[Any], by: Any) -> list[str]:
         """Return the name of each element's group: its value by an expression."""
         self._fuel.reserve(2 * len(array))
-        values = (by.visit(by.expression, element) for element in array)
-        return [value if isinstance(value, str) else encode(value).decode() for value in values]
+        return [
+            value if isinstance(value, str) else encode(value).decode() for value in by.over(array)
+        ]
 
     def of_values(self, name: str, array: Any) -> Any:
         """Return the result of a function of OF_VALUES in a view. Raises Refusal."""
@@ -78,15 +80,14 @@ class Amounts:
         adds = name in ("avg", "sum")
         pairs = self._comparable("the value", array, array, adds=adds)
         if adds:
-            numbers = [key for key, _ in pairs]
-            return self._func_sum(numbers) if name == "sum" else self._func_avg(numbers)
+            keys = [key for key, _ in pairs]
+            return self._func_sum(keys) if name == "sum" else self._func_avg(keys)
         if name == "sort":
             return _second(sorted(pairs, key=_KEY))
         return (max if name == "max" else min)(pairs, key=_KEY, default=_NONE)[1]
 
     def _pairs(self, array: list[Any], by: Any, *, nulls: bool = False) -> list[tuple[Any, Any]]:
-        keys = [by.visit(by.expression, element) for element in array]
-        return self._comparable(notation(by.expression), keys, array, nulls=nulls)
+        return self._comparable(notation(by.expression), by.over(array), array, nulls=nulls)
 
     def _comparable(
         self,
@@ -105,23 +106,22 @@ class Amounts:
         """
         self._fuel.reserve(2 * len(keys))  # they are sorted, or added, in one go
         verb, takes = ("added", "numbers") if adds else ("compared", "numbers and texts")
-        texts = sum(isinstance(key, str) for key in keys)
-        some = len(keys) if nulls else sum(key is not None for key in keys)
-        values: list[Any] = [
-            number(key) if self.kinds or not isinstance(key, str) else None for key in keys
-        ]
-        fit = sum(value is not None for value in values)
-        if not adds and fit < texts == sum(key is not None for key in keys):
+        types = Counter(map(type, keys))
+        texts, there = types[str], len(keys) - types[type(None)]
+        some = len(keys) if nulls else there
+        values: list[Any] = numbers(keys, of_texts=self.kinds is not None)
+        fit = len(values) - values.count(None)
+        if not adds and fit < texts == there:
             values = [key if isinstance(key, str) else None for key in keys]
             self._say(f"{what}: compared as texts, since not all are numbers", 2 * fit >= texts)
             self._say(f"{what} is no text in {_left_out(some - texts, keys)}", some > texts)
         else:
-            both = zip(keys, values, strict=True)
+            both = zip(keys, values, strict=True) if texts else ()
             converts = any(isinstance(key, str) and value is not None for key, value in both)
             self._say(f"{what}: texts that are numbers are {verb} as numbers", converts)
             self._say(f"{what} is no number in {_left_out(some - fit, keys)}", some > fit)
         pairs = [each for each in zip(values, elements, strict=True) if each[0] is not None]
-        if self.kinds is not None and not pairs and any(key is not None for key in keys):
+        if self.kinds is not None and not pairs and there:
             kinds = " and ".join(sorted({f"{kind(key)}s" for key in keys if key is not None}))
             raise Refusal(f"view: {what}: only {takes} can be {verb}, and there are {kinds}")
         return pairs
@@ -138,24 +138,22 @@ def _left_out(count: int, keys: list[Any]) -> str:
 _NONE: tuple[Any, Any] = (None, None)
 
 
-def total(numbers: Iterable[Any]) -> Any:
+def total(values: Iterable[Any]) -> Any:
     """Return the exact sum of numbers: of their spellings, not of their nearest binary fractions.
 
     >>> total([0.1, 0.2, 0.3]), total([1, 2])
     (0.6, 3)
     """
-    numbers = [*numbers]
-    if all(type(each) is int for each in numbers):
-        return sum(numbers)
-    decimals = [*map(_decimal, numbers)]
-    result = Decimal(0)
+    values = [*values]
+    if all(type(each) is int for each in values):
+        return sum(values)
+    decimals = [*map(_decimal, values)]
     try:
-        for each in decimals:
-            result = _EXACT.add(result, each)
+        with localcontext(_EXACT):
+            result = sum(decimals, Decimal(0))
     except Inexact:  # of 1e400 and 1e-400
-        result = Decimal(0)
-        for each in decimals:
-            result = _ROUNDED.add(result, each)
+        with localcontext(_ROUNDED):
+            result = sum(decimals, Decimal(0))
     return Number(str(result)) if result.is_finite() else float(result)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from jmespath import Options
-from jmespath.visitor import TreeInterpreter
+from jmespath.visitor import TreeInterpreter, _Expression
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel, charge, cost
@@ -18,14 +18,31 @@ from mcp_abridge.errors import Refusal
 from mcp_abridge.query.functions import ARRAY, MeteredFunctions
 from mcp_abridge.query.kinds import TESTS
 from mcp_abridge.query.lookups import Lookups, members_named, slip_of
-from mcp_abridge.query.patterns import FIRST_ALONE
-from mcp_abridge.query.rows import columns, narrow, restored
+from mcp_abridge.query.patterns import FIRST_ALONE, truthy
+from mcp_abridge.query.rows import batches, columns, many, over
 
 # Units of a step that makes an array or an object, before its elements or members.
 _COSTS = dict.fromkeys(
     ("filter_projection", "flatten", "multi_select_list", "projection", "value_projection"), 5
 ) | {"multi_select_dict": 9}
 _COMPARED = 4096  # characters of two texts that are compared per unit
+
+
+class Expref(_Expression):
+    """An expression that is the argument of a function; `values` has those of all elements."""
+
+    values: list[Any] | None = None
+
+    def over(self, array: list[Any]) -> list[Any]:
+        """Return its value over each element of an array."""
+        if self.values is not None:
+            return self.values
+        visit: Callable[[Any, Any], Any] = self.interpreter.visit
+        node: Any = self.expression
+        return [visit(node, element) for element in array]
+
+
+Expref.__name__ = "_Expression"  # by which the jmespath library knows its type
 
 
 class Interpreter(TreeInterpreter):
@@ -80,15 +97,19 @@ class Interpreter(TreeInterpreter):
         )
 
     def visit_comparator(self, node: Any, value: Any) -> Any:
-        sign = node["value"]
         first, second = node["children"]
         one, other = self.visit(first, value), self.visit(second, value)
+        if id(second) in self.bare and node["value"] in ("eq", "ne"):
+            if not (isinstance(value, dict) and second["value"] in value):
+                raise Refusal(slip_of(second["value"]))
+            self.bare.discard(id(second))
+        return self.compared(node, one, other)
+
+    def compared(self, node: Any, one: Any, other: Any) -> Any:
+        """Return the result of a comparison of two values."""
+        sign = node["value"]
         kinds = None if self.lookups is None else self.lookups.kinds
         if sign in ("eq", "ne"):
-            if id(second) in self.bare:
-                if not (isinstance(value, dict) and second["value"] in value):
-                    raise Refusal(slip_of(second["value"]))
-                self.bare.discard(id(second))
             if kinds is not None:
                 kinds.pair(node, one, other)
             return self._equal(one, other) == (sign == "eq")
@@ -213,17 +234,21 @@ class Interpreter(TreeInterpreter):
 
     def visit_function_expression(self, node: Any, value: Any) -> Any:
         arguments = [self.visit(child, value) for child in node["children"]]
+        self._correct_exprefs(arguments)
         return self.result_of(node, arguments, value)
+
+    def visit_expref(self, node: Any, value: Any) -> Any:
+        return Expref(node["children"][0], self)
+
+    def _correct_exprefs(self, arguments: list[Any]) -> None:
+        for by, elements in ((0, 1), (1, 0)) if len(arguments) == 2 else ():
+            if isinstance(arguments[by], Expref):
+                arguments[by].expression = self._corrected(
+                    arguments[by].expression, arguments[elements], required=True
+                )
 
     def result_of(self, node: Any, arguments: list[Any], value: Any) -> Any:
         """Return the result of a function for its arguments, evaluated over `value`."""
-        children = node["children"]
-        for by, over in ((0, 1), (1, 0)) if len(arguments) == 2 else ():
-            if children[by]["type"] == "expref":  # evaluated over the other's elements
-                expression = arguments[by].expression
-                arguments[by].expression = self._corrected(
-                    expression, arguments[over], required=True
-                )
         if self.lookups is not None and node["value"] in TESTS:
             self.lookups.kinds.pair(node, *arguments)
         self.functions.current = value
@@ -242,7 +267,7 @@ class _OfViews(Interpreter):
 
     def __init__(self, fuel: Fuel, lookups: Lookups) -> None:
         super().__init__(fuel, lookups=lookups)
-        self.functions.kinds = lookups.kinds
+        self.kinds = self.functions.kinds = lookups.kinds
 
     def _filtered(self, node: Any, base: list[Any]) -> Any:
         # After a projection, as in `people[?name].addresses[?current]`, JMESPath asks each array.
@@ -289,11 +314,10 @@ _COMPUTING = {"and_expression", "comparator", "expref"}
 _COMPUTING |= {"function_expression", "not_expression", "or_expression"}
 _PASSING = {"current", "identity", "literal"}
 
-# Functions of one array, and expressions over its elements; True if they give elements.
-_OF_ROWS = dict.fromkeys(
-    ("avg", "count_by", "length", "max", "min", "sort", "sum", "sum_by"), False
-)
-_OF_ROWS |= dict.fromkeys(("group_by", "max_by", "min_by", "sort_by"), True)
+# Functions of one array, and perhaps of expressions over its elements.
+_ORDERING = {"max_by", "min_by", "sort_by"}
+_OF_ROWS = {"avg", "count_by", "group_by", "length", "max", "min", "sort", "sum", "sum_by"}
+_OF_ROWS |= _ORDERING
 
 
 class LazyInterpreter(_OfViews):
@@ -308,6 +332,8 @@ class LazyInterpreter(_OfViews):
         self._document = document
         self._room: int | None = None
         self._root: Any = None
+        self.last_slice: Any = None
+        self.sliced: Value = None  # what the last slice is a part of
         self._computing.functions.root = self._whole
 
     def _whole(self) -> Any:
@@ -326,6 +352,11 @@ class LazyInterpreter(_OfViews):
         self.fuel.burn(_UNOPENED - 1)
         result = super().visit(node, value)
         return None if _null(result) else result
+
+    def visit_slice(self, node: Any, value: Any) -> Any:
+        if node is self.last_slice:
+            self.sliced = value
+        return super().visit_slice(node, value)
 
     def search_in(self, source_text: str) -> None:
         """Have a search go through the text that the document was read from, too."""
@@ -353,25 +384,41 @@ class LazyInterpreter(_OfViews):
         if isinstance(base, list) and node["value"] == "length":
             return len(base)
         exprefs = [self._computing.visit(other, None) for other in others]
-        if isinstance(base, list) and exprefs:
-            rows = narrow(base, [other["children"][0] for other in others], self.fuel)
-            if rows is not None:
-                result = self._computing.result_of(node, [rows, *exprefs], None)
-                return restored(result, rows, base) if _OF_ROWS[node["value"]] else result
-        return self._over_plain(
-            base, lambda plain: self._computing.result_of(node, [plain, *exprefs], None)
-        )
+        if not (many(base) and exprefs):
+            return self._over_plain(base, lambda plain: self._result_of(node, [plain, *exprefs]))
+        arguments = [base, *exprefs]
+        self._correct_exprefs(arguments)
+        spelled = node["value"] not in _ORDERING
+        lists = self._values([each.expression for each in exprefs], base, spelled=spelled)
+        for expref, values in zip(exprefs, lists, strict=True):
+            expref.values = values
+        return self._computing.result_of(node, arguments, None)
+
+    def _result_of(self, node: Any, arguments: list[Any]) -> Any:
+        self._computing._correct_exprefs(arguments)
+        return self._computing.result_of(node, arguments, None)
+
+    def _values(
+        self, nodes: list[Any], base: list[Any], *, spelled: bool = False
+    ) -> list[list[Any]]:
+        """Return the values of some expressions over all rows, which are decoded in batches."""
+        values: list[list[Any]] = [[] for _ in nodes]
+        for rows in batches(base, nodes, self.fuel, spelled=spelled):
+            for node, some in zip(nodes, values, strict=True):
+                some += over(self._computing, node, rows)
+        return values
 
     def _matching(self, condition: Any, base: list[Any]) -> list[Any]:
-        rows = narrow(base, [condition], self.fuel)
-        if rows is None:
+        if not many(base):
             return super()._matching(condition, base)
-        visit, false = self._computing.visit, self._computing._is_false
-        return [
-            whole for row, whole in zip(rows, base, strict=True) if not false(visit(condition, row))
-        ]
+        [values] = self._values([condition], base)
+        both = zip(base, values, strict=True)
+        return [row for row, value in both if value is not False and truthy(value)]
 
     def _projected(self, base: Any, result: Any) -> Any:
+        if isinstance(base, list) and result["type"] == "identity":
+            self.fuel.burn(_UNOPENED * len(base))
+            return [each for each in base if not _null(each)]
         values = columns(base, result, self.fuel) if isinstance(base, list) else None
         return super()._projected(base, result) if values is None else values
 
@@ -402,7 +449,7 @@ def _is_array(value: Value) -> bool:
 
 def _of_arrays(base: list[Any]) -> bool:
     """Return True if all elements are arrays or null, and not all are null."""
-    return any(map(_is_array, base)) and all(_is_array(each) or _null(each) for each in base)
+    return all(_is_array(each) or _null(each) for each in base) and any(map(_is_array, base))
 
 
 def _begins_by_index(node: Any) -> bool:
@@ -417,6 +464,17 @@ def _ends_in(node: Any, kind: str) -> bool:
     return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == kind)
 
 
+def last_slice(node: Any) -> Any:
+    """Return the node of the slice of one value at the end of a view, None if it has none."""
+    while node["type"] in ("pipe", "subexpression"):
+        node = node["children"][-1]
+    if node["type"] != "projection" or node["children"][1]["type"] not in _OF_EACH:
+        return None
+    array = node["children"][0]
+    return array["children"][-1] if _ends_in(array, "slice") else None
+
+
+_OF_EACH = ("identity", "multi_select_dict", "multi_select_list")  # what a slice may end with
 _ORDERED = {int, float, str, Number}
 _SIZED = {str, list, dict}
 _EMPTY: tuple[Any, ...] = ("", [], {})

@@ -50,6 +50,17 @@ def number(value: Any) -> Number | None:
     return float(value) if match[1] or match[2] else int(value)
 
 
+def numbers(values: list[Any], *, of_texts: bool) -> list[Number | None]:
+    """Return the numbers that values are, null for others; `of_texts`: or that texts spell."""
+    types = {*map(type, values)} - {type(None)}
+    if all(_kind_of(type_) == "number" for type_ in types):
+        return values
+    spelled = _NUMBER.fullmatch if of_texts else lambda _: None
+    return [
+        number(value) if not isinstance(value, str) or spelled(value) else None for value in values
+    ]
+
+
 class Kinds:
     """The kinds of values that one evaluation of an expression met, by the node where it did.
 
@@ -67,19 +78,31 @@ class Kinds:
 
     def pair(self, node: Node, one: Any, other: Any) -> None:
         """Note the operands of a comparison, or the first two arguments of a test."""
-        record = self._pairs.get(id(node))
-        if record is None:
-            record = self._pairs[id(node)] = _Record(node)
+        record = self._pair(node)
         types = type(one), type(other)
         record.counts[types] += 1
-        like = types == (str, str) and len(one) == len(other) and one != other
-        if like and one.casefold() == other.casefold():
+        if _differ_by_case(one, other):
             record.spelling = one, other
         if types[0] is list and node["value"] == "contains":
             record.inside.update(map(type, one))
         for each in types:
             if each is list or each is dict:
                 record.samples.setdefault(_KINDS[each], one if type(one) is each else other)
+
+    def pairs(self, node: Node, ones: list[Any], others: list[Any]) -> None:
+        """Note many operands at once, of which none is an array or an object."""
+        record = self._pair(node)
+        record.counts.update(zip(map(type, ones), map(type, others), strict=True))
+        if (str, str) in record.counts:
+            last_first = zip(reversed(ones), reversed(others), strict=True)
+            spelling = (pair for pair in last_first if _differ_by_case(*pair))
+            record.spelling = next(spelling, record.spelling)
+
+    def _pair(self, node: Node) -> "_Record":
+        record = self._pairs.get(id(node))
+        if record is None:
+            record = self._pairs[id(node)] = _Record(node)
+        return record
 
     def base(self, node: Node, value: Any, index: Node | None = None) -> None:
         """Note what stands before the brackets of a node, or before one index of several."""
@@ -103,7 +126,7 @@ class Kinds:
         all texts there are: as soon as one is none, all have to be compared `again`, as texts.
         """
         texts = isinstance(one, str) + isinstance(other, str)
-        if not texts or not self.converts or id(node) in self._as_texts:
+        if not texts or self.compares_texts(node):
             return (one, other) if texts != 1 else None
         numbers = number(one), number(other)
         if None not in numbers:
@@ -113,6 +136,10 @@ class Kinds:
             self._as_texts[id(node)] = node
             self._undecided = True
         return (one, other) if texts == 2 else None
+
+    def compares_texts(self, node: Node) -> bool:
+        """Return True if an order comparison takes texts as they are."""
+        return not self.converts or id(node) in self._as_texts
 
     def again(self) -> bool:
         """Return True if the evaluation has to be done again; then nothing is noted any more."""
@@ -196,6 +223,11 @@ def _mark_optional(tree: Node) -> None:
         if inside or "optional" in node:
             for child in filter(lambda each: isinstance(each, dict), node.get("children", ())):
                 child["optional"] = True
+
+
+def _differ_by_case(one: Any, other: Any) -> bool:
+    texts = type(one) is str and type(other) is str and len(one) == len(other)
+    return texts and one != other and one.casefold() == other.casefold()
 
 
 def _bracket(record: _Record) -> str | None:

@@ -5,6 +5,7 @@ the expressions of rules. Each applies to the value before it: `items[0].body | 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from io import StringIO
 from itertools import islice
@@ -144,8 +145,7 @@ class Questions(Amounts, Conversions):
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_count_by(self, array: list[Any], by: Any) -> dict[str, int]:
-        counts = {key: len(elements) for key, elements in self._func_group_by(array, by).items()}
-        return dict(sorted(counts.items(), key=lambda item: -item[1]))
+        return dict(Counter(self._groups(array, by)).most_common())
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_group_by(self, array: list[Any], by: Any) -> dict[str, list[Any]]:
@@ -157,9 +157,9 @@ class Questions(Amounts, Conversions):
     @signature({"types": ["array"]})
     def _func_unique(self, array: list[Any]) -> list[Any]:
         charge(array, self._fuel, 2)
-        first: dict[bytes, Any] = {}
+        first: dict[str | bytes, Any] = {}
         for element in array:
-            first.setdefault(encode(element), element)
+            first.setdefault(element if type(element) is str else encode(element), element)
         return [*first.values()]
 
 

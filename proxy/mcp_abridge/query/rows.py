@@ -1,93 +1,206 @@
-"""Rows that are decoded by the members that an expression reads, all in one go.
+"""Many rows at once: decoded in batches, by the members that an expression reads.
 
-Without it, a condition on 16 MB of rows decodes each of them by itself, with all its members: one
-to two seconds of a processor, and a gigabyte.
+Without it, a condition on 16 MB of rows decodes each of them by itself, with all its members, and
+walks through the expression for each: seconds of a processor, and a gigabyte.
 """
 
-from collections.abc import Collection
+import operator
+from collections.abc import Callable, Collection, Iterator
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import UNSET, Raw
 
 from mcp_abridge.document import tree
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.tree import Value, opened
-from mcp_abridge.query.patterns import names_read
+from mcp_abridge.document.tree import Number, Value, encode
+from mcp_abridge.query.kinds import TESTS, Kinds
+from mcp_abridge.query.patterns import names_read, nodes, truthy
 
 Node = dict[str, Any]
 
-_MANY = 64  # rows from which that is worth a type of its own
-_FIRST = 20  # rows of which one must have a member: else it may be a slip, which needs all names
-_NULL = b"null"
+_MANY = 64  # rows from which they are taken together
+_BATCH = 4096  # rows that are decoded at a time
+_NULL = Raw(b"null")
+_NUMBERS = {int, float, Number}
+_NOTHING = type(None)
 
 
-def narrow(base: list[Value], nodes: Collection[Node], fuel: Fuel) -> list[Any] | None:
-    """Return rows as plain objects with just the members that expressions over them read.
+def many(base: Any) -> bool:
+    """Return True for an array of so many rows that they are taken together."""
+    return isinstance(base, list) and len(base) >= _MANY
 
-    None if these may read others, or if `base` is not many unopened objects and nulls.
+
+def batches(
+    base: list[Value], expressions: Collection[Node], fuel: Fuel, *, spelled: bool
+) -> Iterator[list[Any]]:
+    """Yield rows as plain values, objects with just the members that expressions over them read.
+
+    `spelled`: the numbers that an expression gives must keep their spelling.
     """
-    names = _names(base, nodes)
-    whole = None if names is None else _as_array(base, fuel)
-    return None if names is None or whole is None else tree.objects_of(whole, names)
+    parts = [names_read(expression) for expression in expressions]
+    names = {name for part in parts for name in part or ()}
+    inside = [node for expression in expressions for node in nodes(expression)]
+    spelled |= any(node["type"] == "function_expression" for node in inside)
+    decode = tree.loads if None in parts else tree.decoder_of(names, spelled=spelled)
+    for batch in _batches(base):
+        fuel.burn(len(batch) >> (6 if None in parts else 9))
+        yield decode(batch)
 
 
 def columns(base: list[Value], node: Node, fuel: Fuel) -> list[Value] | None:
-    """Return the values of an expression over rows if it is a member, or an array of members.
+    """Return the values of an expression over rows if it is a member, or some members.
 
-    None for any other expression, and for other rows.
+    None for any other expression, and for rows that are not objects or null.
     """
-    alone = node["type"] == "field"
-    fields = [node] if alone else node["children"] if node["type"] == "multi_select_list" else ()
-    if not fields or any(field["type"] != "field" for field in fields):
+    type_, members = node["type"], node.get("children", ())
+    alone, as_objects = type_ == "field", type_ == "multi_select_dict"
+    fields = [each["children"][0] for each in members] if as_objects else members
+    fields = [node] if alone else fields
+    if not (alone or as_objects or type_ == "multi_select_list") or not many(base):
         return None
-    names = _names(base, fields)
-    whole = None if names is None else _as_array(base, fuel)
-    if names is None or whole is None or (kind := tree.row_type(names)) is None:
+    names = [*dict.fromkeys(field["value"] for field in fields if field["type"] == "field")]
+    kind = tree.row_type(names)
+    if kind is None or any(field["type"] != "field" for field in fields):
         return None
-    rows = tree.rows(Raw(whole), kind)
-    if rows is None:
-        return None
-    fuel.burn(len(rows) * (2 + 4 * len(fields)))  # a value takes some 64 bytes in memory
     places = [attrgetter(f"f{names.index(field['value'])}") for field in fields]
-    lists = [[_value(place(row)) for row in rows if row is not None] for place in places]
-    if alone:
-        return [value for value in lists[0] if value is not None]
-    return [[*values] for values in zip(*lists, strict=True)]
+    values: list[Value] = []
+    for batch in _batches(base):
+        rows = tree.rows(Raw(batch), kind)
+        if rows is None:
+            return None
+        fuel.burn((len(batch) >> 9) + len(rows) * (2 + 4 * len(fields)))  # some 64 bytes a value
+        lists = [[_value(place(row)) for row in rows if row is not None] for place in places]
+        if alone:
+            values += [value for value in lists[0] if value is not None]
+        elif as_objects:
+            keys = [each["value"] for each in members]
+            values += [dict(zip(keys, each, strict=True)) for each in zip(*lists, strict=True)]
+        else:
+            values += map(list, zip(*lists, strict=True))
+    return values
 
 
-def restored(result: Any, rows: list[Any], base: list[Value]) -> Any:
-    """Return a row, rows or groups of rows with those of `base` in place of narrow ones."""
-    whole = dict(zip(map(id, rows), base, strict=True))
-
-    def change(value: Any) -> Any:
-        if id(value) in whole:
-            return whole[id(value)]
-        if isinstance(value, list):
-            return [*map(change, value)]
-        return {name: change(group) for name, group in value.items()} if value else value
-
-    return change(result)
-
-
-def _names(base: list[Value], nodes: Collection[Node]) -> tuple[str, ...] | None:
-    if len(base) < _MANY:
-        return None
-    parts = [names_read(node) for node in nodes]
-    names = dict.fromkeys(name for part in parts for name in part or ())
-    first = [row for row in map(opened, base[:_FIRST]) if isinstance(row, dict)]
-    there = all(any(name in row for row in first) for name in names)
-    return tuple(names) if there and None not in parts else None
-
-
-def _as_array(base: list[Value], fuel: Fuel) -> bytes | None:
-    try:
-        whole = b"[%b]" % b",".join(base)
-    except TypeError:  # some are no longer as they came
-        return None
-    fuel.burn(len(whole) >> 9)
-    return whole
+def _batches(base: list[Value]) -> Iterator[bytes]:
+    for first in range(0, len(base), _BATCH):
+        yield encode(base[first : first + _BATCH])
 
 
 def _value(value: Value) -> Value:
-    return None if value is UNSET or bytes(value) == _NULL else value
+    return None if value is UNSET or value == _NULL else value
+
+
+class Evaluation(Protocol):
+    """The evaluation of a view over one value: `kinds` notes the kinds that it meets."""
+
+    fuel: Fuel
+    kinds: Kinds
+
+    @property
+    def functions(self) -> Any: ...
+    def visit(self, node: Any, value: Any) -> Any: ...
+    def compared(self, node: Any, one: Any, other: Any) -> Any: ...
+    def result_of(self, node: Any, arguments: list[Any], value: Any) -> Any: ...
+
+
+def over(evaluation: Evaluation, node: Node, rows: list[Any]) -> list[Any]:
+    """Return the values of an expression over plain rows: each part of it over all of them.
+
+    Parts that have no way of their own here are evaluated row by row.
+    """
+    way = _WAYS.get(node["type"])
+    values = None if way is None else way(evaluation, node, rows)
+    if values is None:
+        visit = evaluation.visit
+        return [visit(node, row) for row in rows]
+    evaluation.fuel.burn(len(rows))
+    return values
+
+
+def _field(_: Evaluation, node: Node, rows: list[Any]) -> list[Any] | None:
+    name = node["value"]
+    if not {dict, _NOTHING}.issuperset(map(type, rows)):
+        return None
+    return [None if row is None else row.get(name) for row in rows]
+
+
+def _literal(_: Evaluation, node: Node, rows: list[Any]) -> list[Any]:
+    return [node["value"]] * len(rows)
+
+
+def _path(evaluation: Evaluation, node: Node, rows: list[Any]) -> list[Any] | None:
+    if any(child["type"] != "field" for child in node["children"]):
+        return None
+    for child in node["children"]:
+        rows = over(evaluation, child, rows)
+    return rows
+
+
+def _comparator(evaluation: Evaluation, node: Node, rows: list[Any]) -> list[Any]:
+    ones, others = (over(evaluation, child, rows) for child in node["children"])
+    sign, types = node["value"], {*map(type, ones), *map(type, others)} - {_NOTHING}
+    equality = sign in ("eq", "ne")
+    if equality:
+        alike = types <= {str, *_NUMBERS} or types <= {str, bool}  # in Python, 1 equals True
+    else:
+        alike = types <= _NUMBERS or (types <= {str} and evaluation.kinds.compares_texts(node))
+    if not alike:
+        return [evaluation.compared(node, *pair) for pair in zip(ones, others, strict=True)]
+    evaluation.kinds.pairs(node, ones, others)
+    compare = _SIGNS[sign]
+    if equality:
+        return [*map(compare, ones, others)]
+    pairs = zip(ones, others, strict=True)
+    return [None if None in pair else compare(*pair) for pair in pairs]
+
+
+def _either(evaluation: Evaluation, node: Node, rows: list[Any]) -> list[Any]:
+    first, second = node["children"]
+    values, either = over(evaluation, first, rows), node["type"] == "or_expression"
+    undecided = [place for place, value in enumerate(values) if truthy(value) is not either]
+    others = over(evaluation, second, [rows[place] for place in undecided])
+    for place, value in zip(undecided, others, strict=True):
+        values[place] = value
+    return values
+
+
+def _not(evaluation: Evaluation, node: Node, rows: list[Any]) -> list[Any]:
+    # In JMESPath, 0 is true.
+    values = over(evaluation, node["children"][0], rows)
+    return [not value and type(value) not in _NUMBERS for value in values]
+
+
+def _test(evaluation: Evaluation, node: Node, rows: list[Any]) -> list[Any] | None:
+    """Evaluate a test of texts for a part that is the same for all."""
+    subject, *parts = node["children"]
+    if node["value"] not in TESTS or len(parts) != 1 or not isinstance(parts[0].get("value"), str):
+        return None
+    if parts[0]["type"] != "literal":
+        return None
+    texts, part = over(evaluation, subject, rows), parts[0]["value"]
+    if not {str, _NOTHING}.issuperset(map(type, texts)):
+        call = evaluation.result_of
+        return [call(node, [text, part], row) for text, row in zip(texts, rows, strict=True)]
+    evaluation.kinds.pairs(node, texts, [part] * len(texts))
+    test = getattr(evaluation.functions, f"_func_{node['value']}")
+    return [test(text, part) for text in texts]
+
+
+_SIGNS: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "lte": operator.le,
+    "gt": operator.gt,
+    "gte": operator.ge,
+}
+_WAYS: dict[str, Callable[[Evaluation, Node, list[Any]], list[Any] | None]] = {
+    "field": _field,
+    "literal": _literal,
+    "subexpression": _path,
+    "comparator": _comparator,
+    "and_expression": _either,
+    "or_expression": _either,
+    "not_expression": _not,
+    "function_expression": _test,
+}

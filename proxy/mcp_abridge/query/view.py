@@ -6,15 +6,17 @@ document that it reads: values in its result keep the spelling of the upstream.
 
 import re
 from collections.abc import Callable, Collection
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import islice
 from typing import Any
+
+from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import TextFrame, exceeds, growth_limit, size, writeback_at
 from mcp_abridge.document.own_names import unmarked
 from mcp_abridge.document.paths import ROOT, nameable, spelled
-from mcp_abridge.document.tree import Document, Value, opened
+from mcp_abridge.document.tree import LARGE, Document, Value, opened, uncollected
 from mcp_abridge.errors import DocumentError, OutOfFuel, Refusal
 from mcp_abridge.query.lookups import Lookups, as_meant, members_named, renamed
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression, PatternError
@@ -36,13 +38,15 @@ def look(
     fuel: Fuel | None = None,
     remarks: list[str] | None = None,
     examples: Callable[[], list[str]] = list,
+    wholes: list[Value] | None = None,
 ) -> Value:
     """Return the result of `expression` over `document`; null if there is none.
 
     A text is named `text`, and also `name`, the member of structuredContent that holds it; an array
     is also named `items`. A slice of an array at the end of the expression keeps nulls, so that
     slices can be joined. `remarks` receives the messages on members that no element has.
-    `examples` gives views of this document for `help`.
+    `examples` gives views of this document for `help`. `wholes` receives the text or array of which
+    a slice at the end of the expression is a part.
 
     Raises Refusal, with the reason and an advice for the model.
     """
@@ -58,10 +62,10 @@ def look(
     try:
         parsed = _parsed(expression)
         lookups = Lookups(parsed)
-        result = _evaluate(document, parsed, name, fuel, lookups)
-        if exceeds(result, growth_limit(0), fuel) and exceeds(
-            result, growth_limit(size(document)), fuel
-        ):
+        with uncollected() if _bytes_of(document) >= LARGE else nullcontext():
+            result = _evaluate(document, parsed, name, fuel, lookups, wholes)
+        least = max(growth_limit(0), _bytes_of(document))  # quicker to tell than the size
+        if exceeds(result, least, fuel) and exceeds(result, growth_limit(size(document)), fuel):
             raise Refusal(f"view: {expression!r} gives far more than the whole document; narrow it")
         nothing, slips = result is None or result == [], lookups.slips
         if slips and nothing:  # a slip must not read as "none"
@@ -92,6 +96,12 @@ def look(
         raise Refusal(f"view: {expression!r} fails: {reason}; {cause}") from error
 
 
+def _bytes_of(document: Document) -> int:
+    """Return the bytes of a document that is unopened, else 0."""
+    value = document.cell[0]
+    return len(memoryview(value)) if type(value) is Raw else 0
+
+
 def _parsed(view: str) -> Expression:
     """Return a view as an expression. Raises PatternError if no translation makes it one."""
     from mcp_abridge.query.functions import function_mistake  # loads the jmespath library
@@ -111,9 +121,14 @@ def _parsed(view: str) -> Expression:
 
 
 def _evaluate(
-    document: Document, expression: Expression, name: str, fuel: Fuel, lookups: Lookups
+    document: Document,
+    expression: Expression,
+    name: str,
+    fuel: Fuel,
+    lookups: Lookups,
+    wholes: list[Value] | None,
 ) -> Value:
-    from mcp_abridge.query.jmespath import LazyInterpreter  # loads the jmespath library
+    from mcp_abridge.query.jmespath import LazyInterpreter, last_slice  # loads the jmespath library
 
     interpreter = LazyInterpreter(fuel, document, lookups)
     visit, open = interpreter.visit, interpreter.open
@@ -133,13 +148,16 @@ def _evaluate(
     if closing is not None and frame is not None and frame.form and _is_search(tree):
         interpreter.search_in(closing.sources[0][1])
     parsed = lookups.corrected(tree, [root], open, fuel, single=True)
+    interpreter.last_slice = last_slice(parsed)
     result = visit(parsed, root)
     while lookups.kinds.again():
         result = visit(parsed, root)
-    if result is not None or not isinstance(whole, str):
-        return result
-    lookups.kinds.restart()
-    return visit(parsed, whole)
+    if result is None and isinstance(whole, str):
+        lookups.kinds.restart()
+        result = visit(parsed, whole)
+    if wholes is not None and interpreter.sliced is not None:
+        wholes.append(interpreter.sliced)
+    return result
 
 
 def _asks_for_text(

@@ -34,12 +34,14 @@ def following(
     question: Callable[[str], str] = "view='{}'".format,
     room: int = 0,
     fuel: Fuel | None = None,
+    whole: Value = None,
 ) -> str | None:
     """Return a sentence on what follows a window, or on all there is if the window is beyond it.
 
     None if `value`, the result of `view`, is no window of a text or an array, or reaches its end.
     `name` is another name of a document that is a text; `question` writes a view as the model does.
     Of a text that is read in windows of `room` bytes or nearly that, the next one ends at a line.
+    `whole` is what the window is cut from, if that is known.
     Raises no OutOfFuel: without `fuel` for a look at the whole, nothing is said.
 
     >>> rows = Document.read(b'[{"a": 1, "b": 2}, {"a": 3, "b": 4}, {"a": 5, "b": 6}]')
@@ -53,7 +55,8 @@ def following(
     if part is None:
         return None
     place = part[1].rstrip().removesuffix("|").strip()
-    whole = _whole(document, place, name, fuel)
+    if lines or whole is None:
+        whole = _whole(document, place, name, fuel)
     if not isinstance(whole, str | list) or type(value) is not type(whole):
         return None
     if lines:

@@ -1,6 +1,7 @@
 """Pages and views cut from a snapshot, which is a document halfway through its rule's steps."""
 
 from collections.abc import Callable
+from functools import partial
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -142,11 +143,13 @@ def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int
     assert job.view is not None
     member = next((copy.member for copy in frame.copies if copy.member), "text")
     words = words_around(whole) if bound is None else words_around(whole, bound // 5)
-    room, remarks = max((bound or 0) - WINDOW, 0), list[str]()
+    room, remarks, wholes = max((bound or 0) - WINDOW, 0), list[str](), list[Value]()
     fuel = Fuel(call.fuel.remaining, _VIEW_MS)
     try:
-        value = look(whole, job.view, member, fuel, remarks, lambda: examples_of(whole, call))
-        rest = following(whole, job.view, value, member, call.question, room, fuel)
+        examples = partial(examples_of, whole, call)
+        value = look(whole, job.view, member, fuel, remarks, examples, wholes)
+        cut_from = wholes[0] if wholes else None
+        rest = following(whole, job.view, value, member, call.question, room, fuel, cut_from)
     finally:
         call.fuel.remaining = fuel.remaining
     return _Answer(value, remarks, rest, words)
