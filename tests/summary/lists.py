@@ -610,11 +610,28 @@ def containers(dice: Dice) -> Listing:
     return Listing({"items": [*map(container, range(50))]}, ("Name",), ("State.Status",))
 
 
+def jobs(dice: Dice) -> Listing:
+    def job() -> Value:
+        who = dice.choice(PEOPLE)
+        return {
+            "id": dice.randint(10**9, 10**10),
+            "status": dice.choice(("success", "failed", "skipped")),
+            "name": f"{dice.choice(WORDS)} {dice.randint(1, 30)}/30",
+            "duration": dice.randint(1, 9000) / 10,
+            "commit": {"id": dice.hex(40), "title": dice.title(), "author_name": who},
+            "user": {"id": dice.randint(1, 90), "username": who.split()[0].lower(), "name": who},
+            "runner": {"id": dice.randint(1, 90), "description": dice.words(2, 3)},
+            "web_url": f"https://git.example.org/acme/shop/-/jobs/{dice.randint(1, 10**9)}",
+        }
+
+    return Listing([job() for _ in range(50)], ("name",), ("status", "user.username"))
+
+
 LISTS: dict[str, Callable[[Dice], Listing]] = {
     each.__name__: each
     for each in (
         git_log, prometheus, notion, jira, note_search, slack, har, sarif, frames, terraform,
-        code_search, outline, alerts, fhir, elastic, adf, home, mail, containers,
+        code_search, outline, alerts, fhir, elastic, adf, home, mail, containers, jobs,
     )
 }  # fmt: skip
 

@@ -11,9 +11,10 @@ from functools import lru_cache
 from math import inf
 from operator import attrgetter
 
+from mcp_abridge.summary.all_rows import Names
 from mcp_abridge.summary.columns import EACH, Column, Pair, names_of
 
-NAME, KEY, STATE, VALUE, TIME = "name", "key", "state", "value", "time"
+NAME, KEY, STATE, VALUE, TIME, PERSON = "name", "key", "state", "value", "time", "person"
 LONG_KEY, REST, APPENDIX = "long_key", "rest", "appendix"
 
 
@@ -41,7 +42,10 @@ _KEYS = _worth(_5="number key iid identifier", _4="id", _3="code sha hash uid uu
 _TIMES = _worth(
     _1="time timestamp date at ts created updated modified day start started starts end"
 )
-_NO_QUANTITIES = {*_TIMES, "id", "column", "col", "index", "page", "pid", "port", "row", "year"}
+_NO_QUANTITIES = {
+    *_TIMES,
+    *("id", "iid", "column", "col", "index", "orderindex", "page", "pid", "port", "row", "year"),
+}
 _PLACES = frozenset(("line", "lineno", "startline", "line_number", "number", "code", "offset"))
 _AMOUNTS = _worth(_1="total amount count price cost balance size duration sum usage bytes hours")
 _OTHERS = _worth(  # things that have names of their own
@@ -49,13 +53,20 @@ _OTHERS = _worth(  # things that have names of their own
     " repository parent team milestone organization links avatar icon context agent host tool"
     " subject"
 )
+_PEOPLE = _worth(
+    _4="assignee assignees",
+    _3="author authors user username sender from login",
+    _2="owner owners reporter requester creator customer",
+)
+_IDS = frozenset(("id", "gid", "uid", "uuid", "key", "node_id", "self", "url", "href", "web_url"))
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
 _CLOCK = re.compile(rb'\[*"\d{4}-\d\d-\d\d(?:[T ][\d:.,+Z-]*)?"')
+_NO_LETTERS = re.compile(rb'\[*"[^A-Za-z\x80-\xff]*"')
 _LINK = re.compile(rb'\[*"(?:https?|wss?):')
 _OPAQUE = re.compile(
     rb'\[*"(?=[\w+/=-]{12,}")(?=[^"]*\d)'  # most values fail at once
-    rb'(?:[0-9a-f-]{12,}|[0-9A-F-]{12,}|(?=[^"]*[A-Z])(?=[^"]*[a-z])[A-Za-z0-9+/=_]{20,})"'
+    rb'(?:(?:[a-z]{1,5}[-_])?[0-9a-f-]{12,}|[0-9A-F-]{12,}|(?=[^"]*[A-Z])(?=[^"]*[a-z])[A-Za-z0-9+/=_]{20,})"'
 )
 _STATE = 30  # bytes of a value that tells a state
 _KEY = 42  # bytes of a key
@@ -72,6 +83,7 @@ def in_order(
 
     `sought` are words that the call looks for. `ordered`: a rule has put the members in order.
     """
+    things = _things(columns)
     earlier: set[tuple[bytes | None, ...]] = set()
     useful, useless = list[_Facts](), list[Column]()
     for column in sorted(columns, key=lambda each: len(each.path)):
@@ -80,7 +92,7 @@ def in_order(
             column.role = APPENDIX
             useless.append(column)
         else:
-            useful.append(_Facts(column, sought))
+            useful.append(_Facts(column, sought, things))
         earlier.add(cells)
     useful.sort(key=lambda each: each.column.position)
     useless.sort(key=lambda each: each.position)
@@ -96,13 +108,22 @@ def in_order(
     return order
 
 
+def _things(columns: Sequence[Column]) -> set[Names]:
+    """Return the places of objects with an id of their own in a row that has one: other things."""
+    paths = [names_of(column.path) for column in columns]
+    owners = {path[:-1] for path in paths if path and path[-1].lower() in _IDS}
+    return {each for each in owners if any(each[:end] in owners for end in range(len(each)))}
+
+
 class _Facts:
     """The meaning of the names and values of a column, and its worth in each role (-9: in none).
 
     All of it is read at once, since nearly all of it is compared.
     """
 
-    def __init__(self, column: Column, sought: Collection[str] = ()) -> None:
+    def __init__(
+        self, column: Column, sought: Collection[str] = (), things: Collection[Names] = ()
+    ) -> None:
         self.column, self.values = column, column.values
         names = names_of(column.path) or ("",)
         keys = [step.key for step in column.path if isinstance(step, Pair)]
@@ -121,11 +142,14 @@ class _Facts:
         # A path that leads through arrays and things with names of their own costs.
         others = sum(name in _OTHERS for name in self._lowered[:-1])
         self._away = 0.3 * len(self.names) + 3 * others + self._each
+        inner = (names[:end] for end in range(1, len(names)))
+        self._inside = sum(each in things and each[-1].lower() not in _OTHERS for each in inner)
         self.name = self._worth_as_name(sought)
         self.key = self._worth_as_key()
         self.state = self._worth_as_state()
         self.value = self._worth_as_value()
         self.time = 1 + self.filled - self._away if self.clock else -9
+        self.person = self._worth_as_person()
 
     def _mostly(self, pattern: re.Pattern[bytes]) -> bool:
         half = len(self.values) // 2
@@ -154,6 +178,7 @@ class _Facts:
         score = 3 * self.distinct + 2 * self.filled + self.word(_NAMES) - self._away
         score += (1 if b" " in b"".join(self.values[:3]) else 0) - (self.column.size > _LONG)
         score -= 3 * self.link + 5 * self.opaque + 2 * (self.distinct < 0.3)
+        score -= 3 * self._inside + 3 * self._mostly(_NO_LETTERS)
         return score + (6 if self._matches(sought) else 0)
 
     def _worth_as_key(self) -> float:
@@ -188,6 +213,15 @@ class _Facts:
         if self.column.textual and not word:
             return -9  # digits of an id
         return word + 1 + self.filled - 0.7 * self._away
+
+    def _worth_as_person(self) -> float:
+        *above, last = self._lowered
+        worth = max(_PEOPLE.get(name, 0) for name in (above or [last]))
+        own = self.word(_NAMES) if above else 3
+        textual = self._each or self.column.textual
+        if not worth or own < 3 or not textual or self.link or self.opaque or self.clock:
+            return -9
+        return worth + own / 2 + self.filled - 0.3 * len(above)
 
     @property
     def appendix(self) -> bool:
@@ -233,6 +267,7 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
         choice += _telling_apart(choice, waiting)
     choice += take(NAME, 5, _SHORT)
     choice += take(second)
+    choice += take(PERSON, 0, _SHORT)
     choice += take(TIME)
     choice += take(NAME, 3, _SHORT)
     if not any(each.column.role == KEY for each in choice):
