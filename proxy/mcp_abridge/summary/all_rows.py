@@ -108,23 +108,26 @@ def facts_of(
 ) -> Facts:
     """Read what can be told of all rows in `room` bytes; `constant` are equal in a sample of them.
 
-    Of each of `states` the few different values are counted. What cannot be told is not read.
+    Of each of `states` the few different values are counted; what is the same gets half the room.
+    What cannot be told is not read.
     """
-    facts = Facts()
-    least = {path: _size(path, value) for path, value in constant.items() if _short(Raw(value))}
-    least |= dict.fromkeys(states, 0)
+    facts, same_room = Facts(), room // 2
+    least = dict.fromkeys(states, 0)
+    least |= {path: _size(path, value) for path, value in constant.items() if _short(Raw(value))}
     cells: dict[Names, list[Raw]] = {}
     for path in least:
-        if least[path] > room:
+        same_room = min(room, same_room)
+        if least[path] > same_room:
             continue
         if path not in cells:
-            cells |= cells_of(rows, _fitting(least, path, room))
+            cells |= cells_of(rows, _fitting(least, path, same_room))
         values = cells[path]
         if values.count(values[0]) == len(values):
             size = _size(path, bytes(values[0]))
-            if size <= room and _short(values[0]):
+            if size <= same_room and _short(values[0]):
                 facts.same[path] = values[0]
                 room -= size
+                same_room -= size
             continue
         counts, complete = _counted(values)
         size = _size(path, encode(counts))
