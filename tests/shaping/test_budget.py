@@ -190,7 +190,9 @@ def test_a_cut_by_max_bytes_is_no_violation() -> None:
 
 
 LONG_RESULTS = {
-    "rows": document([{"id": n, "score": n * 1.0, "name": f"row {n}"} for n in range(999)]),
+    "rows": document(
+        [{"id": n, "score": n * 1.0, "name": f"row {n} of a long list"} for n in range(999)]
+    ),
     "quotes": tool_result('say "\\"\n' * 1_700),
     "member": tool_result("ä\n" * 4_500, structuredContent={"result": "ä\n" * 4_500}),
     "blocks": tool_result(*['{"a": "b"}'] * 999),

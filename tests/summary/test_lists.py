@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from mcp_abridge.document.tokens import tokens
 from mcp_abridge.document.tree import Document
 from mcp_abridge.query.call import Call
 from mcp_abridge.summary.structure_in_text import read_structure
@@ -47,6 +48,31 @@ def test_a_text_that_the_call_looks_for_is_cut_around_the_match() -> None:
     texts = [row[table["columns"].index("text")] for row in table["rows"]]
     assert len(texts) > 20
     assert all("needle" in text and text.endswith("…") for text in texts)
+
+
+def test_a_map_of_like_records_is_shown_as_rows_by_what_names_them() -> None:
+    records = {
+        f"38{n}": {"pubdate": "2026", "source": "BMJ", "pages": f"{n}-9", "title": f"Trial {n}"}
+        | {f"detail{i}": "x" * 40 for i in range(9)}
+        for n in range(40)
+    }
+    document, _ = look(Listing({"result": records}, ()), bound=2000)
+    table = json.loads(document.encode())["result"]
+    assert table["columns"] == ["key", "value.title", "value.pages"]
+    assert len(table["rows"]) == 40
+
+
+def test_digits_get_fewer_bytes_than_words_so_that_a_look_takes_as_many_tokens() -> None:
+    def look_of(name: str) -> tuple[int, int]:
+        rows = [{"name": name.replace("N", f"{n * 7919 % 9973}"), "n": n} for n in range(2000)]
+        document = Document.read(json.dumps({"rows": rows}).encode())
+        call = Call("list", bound=10_000, notices=[], viewable=True)
+        abridge(document, 10_000, call, first_look=2000)
+        return len(document.encode()), tokens(document.encode().decode())
+
+    (words, words_tokens), (digits, digits_tokens) = map(look_of, ("the owner of N", "N.N.N.N"))
+    assert digits < 0.8 * words
+    assert 0.8 * words_tokens < digits_tokens < 1.2 * words_tokens < 1600
 
 
 def test_rare_values_are_told_with_their_counts_and_where_they_are() -> None:

@@ -83,6 +83,7 @@ def test_nothing_that_was_cut_looks_empty(structured: bool) -> None:
         f"service{n}": {"fields": {"x" * 40: n}, "description": "d" * 90, "links": ["y" * 70]}
         for n in range(40)
     }
+    services["service1"] = {"name": "a record, whose members differ"}
     document, notes = fitted(services, 1200, structured=structured, viewable=True)
     notes = document.pop("_abridged")
     assert document

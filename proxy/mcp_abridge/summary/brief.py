@@ -10,11 +10,13 @@ all rows.
 """
 
 from collections.abc import Collection, Iterator
+from itertools import chain
 from typing import Any
 
 from msgspec import Raw, Struct
 
 from mcp_abridge.document.paths import nameable, spelled
+from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.all_rows import Facts, Names, facts_of
@@ -39,6 +41,7 @@ _FAIR = 40  # characters of each text, until it is known how many columns fit
 _LARGE = 100  # bytes of an average value that is no text, and of one that is said to be the same
 _HUGE = 400  # bytes of a value that is no text in a single row
 _CORE = 2  # columns that all rows must show
+_TYPICAL = 5  # columns that are probably shown
 _MANY = 32  # rows that are shown at least, if there is room for their names
 _WIDE = 160  # bytes of a row if not all rows fit
 _SURE = 0.97  # of the rows that should fit by their average, so many are tried first
@@ -55,12 +58,21 @@ _Clip = tuple[int, Path, int, int]
 
 class Lookout(Struct, frozen=True):
     """The facts beside a result: the tool, the words it looks for, whether a rule has put the
-    members in order, and the bytes that a view may take."""
+    members in order, and the bytes that a view may take.
+
+    `light`: what takes more tokens than plain JSON gets fewer bytes.
+    """
 
     tool: str = ""
     bound: int = 0
     sought: Collection[str] = ()
     ordered: bool = False
+    light: bool = False
+
+    def cost(self, part: bytes | Raw) -> int:
+        """Return the bytes of plain JSON that take as many tokens as a part does."""
+        part = bytes(part)
+        return int(len(part) * density(part)) if self.light else len(part)
 
 
 Example = tuple[str, str]
@@ -106,6 +118,8 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
     rest = room - _size(facts) - 40
     facts_paths = facts.paths
     open_columns = [each for each in columns if each.path not in facts_paths]
+    sample = b'","'.join(chain.from_iterable(each.values for each in open_columns[:_TYPICAL]))
+    rest = rest * len(sample) // max(lookout.cost(sample), 1)
     layout = _Layout(open_columns, len(rows), rest, table)
     for _ in range(_TRIES):
         if not layout.picks:
@@ -124,6 +138,7 @@ def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     plain = [each for each in columns if each.plain]
     constant = [each for each in plain if each.size <= _LARGE and len({*each.cells}) == 1]
     some = [each for each in constant if each.cells[0] not in _NOTHING][:_CONSTANTS]
+    some.sort(key=lambda each: len(each.path))
     values = {names_of(each.path): each.values[0] for each in some}
     states = [each for each in plain if each.role == roles.STATE] if len(rows) >= _MANY else []
     return facts_of(rows, values, [names_of(each.path) for each in states[:_STATES]], room)

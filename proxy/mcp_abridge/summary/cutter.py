@@ -35,7 +35,8 @@ _AMPLE = 2000  # bytes: enough of a large element; with less than that or half o
 _SOME = 150  # bytes: enough of an element if rows in brief take less than a quarter of the room
 _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
-_RECORD = 60  # members: an object with more is a map if each would get less than _FAIR
+_RECORD = 60  # members: an object with more is a map, as one of like members is: each gets _FAIR
+_SEVERAL = 8  # members that are a map if they are alike
 _MAIN = 4.0  # shares of the member that the result is about, if another has one
 HANDLE = re.compile("(?i)token|cursor")  # members that a later call may have to pass back
 _BESIDE = re.compile(
@@ -162,7 +163,8 @@ class SizeReducer(Struct, kw_only=True):
         ]
         parts = None
         if len(entries) == len(value) <= _MOST_MEMBERS:
-            parts = self._all(entries, room, depth, 2 if len(value) <= _RECORD else _FAIR)
+            record = len(value) <= _RECORD and not _alike([*value.values()])
+            parts = self._all(entries, room, depth, 2 if record else _FAIR)
         if parts and b"" in parts:
             return self._without(entries, parts, size, at)
         if parts is None and self.breadth and self.table:
@@ -276,7 +278,7 @@ class SizeReducer(Struct, kw_only=True):
                     return None
                 continue
             parts[index] = prefix + bytes(cut)
-            rest -= len(memoryview(cut))
+            rest -= self.lookout.cost(cut)
         return parts
 
     def _weights(
@@ -314,7 +316,7 @@ class SizeReducer(Struct, kw_only=True):
             if cut is None:
                 break
             parts.append(prefix + bytes(cut))
-            rest -= len(memoryview(cut))
+            rest -= self.lookout.cost(cut)
         return parts
 
     def _note(
@@ -345,6 +347,14 @@ def _sum(cuts: list[Omission]) -> Omission:
     loss, names = sum(cut.loss for cut in cuts), chain.from_iterable(cut.names for cut in cuts)
     first = replace(cuts[0], loss=loss, names=tuple(dict.fromkeys(names)))
     return replace(first, visible=visible, total=total, count=len(cuts))
+
+
+def _alike(members: list[Raw]) -> bool:
+    """Return True of objects that have the same members, as those of a map of records do."""
+    if len(members) < _SEVERAL or any(memoryview(each)[0] != 0x7B for each in members):
+        return False
+    first, *others = (level(each).keys() for each in (members[0], members[1], members[-1]))
+    return all(2 * len(first & each) > len(first | each) for each in others)
 
 
 def _rigid(raw: Raw) -> bool:

@@ -11,6 +11,7 @@ from mcp_abridge.document.measure import TextFrame, chars_that_fit, encoded_size
 from mcp_abridge.document.own_names import ABRIDGED, marked
 from mcp_abridge.document.paths import label, nameable, spelled
 from mcp_abridge.document.sizes import Size
+from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import (
     Document,
     Slot,
@@ -41,7 +42,7 @@ NAME = ABRIDGED
 
 _LEAST = 300  # bytes: the smallest bound allowed
 _MORE = 320  # bytes for the calls that show more
-_NAMED = 60  # characters of a view that names the columns of the next rows
+_NAMED = 40  # characters of a view that names the columns of the next rows
 _COLUMNS = 6  # names of columns that a note lists
 _STRUCTURE = 2.25  # times a first look at a text
 _EXAMINED = 4500  # bytes of the look by which `help` chooses its examples
@@ -93,7 +94,8 @@ class Abridge(Transform, frozen=True):
     """The most bytes of the document; without it, the rule's `max_bytes` applies."""
     first_look: Annotated[Size, Meta(ge=_LEAST)] | None = None
     """The most bytes of a text that takes twice the bound or more, and 4/9 of those of structure:
-    a model has to ask for the rest anyway."""
+    a model has to ask for the rest anyway. With it, content that takes more tokens than plain JSON
+    does (digits, hashes, times) gets fewer bytes."""
 
     def __call__(self, root: Slot, call: Call) -> None:
         bounds = [bound for bound in (self.max_bytes, call.bound) if bound is not None]
@@ -246,6 +248,11 @@ class _Task(Struct, frozen=True):
             self.document.root.set(fitted)
         return notices
 
+    @property
+    def _light(self) -> bool:
+        """Content that takes many tokens gets fewer bytes."""
+        return self.first_look < self.bound and not self.viewed
+
     def _look(self, size: int) -> int:
         """Return the bytes for structure of `size` bytes, which is longer than the bound."""
         small = size >= 2 * self.bound and not self.viewed
@@ -281,6 +288,8 @@ class _Task(Struct, frozen=True):
     def _text(self, content: str) -> list[Notice]:
         far = not self.viewed and len(content) >= 2 * self.bound
         bound = min(self.bound, self.first_look) if far else self.bound
+        if self._light and not far:
+            bound = int(bound / density(content[:_EXAMINED].encode()))
         reserve = _reserve(bound)
         frame = len(f'{{"{NAME}":}}')
         beside = of_server(content)
@@ -318,7 +327,9 @@ class _Task(Struct, frozen=True):
             table=not call.structured,
             both_ends=not self.viewed,
             omissions=omissions,
-            lookout=Lookout(call.tool, self.bound, sought_by(call.arguments), call.ordered),
+            lookout=Lookout(
+                call.tool, self.bound, sought_by(call.arguments), call.ordered, self._light
+            ),
             facts={},
         )
         if head == 0x7B:
