@@ -1,11 +1,13 @@
 """`serve` as a process: what it refuses to do, what it says, how it ends."""
 
+import json
 import re
 import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,10 @@ import msgspec
 import pytest
 
 from tests.cli.conftest import Run
+from tests.clients.programs import PASSING, SERVER
+from tests.clients.server import sized
 from tests.faults.processes import SECONDS, until
-from tests.faults.sidecar import RawResponse, Sidecar
+from tests.faults.sidecar import INITIALIZE, RawResponse, Sidecar, call
 from tests.raw_http import Answer, RawRequest, RawServer, always, whole
 from tests.rulecases import PYTHON
 from tests.serving import JSON, ask
@@ -64,6 +68,25 @@ def test_a_server_behind_a_command_is_served(before: tuple[str, ...]) -> None:
     with Sidecar(*before, *command) as sidecar:
         sidecar.events("serving", upstream=sys.executable)
     assert b"secret" not in sidecar.errors
+
+
+@pytest.mark.parametrize("to", ["command", "URL"])
+def test_all_of_an_answer_comes_at_once_to_a_client_that_shows_so_much(to: str) -> None:
+    own, upstream = ("--ledger", "off"), ["--", *SERVER]
+    with ExitStack() as stack:
+        if to == "URL":
+            upstream = [stack.enter_context(Sidecar(*own, *PASSING, *upstream)).url()]
+        sidecar = stack.enter_context(Sidecar(*own, *upstream))
+        hello = sidecar.post(INITIALIZE.replace(b'"raw"', b'"codex-mcp-client"'))
+        session = f"Mcp-Session-Id: {hello.one('mcp-session-id')}"
+        contents = []
+        for more in ({}, {"view": "all"}):
+            asking = call(1, "page", arguments={"query": "47000", **more})
+            answer = sidecar.post(asking, session).messages[-1]
+            contents.append(json.loads(answer)["result"]["content"])
+    look, everything = contents
+    assert "view='all' gives all 47,000 bytes" in look[-1]["text"]
+    assert everything == sized("page", 47_000)["content"]
 
 
 def test_routes_of_a_configuration_have_their_own_tools_tokens_and_headers(

@@ -17,7 +17,6 @@ from tests.plain_server import serve
 Json = dict[str, Any]
 
 LONG = 200_000
-PAGE = 47_900  # what the clients that people code with show whole
 # Sixteen by sixteen gray pixels.
 PICTURE = (
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAAAAAA6mKC9AAAAD0lEQVR4nGOoRwMMI1sAAHz9fwESwiPdAAAAAElFTkSu"
@@ -68,14 +67,11 @@ RESULTS: dict[str, Json] = {
     "rows_text": texts(json.dumps(rows())),
     "rows_both": both({"items": rows()}),
     "lines": texts(lines(LONG)),
-    "page": texts(lines(PAGE)),
-    "longer": texts(lines(PAGE + 1)),
-    "hinted": texts(lines(PAGE)),
-    "hinted_long": texts(lines(PAGE * 3)),
-    "page_rows": both({"items": rows(PAGE * 9 // 10)}),
     "add_row": texts(json.dumps(rows())),
     "chart": both({"items": rows()}),
 }  # fmt: skip
+SIZED = ("page", "page_rows", "hinted")  # `query` says how many bytes
+HINT = 200_000  # of the author of `hinted`
 SCHEMA = {"type": "object", "properties": {"items": {"type": "array"}}, "required": ["items"]}
 
 
@@ -92,8 +88,8 @@ def tool(name: str) -> Json:
         definition["_meta"] = {"ui": {"resourceUri": "ui://probe/chart"}}
     if name in ("rows_both", "page_rows"):
         definition["outputSchema"] = SCHEMA
-    if name.startswith("hinted"):
-        definition["_meta"] = {"anthropic/maxResultSizeChars": PAGE * 4}
+    if name == "hinted":
+        definition["_meta"] = {"anthropic/maxResultSizeChars": HINT}
     return definition
 
 
@@ -104,13 +100,19 @@ SAVED = (
 )
 
 
+def sized(name: str, size: int) -> Json:
+    return both({"items": rows(size * 9 // 10)}) if name == "page_rows" else texts(lines(size))
+
+
 def call(name: str, arguments: Json) -> Json:
     if name == "saved":
         return {"toolResult": SAVED % arguments["query"]}
+    if name in SIZED:
+        return sized(name, int(arguments["query"]))
     if name not in RESULTS:
         raise LookupError(f"there is no tool {name}")
     return RESULTS[name]
 
 
 if __name__ == "__main__":
-    serve("probe", "1.0.0", [tool(name) for name in sys.argv[1:] or RESULTS], call)
+    serve("probe", "1.0.0", [tool(name) for name in sys.argv[1:] or (*RESULTS, *SIZED)], call)

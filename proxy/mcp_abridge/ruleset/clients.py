@@ -65,12 +65,11 @@ class Client(Struct, frozen=True):
         """The most bytes that one answer gives if a model asks for all of it.
 
         >>> [client_for(name).whole_bytes for name in ("claude-code", "copilot-cli", "new")]
-        [47900, 19456, 8000]
+        [49900, 20380, 8000]
         """
         if self.limit_bytes is None:
             return self.budget_bytes if self is UNKNOWN else _WHOLE
-        limit = self.limit_bytes
-        return _WHOLE if limit >= _WHOLE else max(self.budget_bytes, limit * 19 // 20)
+        return max(self.budget_bytes, min(self.limit_bytes, _WHOLE) - _SPARE)
 
     def cut(self, size: int) -> int:
         """Return the bytes that the client itself leaves out of a result of `size` bytes.
@@ -100,7 +99,8 @@ class Client(Struct, frozen=True):
 
 _SMALL = 8_000  # the smallest known limit
 _ROOMY = 10_000
-_WHOLE = 47_900  # what the clients show that people code with; Codex counts its own head too
+_WHOLE = 50_000  # about what the clients show that people code with
+_SPARE = 100  # bytes; Codex counts a head of its own
 _LEAST = 300
 _BYTES_PER_TOKEN = 2  # of rows of numbers; Claude Code counts no result below that
 _FILE = "is saved to a file; the model reads its "
