@@ -162,6 +162,15 @@ def test_a_window_of_an_array_that_ends_early_says_what_is_next() -> None:
     assert cut["_abridged"]["more"].startswith(f"call again with view='items[{len(cut['view'])}:")
 
 
+@pytest.mark.parametrize("view", ["items[0].n", "items", "items[*].[n, nosuch]"])
+def test_of_a_number_that_is_too_long_a_view_shows_the_first_digits(view: str) -> None:
+    outcome = viewed(view, document({"items": [{"n": 7**1000}]}), "max_bytes: 400")
+    answer = json.loads(texts(outcome.raw)[0])
+
+    assert str(7**1000)[:50] in answer["view"]
+    assert answer["more"] == "as a text of JSON"
+
+
 def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
     outcome = viewed("secret", SECRET, f"response: [{{drop: secret}}]\n{BOUND}")
 

@@ -201,8 +201,11 @@ def _with_remarks(
 ) -> Document:
     """Return `{view: value, more: remarks}`, abridged; what is next only if a notice does not say.
 
-    A remark is no part of the value: it takes its room, and no note counts it.
+    A remark is no part of the value: it takes its room, and no note counts it. If no part of the
+    value fits, as of a single number, the beginning of its JSON is shown as a text.
     """
+    while remarks and bound is not None and len(encode(remarks)) > bound // 2:
+        remarks = remarks[:-1]
     sentences = [*remarks, rest] if rest else remarks
     more = {"more": "; ".join(sentences)} if sentences else {}
     document = Document({"view": value})
@@ -211,13 +214,16 @@ def _with_remarks(
     if rest and document.changed and not _shows_each(document, value):
         return _with_remarks(value, remarks, None, bound, call, view)
     members = document.root.open()
+    if "view" not in members:
+        content, call = encode(value).decode(), replace(call, viewable=False)
+        return _with_remarks(content, ["as a text of JSON"], None, bound, call, view)
     document.root.set({"view": members.pop("view"), **more, **members})
     return document
 
 
 def _shows_each(document: Document, value: Value) -> bool:
     """Return True if each element of an array is shown, though in part."""
-    part = opened(document.root.open()["view"])
+    part = opened(document.root.open().get("view"))
     part = opened(part["rows"]) if isinstance(part, dict) and "rows" in part else part
     return isinstance(value, list) and isinstance(part, list) and len(part) == len(value)
 
