@@ -14,6 +14,7 @@ _AMOUNT = re.compile(
     r"(?: in (\d+) (?:arrays|objects|texts))?(?:, without (.+?)(?: and (\d+) more)?)?"
 )
 _SUMS = re.compile(r"(.+) at (\d+) paths?")
+_PLAIN = re.compile(r'(?:\.?(?:"(?:[^"\\]|\\.)*"|[^".\[]+))+')
 _ABSENT = object()
 
 
@@ -57,7 +58,7 @@ def left_out(
         amounts.statements[array][column] = (
             counts if name in statements.get("counts", {}) else [counts]
         )
-    _compare(amounts, before, after, path, blocks=blocks, brief=brief)
+    _compare(amounts, before, after, path, path, blocks=blocks, brief=brief)
     return amounts
 
 
@@ -66,6 +67,7 @@ def _compare(
     before: Any,
     after: Any,
     path: str,
+    place: str,
     *,
     blocks: bool = False,
     brief: list[str],
@@ -77,41 +79,31 @@ def _compare(
     }:
         # A map of like objects is shown as its entries are.
         entries = [{"key": name, "value": value} for name, value in before.items()]
-        shown_entries = _rows(after, brief=True) or []
-        amounts.count(path, " members", len(shown_entries), len(before))
-        for entry, row in zip(entries, shown_entries, strict=False):
-            source = (
-                {"key": row["key"], "value": before[row["key"]]}
-                if row.get("key") in before
-                else entry
-            )
-            _compare_row(amounts, source, row, path or "[]", "")
+        _compare_rows(amounts, entries, _rows(after, brief=True) or [], path or "[]", " members")
     elif isinstance(before, dict):
         amounts.count(path, " members", len(after), len(before))
         for name, value in after.items():
-            _compare(amounts, before[name], value, below(path, name), brief=brief)
+            inner, way = below(path, name), f"{place}.{_spelled(name)}" if place else _spelled(name)
+            _compare(amounts, before[name], value, inner, way, brief=brief)
     elif isinstance(before, list):
-        statements = amounts.statements[path]
+        statements = amounts.statements[place]
         rows = _rows(after, bool(statements or {path or "@", "others"} & {*brief}), statements)
-        elements = after if rows is None else rows
-        count = len(elements)
-        amounts.count(path, "", count, len(before))
-        ends = 0 < count < len(before) and _shows_last(before, elements[-1], count, rows)
-        sources = [*before[: count - 1], before[-1]] if ends else before[:count]
-        for position, (source, one) in enumerate(zip(sources, elements, strict=True)):
-            if rows is None:
-                inner = f"{path}[{position}]" if blocks else f"{path}[]"
-                _compare(amounts, source, one, inner, brief=brief)
-            else:
-                _compare_row(amounts, source, one, path, "")
+        if rows is not None:
+            _compare_rows(amounts, before, rows, path, "")
+            return
+        amounts.count(path, "", len(after), len(before))
+        for position, (source, one) in enumerate(_pairs(before, after)):
+            inner = f"{path}[{position}]" if blocks else f"{path}[]"
+            _compare(amounts, source, one, inner, f"{place}[{position}]", brief=brief)
 
 
-def _shows_last(before: list[Any], last: Any, count: int, rows: Any) -> bool:
-    """Return True if the last of `count` elements shown is the last one of the whole array."""
-    if rows is not None:
-        return not _like(before[count - 1], last)
-    plain = [each in ([], {}) or not isinstance(each, list | dict) for each in before]
-    return len(before) > 2 and plain[0] and plain[-1] and bool(last == before[-1])
+def _pairs(before: list[Any], after: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield each element shown with its source: the first ones, or those and the last one."""
+    count = len(after)
+    ends = 0 < count < len(before) and not _like(before[count - 1], after[-1])
+    if ends and _like(before[-1], after[-1]):
+        return zip([*before[: count - 1], before[-1]], after, strict=True)
+    return zip(before, after, strict=False)
 
 
 def _rows(after: Any, brief: bool, statements: dict[str, Any] | None = None) -> list[Any] | None:
@@ -131,7 +123,7 @@ def _facts(facts: dict[str, Any], position: int) -> dict[str, Any]:
     cells = {name: same[0] for name, same in facts.items() if isinstance(same, list)}
     for name, counts in facts.items():
         if isinstance(counts, dict) and all(
-            isinstance(each, str) for each in [*counts.values()][1:]
+            " at [" in str(each) for each in [*counts.values()][1:]
         ):
             here = (value for value, at in counts.items() if f"[{position}]" in str(at))
             cells[name] = Named(next(here, next(iter(counts))))
@@ -161,13 +153,14 @@ def _merged(one: Any, other: Any) -> Any:
 def _row(cells: dict[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for name, value in cells.items():
-        *outer, last = re.findall(r'"(?:[^"\\]|\\.)*"|[^.]+', name)
-        if any(each.endswith("]") for each in (*outer, last)):
-            continue  # what lies in an array, which is left out
+        way = _PLAIN.match(name)
+        assert way is not None, name
+        *outer, last = re.findall(r'"(?:[^"\\]|\\.)*"|[^.]+', way[0])
         inner = row
         for each in outer:
             inner = inner.setdefault(_unquoted(each), {})
-        inner[_unquoted(last)] = value
+        # What lies in an array is a part of it.
+        inner[_unquoted(last)] = value if way[0] == name else "…"
     return row
 
 
@@ -175,14 +168,33 @@ def _unquoted(name: str) -> str:
     return json.loads(name) if name.startswith('"') else name
 
 
-def _compare_row(amounts: LeftOut, before: Any, after: Any, path: str, column: str) -> None:
+def _compare_rows(
+    amounts: LeftOut, before: list[Any], rows: list[Any], path: str, unit: str
+) -> None:
+    amounts.count("" if path == "[]" else path, unit, len(rows), len(before))
+    opened = {column for row in rows for column in _opened(row)}
+    for source, row in _pairs(before, rows):
+        _compare_row(amounts, source, row, path, "", opened)
+
+
+def _opened(cells: dict[str, Any], outer: str = "") -> Iterator[str]:
+    """Yield the columns that are objects, of which some members are shown."""
+    for name, cell in cells.items():
+        if isinstance(cell, dict):
+            yield outer + _spelled(name)
+            yield from _opened(cell, f"{outer}{_spelled(name)}.")
+
+
+def _compare_row(
+    amounts: LeftOut, before: Any, after: Any, path: str, column: str, opened: set[str]
+) -> None:
     for name, value in before.items():
         inner = f"{column}.{_spelled(name)}" if column else _spelled(name)
-        cell = after.get(name, _ABSENT)
+        cell = after.get(name, {} if inner in opened and isinstance(value, dict) else _ABSENT)
         if cell is _ABSENT:
             amounts.columns["@" if path in ("", "[]") else path].add(inner)
         elif isinstance(value, dict) and isinstance(cell, dict) and value != cell:
-            _compare_row(amounts, value, cell, path, inner)
+            _compare_row(amounts, value, cell, path, inner, opened)
         elif cell == "…" or (isinstance(value, list) and value != cell):
             # Too large, or parts of its elements.
             amounts.columns["@" if path in ("", "[]") else path].add(inner)
@@ -213,12 +225,14 @@ def _only_absent(value: Any, cell: Any) -> bool:
 
 def _like(before: Any, after: Any) -> bool:
     """Return True if `after` may be `before` with parts left out."""
-    if isinstance(before, str) and isinstance(after, str):
-        return before.startswith(after.partition("…")[0])
+    if isinstance(after, str) and ("…" in after or after.endswith(" left out]")):
+        return after in ("…", before) or str(before).startswith(after.partition("…")[0])
     if isinstance(before, dict) and isinstance(after, dict):
         return all(_like(before.get(name), after[name]) for name in after)
+    if isinstance(before, list) and isinstance(after, list):
+        return bool(before) == bool(after) and all(map(_like, before[:1], after))
     if isinstance(before, list):
-        return isinstance(after, list | dict)
+        return isinstance(after, dict)
     return before == after or _only_absent(before, after)
 
 

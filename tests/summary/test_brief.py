@@ -33,7 +33,7 @@ ISSUES: list[dict[str, Any]] = [
 ]
 
 
-def brief(value: Any, bound: int = 10_000, **options: Any) -> tuple[Any, dict[str, str]]:
+def brief(value: Any, bound: int = 10_000, **options: Any) -> tuple[Any, dict[str, Any]]:
     """Return a document cut to `bound`, and the notes on it."""
     step_call = Call("t", bound=bound, notices=[], viewable=True, **options)
     whole = Document.read(json.dumps(value).encode())
@@ -82,6 +82,46 @@ def test_what_is_said_to_be_the_same_in_all_rows_is_the_same_in_rows_not_shown(
     document, _ = brief(whole, 4000)
 
     assert list(document["same"].values()) == ["eu"]
+
+
+def test_of_two_lists_at_one_path_each_is_said_to_have_its_own_status() -> None:
+    groups = [
+        {"jobs": [{"id": n, "status": status, "log": "x" * 90} for n in range(40)]}
+        for status in ("ok", "failed")
+    ]
+    document, notes = brief({"groups": groups}, 4000, structured=True)
+
+    statuses = {f"groups[{n}].jobs[].status": status for n, status in enumerate(("ok", "failed"))}
+    assert notes["same"] == statuses
+    assert document["groups"][0]["jobs"][0] == {"id": 0}
+
+
+def test_what_is_the_same_in_all_rows_is_said_although_nothing_else_is_left_out() -> None:
+    rows = [{"id": n, "status": "waiting for approval"} for n in range(20)]
+    document, notes = brief({"items": rows}, 600, structured=True)
+
+    assert document["items"] == [{"id": n} for n in range(20)]
+    assert notes == {"same": {"items[].status": "waiting for approval"}}
+
+
+def test_a_cell_shows_what_the_view_of_its_column_does() -> None:
+    labels = [None, [], [{"name": "bug"}], [{"name": "new"}, {"name": None}, {"color": "c"}]]
+    rows = [{"id": n, "labels": labels[n % 4], "body": "x" * 300} for n in range(40)]
+    document, _ = brief(rows, 2000)
+
+    [column] = (name for name in document["columns"] if name.startswith("labels"))
+    cells = [row[document["columns"].index(column)] for row in document["rows"]]
+    views = [look(Document(row), column) for row in rows]
+    assert cells == views[: len(cells)]
+    assert cells[:4] == [None, [], ["bug"], ["new"]]
+
+
+def test_the_filter_on_offer_is_by_a_text_if_a_number_stands_among_texts() -> None:
+    rows = [{"id": n, "state": "ok" if n else 0, "body": "x" * 300} for n in range(40)]
+    document, notes = brief(rows, 2000)
+
+    assert document["counts"] == {"state": {"ok": 39, "0": "1 at [0]"}}
+    assert "[?state=='ok']" in notes["more"]
 
 
 def test_columns_that_tell_most_come_first_and_long_texts_show_their_beginning() -> None:
@@ -142,7 +182,7 @@ def test_amounts_are_added_up_of_all_rows_but_no_ids_and_no_clocks() -> None:
     def more(name: str, value: int | str = 7) -> str:
         rows = [{"key": f"order {n}", name: n * 7 % 1000, "note": "x " * 60} for n in range(400)]
         rows[123][name] = value
-        return brief({"items": rows})[1]["more"]
+        return str(brief({"items": rows})[1]["more"])
 
     assert "view='sum(items[*].amount)' adds up" in more("amount")
     assert "sum(" not in more("created") + more("number") + more("score")

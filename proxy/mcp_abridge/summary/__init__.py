@@ -19,6 +19,7 @@ highlights         the lines of a text that stand out: rare ones, and those of f
 rare               the lines that are unlike the others, in any language
 failures           the lines that speak of failure, by words
 media              a note in place of base64
+place              the place of a value, in notes and in views
 
 Rare lines: of 40 kinds of logs with one failure in a thousand lines (tests/summary/logs.yaml), a
 list of English words found 10; rarity and better words find all, of 20 kinds that were written
@@ -39,9 +40,10 @@ rows      the first rows, and the last one of a time series; `…` stands where 
           alone for a value that is no text
 
 If the result has structuredContent, rows stay objects with fewer members, and `same` and `counts`
-stand in `_abridged`, each name with its array before it (`items[].locked`). Of a row, what is null
-and what is absent count as one. `_abridged` says how many rows and columns there are of how many,
-and which columns are left out; a member that would be cut to nothing is left out, too.
+stand in `_abridged`, each name with its array before it (`items[].locked`, `jobs[0].steps[].ok`).
+Of a row, what is null and what is absent count as one. `_abridged` says how many rows and columns
+there are of how many, and which columns are left out; a member that would be cut to nothing is left
+out, too.
 
 What was tried: a sample says which columns there are (one pass over all distinct values of all
 columns takes 240 ms for 10 MB), and what is stated of all rows is read in all (15 to 40 ms).

@@ -9,11 +9,13 @@ Work is bounded by the bytes to write, not by the array, but for the few members
 all rows.
 """
 
+import re
 from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from mcp_abridge.document.paths import nameable, spelled
 from mcp_abridge.document.tokens import density
@@ -34,6 +36,7 @@ from mcp_abridge.summary.columns import (
 )
 from mcp_abridge.summary.excerpt import NOTE_END
 from mcp_abridge.summary.objects import Objects
+from mcp_abridge.summary.place import UNSHOWN
 
 _FEWEST = 3  # rows; fewer are shown as other arrays are
 _CLIPS = (24, 40, 60, 120, 250, 500, 1000)  # characters shown of a long text
@@ -50,6 +53,7 @@ _WORDS = 100  # characters of the columns in the view of what is missing
 _STATES = 3  # columns whose values are counted
 _CONSTANTS = 60  # columns that may be the same in all rows
 _NOTHING = (None, b'""', b"[]", b"{}")
+_LITERAL = re.compile(r"null|true|false|-?[0-9].*")
 _CUT = Raw('"…"'.encode())
 
 _Clip = tuple[int, Path, int, int]
@@ -86,7 +90,8 @@ class Brief(Struct):
     shown, `omitted` are the paths of the others, the most telling first. `clips` are the texts that
     are cut: the row's position, the column, the characters shown, and all. `loss` is in bytes of
     the rows shown. `following` selects what is missing; `examples` are views of all rows. `facts`
-    are the statements on all rows, which are part of `value` if it is a table.
+    are the statements on all rows, by the place of each member, if `value` is no table, which has
+    them itself.
     """
 
     value: bytes
@@ -98,7 +103,7 @@ class Brief(Struct):
     loss: int
     following: str
     examples: tuple[Example, ...]
-    facts: Facts
+    facts: dict[str, dict[str, Any]] = {}
 
 
 def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bool) -> Brief | None:
@@ -114,8 +119,11 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
     if not columns:
         return None
     columns = roles.in_order(columns, lookout.sought, ordered=lookout.ordered)
-    facts = _facts(columns, rows, room // 8)
-    rest = room - _size(facts) - 40
+    beside = not table and UNSHOWN not in place
+    facts = _facts(columns, rows, room // 8) if table or beside else Facts()
+    stated = statements(facts, f"{place or 'items'}[]." if beside else "")
+    size = sum(len(encode(members)) + 12 for members in stated.values())
+    rest = room - size - 40
     facts_paths = facts.paths
     open_columns = [each for each in columns if each.path not in facts_paths]
     sample = b'","'.join(chain.from_iterable(each.values for each in open_columns[:_TYPICAL]))
@@ -125,10 +133,11 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
         if not layout.picks:
             return None
         page = _Page(layout, facts, rows, lookout, table)
-        if len(page.value) <= room - (0 if table else _size(facts)):
+        if len(page.value) <= room - (0 if table else size):
             if page.count < _FEWEST:
                 return None
-            return page.brief(columns, place, max(lookout.bound * 3 // 4, room))
+            rows_in_brief = page.brief(columns, place, max(lookout.bound * 3 // 4, room))
+            return replace(rows_in_brief, facts={} if table else stated)
         layout.shrink(len(page.value) - room)
     return None
 
@@ -142,10 +151,6 @@ def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     values = {names_of(each.path): each.values[0] for each in some}
     states = [each for each in plain if each.role == roles.STATE] if len(rows) >= _MANY else []
     return facts_of(rows, values, [names_of(each.path) for each in states[:_STATES]], room)
-
-
-def _size(facts: Facts) -> int:
-    return sum(len(encode(members)) + 12 for members in statements(facts).values())
 
 
 def statements(facts: Facts, before: str = "") -> dict[str, dict[str, Any]]:
@@ -322,7 +327,6 @@ class _Page:
             loss=size - len(self.value),
             following=self._following(columns, room),
             examples=tuple(self._examples(columns, place)),
-            facts=self._facts,
         )
 
     def _following(self, columns: list[Column], room: int) -> str:
@@ -378,7 +382,7 @@ class _Page:
         texts = [content for value in values if (content := text(Raw(value))) is not None]
         counted = self._facts.counts.get(names_of(column.path)) if texts else None
         if counted:
-            texts = [name for name in counted if name != "null"]
+            texts = [name for name in counted if not _LITERAL.fullmatch(name)]
         elif len(values) < 2 or 2 * len(values) > len(column.values):
             return []
         return [f"'{content}'" for content in texts if content and nameable(content)]

@@ -106,6 +106,7 @@ def _note(
 
 
 _EMPTY = (b"null", b"{}")
+_NOTHING = (None, Raw(b"null"))  # in an array, as views have it
 
 
 def _each(reading: Reading, tree: Tree, arrays: list[list[Raw]], values: Cells, at: Path) -> None:
@@ -117,9 +118,10 @@ def _each(reading: Reading, tree: Tree, arrays: list[list[Raw]], values: Cells, 
         flat = EACH in column[len(path) :]
         folded_cells, start = list[Raw | None](), 0
         for array, value in zip(arrays, values, strict=True):
-            part = [each for each in cells[start : start + len(array)] if each is not None]
+            part = [each for each in cells[start : start + len(array)] if each not in _NOTHING]
             start += len(array)
             content = [bytes(each)[1:-1] if flat else bytes(each) for each in part]
             contents = b",".join(each for each in content if each)
-            folded_cells.append(None if value is None else Raw(b"[%b]" % contents))
+            is_array = value is not None and memoryview(value)[0] == 0x5B
+            folded_cells.append(Raw(b"[%b]" % contents) if is_array else None)
         reading.cells[column] = folded_cells

@@ -17,15 +17,15 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
-from mcp_abridge.document.paths import label, nameable
+from mcp_abridge.document.paths import label
 from mcp_abridge.document.tree import encode, level, loads
-from mcp_abridge.summary.brief import Brief, Example, Lookout, brief, statements
+from mcp_abridge.summary.brief import Brief, Example, Lookout, brief
 from mcp_abridge.summary.columns import names_of
 from mcp_abridge.summary.excerpt import MARK, NOTE_END, both_ends
+from mcp_abridge.summary.place import Place, element_place, member_place
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 LONGEST = 100  # characters of a path in a note
-UNSHOWN = "…"  # in a place, replaces a name that no view may have
 ELEMENTS, MEMBERS, CHARACTERS, COLUMNS = "", " members", " chars", " columns"
 
 _CONTAINERS = {ELEMENTS: "arrays", MEMBERS: "objects", CHARACTERS: "texts", COLUMNS: "arrays"}
@@ -46,9 +46,6 @@ _BESIDE = re.compile(
 _BOTH_ENDS = 1000  # bytes of a string whose end is shown too
 DEEPEST = 30  # levels; a deeper container that does not fit is emptied
 
-
-Place = tuple[str, str]
-"""The path of a value, without positions, and the view expression of the value."""
 
 _Entry = tuple[bytes, Raw, Place]
 """A member or element: its encoded name, its value, its place."""
@@ -96,7 +93,7 @@ class SizeReducer(Struct, kw_only=True):
     `breadth`: of arrays of objects all rows stay in brief, as objects or as a `table`; `lookout` is
     what is known of the call.
     `both_ends`: of a long string the end is shown too, if the room is ample. `omissions` begins
-    with those made before. `facts` are what is said of all rows, if a table cannot say it.
+    with those made before. `facts` are what is said of all rows, if tables cannot say it.
     """
 
     blocks: bool = False
@@ -105,7 +102,15 @@ class SizeReducer(Struct, kw_only=True):
     both_ends: bool = True
     omissions: list[Omission] = []
     lookout: Lookout = Lookout()
-    facts: dict[str, dict[str, Any]] = {}
+    facts: list[tuple[str, dict[str, Any]]] = []
+
+    @property
+    def statements(self) -> dict[str, dict[str, Any]]:
+        """The facts by their kind, `same` and `counts`."""
+        kinds: dict[str, dict[str, Any]] = {}
+        for kind, members in self.facts:
+            kinds.setdefault(kind, {}).update(members)
+        return kinds
 
     @property
     def cuts(self) -> list[Omission]:
@@ -131,15 +136,18 @@ class SizeReducer(Struct, kw_only=True):
         value = level(raw)
         if isinstance(value, str):
             return self._string(value, room, at)
-        before = len(self.omissions)
+        before = len(self.omissions), len(self.facts)
         if isinstance(value, dict):
             cut = self._object(value, size, room, at, depth)
         else:
             cut = self._array(value, size, room, at, depth, beside)
         if depth and len(cut) == len("[]"):
-            del self.omissions[before:]
+            self._forget(before)
             return None
         return cut
+
+    def _forget(self, before: tuple[int, int]) -> None:
+        del self.omissions[before[0] :], self.facts[before[1] :]
 
     def _string(self, text: str, room: int, at: Place) -> bytes | None:
         total = len(text)
@@ -225,9 +233,7 @@ class SizeReducer(Struct, kw_only=True):
 
     def _rows(self, rows: Brief, count: int, size: int, at: Place, unit: str = ELEMENTS) -> bytes:
         path, place = at
-        if not self.table:
-            for word, members in statements(rows.facts, f"{path}[].").items():
-                self.facts.setdefault(word, {}).update(members)
+        self.facts += rows.facts.items()
         visible = rows.first + rows.last
         loss = size - len(rows.value) - rows.loss
         if visible < count:
@@ -265,7 +271,7 @@ class SizeReducer(Struct, kw_only=True):
             b"" if index in large else prefix + bytes(raw)
             for index, (prefix, raw, _) in enumerate(entries)
         ]
-        before = len(self.omissions)
+        before = len(self.omissions), len(self.facts)
         whole = sum(weights.values())
         for index in elastic:
             prefix, raw, at = entries[index]
@@ -274,7 +280,7 @@ class SizeReducer(Struct, kw_only=True):
             cut = self.fit(raw, fair, at, depth + 1, beside=beside)
             if cut is None:
                 if not prefix:
-                    del self.omissions[before:]
+                    self._forget(before)
                     return None
                 continue
             parts[index] = prefix + bytes(cut)
@@ -384,21 +390,3 @@ def _share(sizes: list[int], room: int) -> int:
 
 def _elements(value: list[Raw], at: Place, numbered: bool) -> list[_Entry]:
     return [(b"", raw, element_place(at, index, numbered)) for index, raw in enumerate(value)]
-
-
-def element_place(at: Place, index: int, numbered: bool) -> Place:
-    """Return the place of an element; `numbered`: it has a path of its own."""
-    return f"{at[0]}[{index if numbered else ''}]", f"{at[1]}[{index}]"
-
-
-def member_place(at: Place, name: str) -> Place:
-    """Return the place of a member, spelled as in JMESPath.
-
-    In paths, a name after an array applies to each element (`items.title`).
-    """
-    path, place = at
-    while path.endswith("[]") and path != "[]":
-        path = path.removesuffix("[]")
-    member = label(name)
-    way = member if nameable(name) else UNSHOWN
-    return (f"{path}.{member}" if path else member, f"{place}.{way}" if place else way)

@@ -11,17 +11,9 @@ from msgspec import Raw
 
 from mcp_abridge.document.possessive import possessive
 from mcp_abridge.document.tree import encode, level
-from mcp_abridge.summary.cutter import (
-    CHARACTERS,
-    DEEPEST,
-    HANDLE,
-    UNSHOWN,
-    Omission,
-    Place,
-    element_place,
-    member_place,
-)
+from mcp_abridge.summary.cutter import CHARACTERS, DEEPEST, HANDLE, Omission
 from mcp_abridge.summary.excerpt import NOTE_END
+from mcp_abridge.summary.place import UNSHOWN, Place, element_place, member_place
 
 _SHORTEST = 512  # characters
 _OPENING = re.compile(rb'"(?:data:|(?:[\w+/-]|\\[/rn]){64})', re.ASCII)

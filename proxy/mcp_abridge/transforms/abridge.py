@@ -36,6 +36,7 @@ from mcp_abridge.summary.cutter import (
 )
 from mcp_abridge.summary.excerpt import calls_for_more, excerpt
 from mcp_abridge.summary.media import description, without_data
+from mcp_abridge.summary.place import UNSHOWN
 from mcp_abridge.transforms.base import Transform
 
 NAME = ABRIDGED
@@ -175,7 +176,7 @@ def examples_of(document: Document, call: Call) -> list[str]:
     frame = document.closers[-1].whole if document.closers else None
     place = "rows" if frame is not None and frame.loses and memoryview(value)[0] == 0x5B else ""
     lookout = Lookout(call.tool, _EXAMINED, sought_by(call.arguments), call.ordered)
-    reducer = SizeReducer(breadth=True, table=True, lookout=lookout, omissions=[], facts={})
+    reducer = SizeReducer(breadth=True, table=True, lookout=lookout, omissions=[], facts=[])
     reducer.fit(value, min(_EXAMINED, len(memoryview(value)) // 4), (place, place))
     examples = next((cut.examples for cut in reducer.cuts if cut.examples), ())
     return [view for view, _ in examples]
@@ -330,24 +331,24 @@ class _Task(Struct, frozen=True):
             lookout=Lookout(
                 call.tool, self.bound, sought_by(call.arguments), call.ordered, self._light
             ),
-            facts={},
+            facts=[],
         )
         if head == 0x7B:
             fitted = reducer.fit(raw, bound - reserve, (path, ""))
-            members = level(Raw(fitted or b"{}"))
-            if reducer.cuts:
-                members[NAME] = self._notes(reducer.cuts, reserve - len(NAME) - 4, reducer.facts)
+            members, facts = level(Raw(fitted or b"{}")), reducer.statements
+            if reducer.cuts or facts:
+                members[NAME] = self._notes(reducer.cuts, reserve - len(NAME) - 4, facts)
             return members, []
         if head != 0x5B:
             return None, []
         room = bound - reserve - len('{"items":}')
         fitted = Raw(reducer.fit(raw, room, (path, "")) or b"[]")
-        notes = self._notes(reducer.cuts, reserve - 17, reducer.facts)
+        notes = self._notes(reducer.cuts, reserve - 17, reducer.statements)
         return fitted, [Notice(NAME, notes)] if notes else []
 
     def _next(self, cut: Omission) -> str | None:
         place = cut.place
-        if cutter.UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
+        if UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
             return None
         if self.viewed:
             place = place.removeprefix(_VIEW).removeprefix(".")
@@ -384,7 +385,7 @@ class _Task(Struct, frozen=True):
             text, *others = calls_for_more(self.call, following)
             ways = []
             if not self.viewed:
-                reachable = (cut for cut in cuts if cutter.UNSHOWN not in cut.place)
+                reachable = (cut for cut in cuts if UNSHOWN not in cut.place)
                 examples = next((cut.examples for cut in reachable if cut.examples), ())
                 ways = [f"{self.call.question(view)} {effect}" for view, effect in examples]
                 ways = [*ways[:1], *others, *ways[1:]]
