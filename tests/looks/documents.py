@@ -145,6 +145,18 @@ SCALARS = st.builds(
 POINTS = st.builds(
     lambda count: [[f"2026-11-01T{n:04}Z", n * 37 % 101 / 4] for n in range(count)], COUNTS
 )
+
+
+def _groups(groups: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    """Return rows in groups, with a member that is the same in all rows of a group."""
+    return {
+        "groups": [
+            {"name": f"group {n}", "rows": [{**row, "stage": f"stage {n}"} for row in rows]}
+            for n, rows in enumerate(groups)
+        ]
+    }
+
+
 VALUES = st.one_of(
     ROWS,
     ROWS,
@@ -154,6 +166,7 @@ VALUES = st.one_of(
     ROWS.map(lambda rows: {f"path/to/{n}.ts": row for n, row in enumerate(rows)}),
     st.builds(lambda one, other: {"first": one, "second": other}, ROWS, ROWS | SCALARS | POINTS),
     ROWS.map(lambda rows: [[row] for row in rows]),
+    st.lists(ROWS, min_size=2, max_size=4).map(_groups),
     RECORDS,
     RECORDS.map(lambda record: {"issue": {"key": "A-1", "fields": record}}),
     st.builds(_tree, st.integers(1, 5), st.integers(1, 4)),

@@ -116,7 +116,10 @@ def _label(
             yield "label", value
     elif label == "finds the greatest":
         place, _, by = offer.view[len("max_by(") : -1].rpartition(", &")
-        every = [value_of(each, "", by) for each in value_of(whole, text, place) or ()]
+        rows = value_of(whole, text, place)
+        if rows is UNKNOWN:
+            return
+        every = [value_of(each, "", by) for each in rows or ()]
         numbers = [each for value in every if (each := number(value)) is not None]
         most = max(numbers, default=None)
         if number(value_of(value, "", by)) != most:

@@ -66,13 +66,14 @@ def value_of(whole: Any, text: str, view: str) -> Any:
         if not isinstance(place, str | list):
             return UNKNOWN
         after = place[int(window[2]) : int(window[3])]
-        return _search(f"[*]{window[4]}", after) if window[4] else after
+        return search(f"[*]{window[4]}", after) if window[4] else after
     if view == "text" and not (isinstance(whole, dict) and "text" in whole):
         return text
-    return _search(view, whole)
+    return search(view, whole)
 
 
-def _search(view: str, value: Any) -> Any:
+def search(view: str, value: Any) -> Any:
+    """Return the value of an expression; UNKNOWN if this is beyond the oracle."""
     view = _MEMBERS.sub(lambda match: f"{{{_hash(match[1])}}}", view)
     try:
         return jmespath.search(view, value, jmespath.Options(custom_functions=_Functions()))

@@ -96,6 +96,7 @@ def looks(answer: ClientView, member: str = "", *, view: bool = False) -> Iterat
         claim = {}
         if member and isinstance(value.get(member), str):
             value, claim = value.pop(member), value
+            value = value if claim else document(value)
         text = value if isinstance(value, str) else structured.decode()
         yield _look(value, claim, text, len(structured), answer.failed, names)
 
@@ -112,7 +113,8 @@ def _look(
     sentences = [notes.get("more"), notes.get("read_from"), claim.get("more")]
     if isinstance(value, str) and (failed or value.startswith("A view is ")):
         sentences.append(value)
-    return Look(whole, value, text, notes, size, failed, tuple(filter(None, sentences)))
+    texts = tuple(each for each in sentences if isinstance(each, str))
+    return Look(whole, value, text, notes, size, failed, texts)
 
 
 def _notice(text: str) -> dict[str, Any]:

@@ -5,19 +5,22 @@ they were cut; `same` holds for all rows; what is left out is counted under its 
 """
 
 import json
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tests.looks.oracle import dumps, search
 from tests.looks.reading import Look
 from tests.omissions import below, check_notes, check_text, left_out
 
-_ABSENT: Any = object()
 _SHORTEST = 24  # characters of a text that may be cut
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|[^.]+')
+_POSITION = re.compile(r"\[\d*\]")
 _WITHOUT = re.compile(
     r"(\d+) of (\d+) columns(?: in \d+ arrays)?, without (.+?)(?: and (\d+) more)?(?:;|$)"
 )
@@ -46,6 +49,7 @@ def falsehoods(source: Any, look: Look, *, lossy: bool = False) -> Iterator[Fals
         source = with_marks(source)
     walk = _Walk(look.notes, lossy)
     walk.value(source, look.value, "")
+    walk.stated(source)
     yield from walk.findings
     if not walk.findings:
         look = replace(look, value=_as_texts(look.value)) if lossy else look
@@ -134,7 +138,7 @@ class _Walk:
             self._cell(source, after, path)
 
     def _members(self, source: dict[str, Any], after: dict[str, Any], path: str) -> None:
-        if source and not after:
+        if source and not after and not self._in_brief(path):
             self._wrong("empty", path, f"{{}} of {len(source)} members")
         for name, each in after.items():
             at = below(path, name)
@@ -159,22 +163,14 @@ class _Walk:
         if not isinstance(rows, list):
             self._wrong("cell", path, f"a table of {source!r:.80}")
             return
-        for name, value in after.get("same", {}).items():
-            for number, row in enumerate(rows):
-                cell = _cell(row, name)
-                if self._text(None if cell is _ABSENT else cell) != self._text(value):
-                    claim = f"{name}: {value!r}, but {cell!r:.80} in [{number}]"
-                    self._wrong("same", path, claim)
-                    break
+        self._stated(rows, after.get("same", {}), after.get("counts", {}), path)
         names = after["columns"]
 
         def check(one: Any, cells: list[Any]) -> None:
             if len(cells) != len(names):
                 self._wrong("cell", path, f"{len(cells)} cells in {len(names)} columns")
             for name, cell in zip(names, cells, strict=False):
-                whole = _cell(one, name)
-                if whole is not _ABSENT or cell is not None:
-                    self.value(whole, cell, f"{path}[].{name}")
+                self.value(search(name, one), cell, f"{path}[].{name}")
 
         self._aligned(rows, after["rows"], path, check)
         self._columns(
@@ -186,10 +182,58 @@ class _Walk:
             path,
         )
 
-    def _columns(self, rows: list[Any], visible: set[str], path: str) -> None:
+    def stated(self, source: Any) -> None:
+        """Hold what the notes say of all rows of an array against them."""
+        for word in ("same", "counts"):
+            for name, fact in self._notes.get(word, {}).items():
+                array, _, column = name.partition("[].")
+                at_top = isinstance(source, list) and array == "items"
+                rows = source if at_top else search(array, source)
+                facts: dict[str, Any] = {"same": {}, "counts": {}, word: {column: fact}}
+                self._stated(rows, facts["same"], facts["counts"], array)
+
+    def _stated(
+        self, rows: list[Any], same: dict[str, Any], counts: dict[str, Any], path: str
+    ) -> None:
+        for name, value in same.items():
+            for number, row in enumerate(rows):
+                cell = search(name, row)
+                if self._text(cell) != self._text(value):
+                    claim = f"{name}: {value!r}, but {cell!r:.80} in [{number}]"
+                    self._wrong("same", path, claim)
+                    break
+        for name, claims in counts.items():
+            cells = [self._spelled(search(name, row)) for row in rows]
+            numbers = Counter(cells)
+            for value, claim in claims.items():
+                spelling = self._spelled(value)
+                number, at = numbers.pop(spelling, 0), " at " in str(claim)
+                places = (f"[{n}]" for n, cell in enumerate(cells) if cell == spelling and at)
+                right = str(number) + f" at {', '.join(places)}" * at
+                if str(claim) != right:
+                    self._wrong("counts", path, f"{name}: {value}: {claim}, where {right} is right")
+            if numbers:
+                self._wrong("counts", path, f"{name}: {claims} without {numbers}")
+
+    def _spelled(self, cell: Any) -> str:
+        """Return a value as its count names it."""
+        text = cell if isinstance(cell, str) else dumps(cell)
+        return text if not self._lossy or text != "null" else ""
+
+    def _in_brief(self, path: str) -> bool:
+        """Return True if a value is a row, of which a note says what is left out or the same."""
+        array = path.removesuffix("[]")
+        notes = (self._notes.get(name) for name in (array or "@", "others"))
+        return array != path and (" columns" in str([*notes]) or bool(self._stated_columns(array)))
+
+    def _stated_columns(self, path: str) -> list[str]:
+        """Return the columns of the array at `path` of which the notes speak for all rows."""
         stated = [*self._notes.get("same", {}), *self._notes.get("counts", {})]
-        inner = [name.partition("[].")[2] for name in stated if name.startswith(f"{path}[].")]
-        visible = visible | {_names(name)[0] for name in inner}
+        parts = (_POSITION.sub("", name.replace("[].", " ", 1)).partition(" ") for name in stated)
+        return [column for array, _, column in parts if array == _POSITION.sub("", path)]
+
+    def _columns(self, rows: list[Any], visible: set[str], path: str) -> None:
+        visible = visible | {_names(column)[0] for column in self._stated_columns(path)}
         every = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
         without = _WITHOUT.search(str(self._notes.get(path or "@", "")))
         if without is None and "columns" in str(self._notes.get("others")):
@@ -225,14 +269,15 @@ class _Walk:
     def _cell(self, source: Any, after: Any, path: str) -> None:
         if source == after and isinstance(source, bool) == isinstance(after, bool):
             return
+        if after == "…" and isinstance(source, list | dict):
+            return  # counted as left out
         spells = self._lossy and isinstance(source, str) and not isinstance(after, str)
         if spells and (self._text(after) == source or _number(source) == after):
             return
-        if after in (None, "") and source not in (None, "", _ABSENT):
+        if after in (None, "") and source not in (None, ""):
             self._wrong("empty", path, f"{after!r} of {source!r:.80}")
         elif not (isinstance(source, str) and isinstance(after, str) and is_cut(source, after)):
-            source = "no such member" if source is _ABSENT else repr(source)
-            self._wrong("cell", path, f"{after!r:.80} of {source:.80}")
+            self._wrong("cell", path, f"{after!r:.80} of {source!r:.80}")
 
 
 def is_cut(source: str, after: str) -> bool:
@@ -246,11 +291,11 @@ def is_cut(source: str, after: str) -> bool:
     return False
 
 
-def _number(text: str) -> Any:
+def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        return _ABSENT
+        return math.nan
 
 
 def _is_table(value: Any) -> bool:
@@ -265,23 +310,6 @@ def _names(column: str) -> list[str]:
 def _in(name: str, listed: Iterable[str]) -> bool:
     """Return True if a name is listed; one that is long or not printable is listed in part."""
     return any(name == each or name.startswith(each.partition("…")[0]) for each in listed)
-
-
-def _cell(row: Any, column: str) -> Any:
-    """Return the value of a column of a table in a row: `user.login`, `labels[].name`."""
-    for name in re.findall(r'(?:"(?:[^"\\]|\\.)*"|[^.\[]+)(?:\[\])?', column):
-        each, name = name.endswith("[]"), name.removesuffix("[]")
-        name = name_in(name)
-        if isinstance(row, list):
-            row = [one[name] for one in row if isinstance(one, dict) and one.get(name) is not None]
-            row = [inner for one in row for inner in one] if each else row
-            continue
-        if row is None or row is _ABSENT:
-            return _ABSENT
-        row = row.get(name, _ABSENT) if isinstance(row, dict) else _ABSENT
-        if each and not isinstance(row, list):
-            return _ABSENT
-    return row
 
 
 def name_in(name: str) -> str:

@@ -17,6 +17,8 @@ from tests.looks.statements import Falsehood, falsehoods
 from tests.omissions import check_voice, strings
 from tests.wrapped import ROOT
 
+NO_CUTS = {"read_from", "same", "counts"}
+
 KNOWN: frozenset[str] = frozenset()
 """Kinds of falsehoods that are told now: wide columns without a view."""
 
@@ -32,8 +34,10 @@ def findings(
             states.add((type(sample.value), type(look.value), len(look.notes), *labels[:2]))
         if look.size > budget:
             yield Falsehood("size", "@", f"{look.size} of {budget}")
-        media = all(str(note).startswith("0 of") for note in look.notes.values())
-        if "more" not in look.notes and not media and "no way" not in exempt:
+        cuts = (str(each) for name, each in look.notes.items() if name not in NO_CUTS)
+        cut = any(not each.startswith("0 of") for each in cuts)  # data is for no reader
+        cut = cut and look.whole != sample.value
+        if cut and "more" not in look.notes and "no way" not in exempt:
             yield Falsehood("no way", "@", str(look.notes))
         yield from _voice(sample, look)
         every = [*breaches(sample, conversation, look)]
