@@ -97,10 +97,10 @@ def test_of_two_lists_at_one_path_each_is_said_to_have_its_own_status() -> None:
 
 
 def test_what_is_the_same_in_all_rows_is_said_although_nothing_else_is_left_out() -> None:
-    rows = [{"id": n, "status": "waiting for approval"} for n in range(20)]
-    document, notes = brief({"items": rows}, 600, structured=True)
+    rows = [{"id": n, "status": "waiting for approval"} for n in range(30)]
+    document, notes = brief({"items": rows}, 900, structured=True)
 
-    assert document["items"] == [{"id": n} for n in range(20)]
+    assert document["items"] == [{"id": n} for n in range(30)]
     assert notes == {"same": {"items[].status": "waiting for approval"}}
 
 

@@ -15,6 +15,7 @@ from msgspec import UNSET, Raw, Struct
 from mcp_abridge.document import tree
 from mcp_abridge.document.paths import LONGEST_NAME
 from mcp_abridge.document.tree import each_object, encode, text
+from mcp_abridge.summary.columns import expression
 
 Names = tuple[str, ...]
 """The names that lead to a member of a row."""
@@ -101,6 +102,15 @@ class Facts(Struct):
     def paths(self) -> set[Names]:
         """The paths whose value in each row is told."""
         return {*self.same, *self.complete}
+
+    def statements(self, before: str = "") -> dict[str, dict[str, Any]]:
+        """Return `same` and `counts` by the names of the columns, each with `before` before it."""
+        kinds: dict[str, dict[Names, Any]] = {"same": self.same, "counts": self.counts}
+        return {
+            word: {before + expression(path): value for path, value in members.items()}
+            for word, members in kinds.items()
+            if members
+        }
 
 
 def facts_of(

@@ -30,7 +30,6 @@ from mcp_abridge.summary.columns import (
     Path,
     columns_of,
     elements_of,
-    expression,
     names_of,
     sample_of,
 )
@@ -121,7 +120,7 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
     columns = roles.in_order(columns, lookout.sought, ordered=lookout.ordered)
     beside = not table and UNSHOWN not in place
     facts = _facts(columns, rows, room // 8) if table or beside else Facts()
-    stated = statements(facts, f"{place or 'items'}[]." if beside else "")
+    stated = facts.statements(f"{place or 'items'}[]." if beside else "")
     size = sum(len(encode(members)) + 12 for members in stated.values())
     rest = room - size - 40
     facts_paths = facts.paths
@@ -151,16 +150,6 @@ def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     values = {names_of(each.path): each.values[0] for each in some}
     states = [each for each in plain if each.role == roles.STATE] if len(rows) >= _MANY else []
     return facts_of(rows, values, [names_of(each.path) for each in states[:_STATES]], room)
-
-
-def statements(facts: Facts, before: str = "") -> dict[str, dict[str, Any]]:
-    """Return the statements on all rows, `same` and `counts`, by the names of the columns."""
-    kinds: dict[str, dict[Names, Any]] = {"same": facts.same, "counts": facts.counts}
-    return {
-        word: {before + expression(path): value for path, value in members.items()}
-        for word, members in kinds.items()
-        if members
-    }
 
 
 class _Layout:
@@ -293,7 +282,7 @@ class _Page:
         columns = sorted(self.columns, key=_place_in_row)
         rows = zip(*(self.reading.cells[each.path] for each in columns), strict=True)
         content = b",".join(encode_lines([*rows]))
-        head = {**statements(self._facts), "columns": [each.name for each in columns]}
+        head = {**self._facts.statements(), "columns": [each.name for each in columns]}
         return encode({**head, "rows": Raw(b"[%b]" % content)})
 
     def _as_objects(self) -> bytes:
