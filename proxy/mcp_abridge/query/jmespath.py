@@ -363,6 +363,10 @@ class LazyInterpreter(_OfViews):
         self._computing.functions.source_text = source_text
 
     def _computed(self, node: Any, value: Any) -> Any:
+        if node.get("value") == "grep" and all(_is_literal(each) for each in node["children"]):
+            base = self.open(value)
+            if many(base):
+                return self._computing.visit(node, base)  # which decodes the rows with a match
         return self._over_plain(value, lambda plain: self._computing.visit(node, plain))
 
     def _over_plain(self, value: Any, evaluate: Callable[[Any], Any]) -> Any:
@@ -441,6 +445,10 @@ def _null(value: Value) -> bool:
     return value is None or (
         type(value) is Raw and len(memoryview(value)) == 4 and bytes(value) == b"null"
     )
+
+
+def _is_literal(node: Any) -> bool:
+    return bool(node["type"] == "literal")
 
 
 def _is_array(value: Value) -> bool:

@@ -1,6 +1,7 @@
 """Regular expressions and JMESPath expressions of rule files, checked on creation."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,10 @@ _CONTINUING = bytes(range(0x80, 0xC0))  # the bytes of a character in UTF-8 afte
 
 # A text, a name or a literal in quotes, or the sign for the whole value.
 _ROOT = re.compile(r"""'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`|"(?:[^"\\]|\\.)*"|\$(?![\w$])""")
+
+
+# An anchor, or (its group) what must not be taken for one: an escape, or a class of characters.
+_ANCHOR = re.compile(r"(\\[^Az]|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])|\\[Az]|[\^$]", re.DOTALL)
 
 
 def _source(text: str) -> str:
@@ -66,6 +71,16 @@ class Pattern:
         r"""The names of its groups, in alphabetical order."""
         return tuple(sorted(self._compiled.groupindex))
 
+    def without_anchors(self, more: str) -> "Pattern | None":
+        r"""Return a pattern that matches wherever this one does, beside `more`; None if unknown.
+
+        >>> Pattern(r"^[$^]\$+$").without_anchors("|x")
+        Pattern('(?:)[$^]\\$+(?:)|x')
+        """
+        if r"\Q" in self.text:
+            return None
+        return Pattern(_ANCHOR.sub(lambda match: match[1] or "(?:)", self.text) + more, modest=True)
+
     def groups_of(self, subject: str, fuel: Fuel) -> dict[str, str | None] | None:
         """Return the named groups of the first match, in their order; None if there is none."""
         match = self.search(subject, fuel)
@@ -81,6 +96,25 @@ class Pattern:
         match = self._compiled.search(subject, at)
         fuel.burn_since(start_ns)
         return match
+
+    def in_parts(
+        self, whole: bytes, ends: Callable[[], list[int]], fuel: Fuel
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the index of each part that a first match begins in, and where the match ends.
+
+        `ends` gives where the parts end, if there is a match.
+        """
+        self._try(whole, fuel)
+        at = 0
+        while at <= len(whole):
+            start_ns = perf_counter_ns()
+            match = self._compiled.search(whole, at)
+            fuel.burn_since(start_ns)
+            if match is None:
+                return
+            index = bisect_right(ends(), match.start())
+            yield index, match.end()
+            at = ends()[index]
 
     def finditer(self, subject: str, fuel: Fuel) -> Iterator[Any]:
         """Yield every match. Raises OutOfFuel: all searches together may take quadratic time."""

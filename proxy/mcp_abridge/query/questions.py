@@ -21,7 +21,14 @@ from mcp_abridge.query.amounts import Amounts
 from mcp_abridge.query.conversions import Conversions
 from mcp_abridge.query.headings import headings
 from mcp_abridge.query.patterns import Pattern
-from mcp_abridge.query.search import Hits, hits_of, in_structure, in_text
+from mcp_abridge.query.search import (
+    LISTED,
+    Hits,
+    hits_of,
+    in_structure,
+    in_text,
+    with_possible_rows,
+)
 
 _MOST_CONTEXT = 50  # lines before and after a hit
 _HEADINGS = 200  # headings of an outline
@@ -59,11 +66,13 @@ class Questions(Amounts, Conversions):
             compiled = self._pattern(f"(?{flags}){text}")
             if isinstance(value, str):
                 return in_text(value, compiled, around, self._fuel)
-            hits = in_structure(value, compiled, self._fuel, numbers=numbers)
-            if self.source_text is not None:
+            rows = with_possible_rows(value, compiled, self._fuel)
+            hits = in_structure(rows, compiled, self._fuel, numbers=numbers)
+            described = len(hits["at"]) + len(hits.get("names", ()))
+            if self.source_text is not None and described < LISTED:
                 in_lines = in_text(self.source_text, compiled, around, self._fuel)
                 # What structure leaves out of its text: signs, comments, words around it.
-                if len(in_lines["lines"]) > len(hits["at"]) + len(hits.get("names", ())):
+                if len(in_lines["lines"]) > described:
                     hits["text"] = in_lines
             return hits
 

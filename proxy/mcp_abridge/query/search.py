@@ -7,19 +7,23 @@ row that it lies in: an element of an array, or a member of a map.
 """
 
 import re
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import accumulate, islice
 from typing import Any
 
+from msgspec import Raw
+
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.paths import spelled
-from mcp_abridge.document.tree import encode
+from mcp_abridge.document.tree import encode, loads
 from mcp_abridge.query.patterns import Pattern
 
 FIRST = 20  # hits that a view shows
-_LISTED = 1000  # hits that are described, for `grep('x').lines[20:40]`
+LISTED = 1000
+"""The hits that are described, for `grep('x').lines[20:40]`."""
+
 _COUNTED = 100_000  # matches; a search goes no further
 _LINE = 240  # characters of a line that is shown whole
 _SNIPPET = 160  # characters around a match in a longer one
@@ -68,7 +72,7 @@ def in_text(text: str, pattern: Pattern, context: int, fuel: Fuel) -> Hits:
             if len(lines) > FIRST or (len(lines) == FIRST and at >= visible_end):
                 beyond.append(number)
         fuel.burn(2)
-        if at < visible_end or len(lines) == _LISTED:
+        if at < visible_end or len(lines) == LISTED:
             continue
         start, visible_end = _around(text, at, end)
         hit: dict[str, Any] = {"line": number}
@@ -101,7 +105,7 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
     members = _members(value, matching, fuel) if matching else Counter[str]()
     rows: dict[int, int] = {}
     hits = []
-    for index in indexes[:_LISTED]:
+    for index in indexes[:LISTED]:
         keys = _keys(places[index])
         hits.append(_hit(texts[index], keys, pattern, fuel) | _row(value, keys, rows, fuel))
     result = Hits({f"matched_values{least}": len(indexes), "matched_names": len(members)})
@@ -115,6 +119,32 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
         rest = len(indexes) - FIRST - sum(count for _, count in most)
         result["others"] = dict(most) | ({"elsewhere": rest} if rest else {})
     return result
+
+
+def with_possible_rows(value: Any, pattern: Pattern, fuel: Fuel) -> Any:
+    """Return rows as plain values if they may have a match, null in place of the others.
+
+    What is no array of unopened values is returned as it is. The JSON of a row has all its texts as
+    they are but for escapes, between signs that are no part of a word: if a pattern without anchors
+    does not match it, nothing in it has a match.
+    """
+    if not isinstance(value, list) or {*map(type, value)} != {Raw}:
+        return value
+    sought = pattern.without_anchors(r"|\\")
+    rows: list[Any] = [None] * len(value)
+    for first in range(0, len(value), _BATCH):
+        batch = value[first : first + _BATCH]
+        places: Sequence[int] = range(len(batch))
+        if sought is not None:
+            ends = _ends(len(memoryview(row)) for row in batch)
+            places = [at for at, _ in sought.in_parts(b"\n".join(batch), ends, fuel)]
+        if 2 * len(places) > len(batch):
+            sought = None  # most rows have to be searched anyway
+        encoded = encode([batch[place] for place in places])
+        fuel.burn(len(encoded) >> 6)
+        for place, row in zip(places, loads(encoded), strict=True):
+            rows[first + place] = row
+    return rows
 
 
 def first_hits(hits: Hits, before: str = "") -> Hits:
@@ -269,17 +299,18 @@ def _with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]
     size = 1 if re.search(r"\\[Az]", pattern.text) else _BATCH
     for first in range(0, len(texts), size):
         batch = texts[first : first + size]
-        whole = "\n".join(batch).encode()
-        at, ends = 0, list[int]()
-        while at <= len(whole) and (match := pattern.search(whole, fuel, at)) is not None:
-            ends = ends or [*accumulate(len(text.encode()) + 1 for text in batch)]
-            index = bisect_right(ends, match.start())
-            if match.end() >= ends[index]:  # it goes on in the next text, and may hide a match
+        ends = _ends(len(text.encode()) for text in batch)
+        for index, end in pattern.in_parts("\n".join(batch).encode(), ends, fuel):
+            if end >= ends()[index]:  # it goes on in the next text, and may hide a match
                 rest = range(first + index, first + len(batch))
                 yield from (each for each in rest if pattern.search(texts[each], fuel))
                 break
             yield first + index
-            at = ends[index]
+
+
+def _ends(lengths: Iterable[int]) -> Callable[[], list[int]]:
+    """Return a function that gives where parts end that are joined by one character each."""
+    return cache(lambda: [*accumulate(length + 1 for length in lengths)])
 
 
 def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list[Place], list[str]]:
