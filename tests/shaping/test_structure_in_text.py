@@ -320,6 +320,20 @@ def of_pods(rows: list[Row]) -> str:
 REPEATED: dict[str, Callable[[list[Row]], str]] = {
     "logfmt": lambda rows: "".join(f'id={r["id"]} level=info msg="row of all"\n' for r in rows),
     "kubectl": of_pods,
+    "ps": lambda rows: (
+        "USER         id %CPU STAT START   TIME COMMAND\n"
+        + "".join(
+            f"{'root':8}{r['id']:7}  {r['id'] % 9}.5 Ss   09:11   0:{r['id'] % 50 + 10} a --b {r}\n"
+            for r in rows
+        )
+    ),
+    "dpkg": lambda rows: (
+        "Desired=Unknown/Install\n|/ Err?=(none)/Reinst-required\n"
+        "||/ Name           id Architecture Description\n+++-============-====-============-=====\n"
+        + "".join(
+            f"ii  lib{r['id']:<10}{r['id']:>4} amd64        failed error of {r}\n" for r in rows
+        )
+    ),
     "pip": lambda rows: (
         "Package    id\n---------- --\n" + "".join(f"pkg{r['id']:<8}{r['id']}\n" for r in rows)
     ),
@@ -354,6 +368,12 @@ def test_a_repeated_form_is_read_as_rows(form: str) -> None:
     assert row.get("id", 7) == 7
     assert all(str(cell) in text for cell in row.values())
     assert view(text, "lines(1, 1)").strip() == text.partition("\n")[0].strip()
+
+
+def test_lines_whose_words_do_not_stand_below_those_of_the_first_are_no_rows() -> None:
+    lines = [f"{'of it' * (n % 7)} {n} row: all {'is well ' * (n % 5)}here" for n in range(400)]
+    for head in ("What was found in all of it", "NAME  AGE  SIZE  STATE  TYPE"):
+        assert "read_from" not in notes(first("\n".join([head, *lines])))
 
 
 def test_a_log_of_commits_with_more_than_rows_hold_is_shown_as_text() -> None:

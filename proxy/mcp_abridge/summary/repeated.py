@@ -175,6 +175,48 @@ def _aligned(text: str) -> Rows | None:
     return _in_columns(head, lines, starts, "a table")
 
 
+def _spaced(text: str) -> Rows | None:
+    """Read words below the names of a head: ps, df, dpkg -l. The last column has what is left.
+
+    In most lines each word begins or ends below its name: the lines of prose do not.
+    """
+    sample = text[:_BEGINNING].splitlines()[:-1]
+    for start, head in enumerate(sample[:_HEADS]):
+        ruled = start + 1 < len(sample) and _NO_WORD.fullmatch(sample[start + 1])
+        body = sample[start + (2 if ruled else 1) :]
+        count = min((len(line.split()) for line in (head, *body)), default=0)
+        names = head.split(None, count - 1)
+        other = bool(body) and not {*names} & {*body[0].split()}
+        if other and len({*names}) == count > _FEWEST and not any(map(str.isdecimal, names)):
+            if all(_aligned_in(body, head, column) for column in range(count - 1)):
+                break
+    else:
+        return None
+    lines = text.rstrip().splitlines()
+    cells = [line.split(None, count - 1) for line in lines[len(sample) - len(body) :]]
+    if any(len(each) < count for each in cells):
+        return None
+    rows = [dict(zip(names, map(str.rstrip, each), strict=True)) for each in cells]
+    return Rows(rows, "a table", "".join(f"{line}\n" for line in lines[:start]))
+
+
+def _aligned_in(lines: list[str], head: str, column: int) -> bool:
+    """Return True if most words of a column begin or end where its name does."""
+    start, end = _span(head, column)
+    spans = [_span(line, column) for line in lines]
+    most = len(spans) * 3 // 4
+    return max(sum(a == start for a, _ in spans), sum(b == end for _, b in spans)) > most
+
+
+def _span(line: str, column: int) -> tuple[int, int]:
+    return next(islice(_NO_BLANK.finditer(line), column, None)).span()
+
+
+_HEADS = 6  # lines of which one may be the head
+_NO_WORD = re.compile(r"[^A-Za-z0-9]+")
+_NO_BLANK = re.compile(r"\S+")
+
+
 def _ruled(text: str) -> Rows | None:
     """Read columns below names with a line of dashes below them."""
     head, rule, *lines = text.splitlines()
@@ -272,6 +314,7 @@ _FORMS: Iterable[_Form] = (
     (re.compile(r"\A[^\n]*\w[^\n]*\n *[-=]{2,}(?: +[-=]{2,})+ *\r?\n"), _ruled),
     (_TABLE, _barred),
     (re.compile(r"\A(?:<\?[^\n]*\?>\s*)?<testsuites?\b"), _junit),
+    (re.compile(r"\A(?:[^\n]*\n){0,5}?(?:\S+ +){3,}\S[^\n]*\n"), _spaced),
     (
         re.compile(
             rf"\A(?:[^\n]*\n){{0,2}}?{_FIELD.pattern}\n(?:{_FIELD.pattern}|[ \t])", re.MULTILINE
