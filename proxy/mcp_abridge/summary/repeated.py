@@ -185,11 +185,14 @@ def _spaced(text: str) -> Rows | None:
         ruled = start + 1 < len(sample) and _NO_WORD.fullmatch(sample[start + 1])
         body = sample[start + (2 if ruled else 1) :]
         count = min((len(line.split()) for line in (head, *body)), default=0)
-        names = head.split(None, count - 1)
-        other = bool(body) and not {*names} & {*body[0].split()}
-        if other and len({*names}) == count > _FEWEST and not any(map(str.isdecimal, names)):
-            if all(_aligned_in(body, head, column) for column in range(count - 1)):
-                break
+        names = head.split(None, count - 1) if body else []
+        if (
+            len({*names}) == count > _FEWEST
+            and not any(map(str.isdecimal, names))
+            and {*names}.isdisjoint(body[0].split())
+            and all(_aligned_in(body, head, column) for column in range(count - 1))
+        ):
+            break
     else:
         return None
     lines = text.rstrip().splitlines()
