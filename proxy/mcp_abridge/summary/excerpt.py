@@ -112,10 +112,13 @@ def _outline(text: str, start: int, room: int) -> str:
     levels = sorted({heading.level for heading in every})[:2]
     if sum(heading.level in levels for heading in every) < _FEWEST:
         return ""
+    by_line = 2 * len({heading.line for heading in every}) > len(every)  # else it is minified
     every = [heading for heading in every if heading.offset >= start]
+    places = [f"line {each.line}" if by_line else f"char {each.offset}" for each in every]
     lines: list[str] = []
     for level in levels:
-        outline = [f"line {each.line}: {each.text}\n" for each in every if each.level <= level]
+        those = zip(places, every, strict=True)
+        outline = [f"{place}: {each.text}\n" for place, each in those if each.level <= level]
         if len(lines) < _FEWEST or encoded_size("".join(outline)) <= room:
             lines = outline
     if encoded_size("".join(lines)) <= room and not least:
