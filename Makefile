@@ -40,7 +40,8 @@ load: $(VENV)/.test
 soak: $(VENV)/.test
 	$(RUN) -m tests.soak $(ARGS)
 
-# What can go wrong, by the rows of tests/faults/rows.py, in larger numbers than `test` has it.
+# What can go wrong, by the rows of tests/faults/rows.py, in larger numbers than `test` has it. With
+# WITHOUT_POLL=1 the wrapper runs as on a platform whose pipes cannot be polled.
 faults: servers
 	FAULTS=long $(RUN) -m pytest -m fault -o testpaths=tests -o faulthandler_timeout=900 \
 	    -n auto --maxprocesses 4 --dist loadfile $(ARGS)

@@ -24,7 +24,16 @@ from tests.faults.sidecar import ROOT, log_messages
 from tests.wire import SECONDS, Wire
 
 NAUGHTY = Path(__file__).with_name("naughty.py")
-OWN = (sys.executable, "-m", "mcp_abridge", "--log-format", "json", "--ledger", "off")
+WITHOUT_POLL = """
+import select, sys
+del select.poll
+from mcp_abridge.cli import main
+sys.exit(main())
+"""
+"""Starts the proxy as on a platform whose pipes cannot be polled."""
+
+START = ("-c", WITHOUT_POLL) if os.environ.get("WITHOUT_POLL") else ("-m", "mcp_abridge")
+OWN = (sys.executable, *START, "--log-format", "json", "--ledger", "off")
 _ENDS = 400  # bytes at either end of a line that tell whose it is
 _VALUE = rb' ?("[^"]{0,99}"|[^,}" ]{1,99})'
 _ID = re.compile(

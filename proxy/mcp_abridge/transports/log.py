@@ -4,7 +4,6 @@ A stderr that is not read never blocks the protocol: the server's output is drop
 log lines are held back up to a bound, and the number of lost bytes is logged.
 """
 
-import os
 import re
 from datetime import UTC, datetime
 from threading import Lock
@@ -14,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from mcp_abridge.document.printable import printable
-from mcp_abridge.transports.stdio.pipes import ready
+from mcp_abridge.transports.stdio.sink import new_sink
 
 Level = Literal["error", "warning", "info", "debug"]
 Form = Literal["text", "json"]
@@ -24,7 +23,6 @@ TAIL = 2048
 """The number of last bytes of the server's stderr that are kept."""
 
 _RANK: dict[Level, int] = {"error": 0, "warning": 1, "info": 2, "debug": 3}
-_ATOMIC = 4096  # bytes that a pipe takes without blocking if it takes any
 _BACKLOG = 1 << 16  # bytes of log lines that wait for a reader
 _LONGEST_MESSAGE = 600  # characters
 _LONGEST_FIELD = 200  # characters of a text in an event
@@ -45,7 +43,7 @@ class Log:
     ) -> None:
         self._detail = _RANK[level]
         self._form = form
-        self._descriptor = descriptor
+        self._sink = new_sink(descriptor)
         self._dated = dated
         self._lock = Lock()
         self._midline = False
@@ -107,6 +105,7 @@ class Log:
     def flush(self) -> None:
         """Write the lines that are held back, as far as stderr is read within a second."""
         self._write(b"")
+        self._sink.flush(_PATIENCE)
 
     def _log(self, level: Level, message: str) -> None:
         if _RANK[level] <= self._detail:
@@ -150,7 +149,7 @@ class Log:
             if count:
                 deadline = monotonic() + _PATIENCE
             else:
-                ready(self._descriptor, "POLLOUT", 0.1)
+                self._sink.wait(0.1)
 
     def _drain(self) -> bool:
         while self._backlog:
@@ -165,16 +164,15 @@ class Log:
         return True
 
     def _send(self, raw: bytes | bytearray | memoryview) -> int:
-        if not raw or not ready(self._descriptor, "POLLOUT", 0):
+        if not raw:
             return 0
         try:
-            count = os.write(self._descriptor, raw[:_ATOMIC])
-        except BlockingIOError:
-            return 0
+            count = self._sink.write(raw)
         except OSError:  # it can never be read
             return len(raw)
-        self._unread = False
-        self._midline = raw[count - 1 : count] != b"\n"
+        if count:
+            self._unread = False
+            self._midline = raw[count - 1 : count] != b"\n"
         return count
 
 

@@ -318,9 +318,14 @@ def widen(descriptor: int) -> None:
 
 
 def ready(descriptor: int, event: str, seconds: float) -> bool:
-    """Wait until a descriptor is ready for an event, named as in `select`; False if it is not."""
+    """Wait until a descriptor is ready for an event, named as in `select`; False if it is not.
+
+    False at once if the platform cannot poll: there, no pipe is non-blocking.
+    """
     import select
 
+    if not hasattr(select, "poll"):
+        return False
     poll = select.poll()
     poll.register(descriptor, getattr(select, event))
     return bool(poll.poll(seconds * 1000))

@@ -31,6 +31,7 @@ from mcp_abridge.storage.snapshots import Store
 from mcp_abridge.transports.correlation import error_for_long_line, refusal_of_long_line
 from mcp_abridge.transports.effects import carry_out
 from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.stdio.alarm import new_alarm
 from mcp_abridge.transports.stdio.child import ChildProcess, hold_signals
 from mcp_abridge.transports.stdio.pipes import (
     Chunk,
@@ -65,8 +66,6 @@ def run_with_timeout(seconds: float, do: Callable[[], object]) -> None:
 
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _PATIENCE = 1.0  # seconds for the last messages
-_LONGEST = 3600.0  # seconds of a single wait
-_WAKES = 4096  # bytes
 _SUSPENDED = 5.0  # seconds for suspended calls to continue once the client sends nothing more
 
 P = ParamSpec("P")
@@ -99,8 +98,7 @@ class Relay:
         self._view_turn = Lock()  # one view at a time: each may take a document's memory
         self._views: set[Thread] = set()
         self._watches = session.state.inflight.deadline is not None
-        self._wake_read, self._wake_write = os.pipe()  # for the thread that watches the time
-        os.set_blocking(self._wake_write, False)
+        self._alarm = new_alarm()  # of the thread that watches the time
 
     def run(self) -> int:
         """Move lines until both sides have ended; return the exit code of the proxy."""
@@ -226,23 +224,16 @@ class Relay:
             with suppress(RuntimeError):
                 Thread(target=self._guarded, args=(self._watch_calls,), daemon=True).start()
                 self._watches = True
-        with suppress(BlockingIOError):
-            os.write(self._wake_write, b"\n")
+        self._alarm.ring(0)
 
     def _watch_calls(self) -> None:
-        from select import POLLIN, poll
-
-        alarm = poll()  # `select` takes no descriptor above 1023
-        alarm.register(self._wake_read, POLLIN)
         while True:
             self._enter_and_send(self._session.expire, self._server.send_later)
             with self._entry:
                 seconds = self._session.time_left()
             # A call that begins meanwhile is due later than this, and a probe wakes this thread.
-            # `sleep` fails if the clock jumps, and locks then do not wait.
-            times = (seconds, self._session.state.inflight.deadline, _LONGEST)
-            if alarm.poll(1000 * min(each for each in times if each is not None)):
-                os.read(self._wake_read, _WAKES)
+            times = (seconds, self._session.state.inflight.deadline)
+            self._alarm.wait(min((each for each in times if each is not None), default=None))
 
     def _read_stderr(self) -> None:
         stderr = PipeReader(self._child.stderr)

@@ -3,13 +3,12 @@
 The server's stdin is closed; then its group is sent SIGTERM, and SIGKILL.
 """
 
-import os
-import select
 import signal
 from math import inf
 from time import monotonic, sleep
 
 from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.stdio.alarm import new_alarm
 from mcp_abridge.transports.stdio.child import KILL, TERMINATE, ChildProcess
 from mcp_abridge.transports.stdio.pipes import PipeReader, PipeWriter
 
@@ -49,11 +48,7 @@ class Shutdown:
         self._stdout = stdout
         self._log = log
         self._cause = cause
-        # A pipe, since any other wait misses a signal that arrives just before it begins.
-        self._events, self._reports = os.pipe()
-        os.set_blocking(self._reports, False)
-        self._poll = select.poll()
-        self._poll.register(self._events, select.POLLIN)
+        self._alarm = new_alarm()
         self._has_input = False  # the client has sent something
         self._input_ended = False  # the client will send nothing more
         self._output_ended = False  # the server will send nothing more
@@ -65,7 +60,7 @@ class Shutdown:
 
     def report(self, event: str) -> None:
         """Report an event, from any thread."""
-        os.write(self._reports, bytes([128 + _REPORTS.index(event)]))
+        self._alarm.ring(128 + _REPORTS.index(event))
 
     def refuse(self, code: int, reason: str) -> None:
         """End the session, from any thread, with this exit code, for a reason of the proxy's."""
@@ -75,12 +70,9 @@ class Shutdown:
 
     def listen(self) -> None:
         """Receive signals from now on, in this thread, which must be the main thread."""
-        signal.set_wakeup_fd(self._reports, warn_on_full_buffer=False)
-        for number in _SIGNALS:
-            # A signal that was ignored when the proxy was started stays ignored (nohup).
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, _noticed)
-        signal.signal(signal.SIGCHLD, _noticed)
+        # A signal that was ignored when the proxy was started stays ignored (nohup).
+        signals = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+        self._alarm.heed([*signals, signal.SIGCHLD])
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_SIGNALS, signal.SIGCHLD})
 
     def wait(self) -> None:
@@ -134,10 +126,9 @@ class Shutdown:
         return failed and not self._step and not self._signal
 
     def _next(self, deadline: float | None) -> str:
-        wait = None if deadline is None else max(0.0, deadline - monotonic()) * 1000
-        if not self._poll.poll(wait):
+        byte = self._alarm.wait(None if deadline is None else deadline - monotonic())
+        if byte is None:
             return "late"
-        [byte] = os.read(self._events, 1)
         if byte >= 128:
             return _REPORTS[byte - 128]
         if byte != signal.SIGCHLD:
@@ -201,7 +192,3 @@ def _name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _noticed(number: int, frame: object) -> None:
-    """Do nothing: with any handler, the signal's byte appears in the pipe."""
