@@ -293,7 +293,7 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
 
 
 _ENDS = re.compile(r"(?:first )?(\d+)(?: and last (\d+))? of (\d+) chars")
-_OUTLINE = re.compile(r"(line \d+: .*\n)+(and (at least )?\d+ more headings\n)?")
+_OUTLINE = re.compile(r"((?:line|char) \d+: .*\n)+(and (at least )?\d+ more headings\n)?")
 
 _QUOTES = re.compile(r"(?=(…\n(?:line \d+: .*\n)+…))")
 
