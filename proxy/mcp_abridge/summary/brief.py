@@ -22,7 +22,7 @@ from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.all_rows import Facts, Names, facts_of
-from mcp_abridge.summary.cells import read, tree_of
+from mcp_abridge.summary.cells import Opened, read, tree_of
 from mcp_abridge.summary.columns import (
     EACH,
     Column,
@@ -147,19 +147,21 @@ def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     constant = [each for each in plain if each.size <= _LARGE and len({*each.cells}) == 1]
     some = [each for each in constant if each.cells[0] not in _NOTHING][:_CONSTANTS]
     some.sort(key=lambda each: len(each.path))
-    values = {names_of(each.path): each.values[0] for each in some}
+    values = {each.names: each.values[0] for each in some}
     states = [each for each in plain if each.role == roles.STATE] if len(rows) >= _MANY else []
-    return facts_of(rows, values, [names_of(each.path) for each in states[:_STATES]], room)
+    return facts_of(rows, values, [each.names for each in states[:_STATES]], room)
 
 
 class _Layout:
     """The columns that are shown, the characters of each, and the number of rows.
 
-    `whole`: all rows are to fit; if even the core does not for all, fewer rows are shown.
+    `whole`: all rows are to fit; if even the core does not for all, fewer rows are shown. `opened`
+    are rows that were read for an earlier choice, by their number.
     """
 
     def __init__(self, columns: list[Column], count: int, room: int, table: bool) -> None:
         self._table, self._room, self._count = table, room, count
+        self.opened: dict[tuple[int, int], Opened] = {}
         usable = [each for each in columns if self._usable(each)]
         useful = [each for each in usable if each.role != roles.APPENDIX]
         usable = useful or usable[:1]
@@ -230,7 +232,9 @@ class _Page:
         self.count = max(layout.rows, 0)
         first = rows[: self.count - self.last]
         self.rows = [*first, *rows[len(rows) - self.last :]] if self.last else first
-        self.reading = read(self.rows, [*(each.path for each in self.columns), *facts.paths])
+        paths = [*(each.path for each in self.columns), *facts.paths]
+        opened = layout.opened.setdefault((self.count, self.last), Opened())
+        self.reading = read(self.rows, paths, opened)
         self.clips: list[_Clip] = []
         self._cut(layout.picks)
         self.value = self._as_table() if table else self._as_objects()
@@ -262,8 +266,8 @@ class _Page:
     def _shortened(self, path: Path, cell: Raw, clip: int) -> Raw | None:
         """Return fewer elements of an array that a column is about; any other large value goes."""
         if EACH in path and self._table:
-            parts, room = list[Raw](), clip
-            for part in elements_of(cell):
+            parts, room, elements = list[Raw](), clip, elements_of(cell)
+            for part in elements:
                 content = text(part)
                 most = max(room, _CLIPS[0])
                 if content is not None and len(content) > most:
@@ -272,7 +276,7 @@ class _Page:
                 parts.append(part)
                 if room <= 0:
                     break
-            return Raw(encode(parts if len(parts) == len(elements_of(cell)) else [*parts, "…"]))
+            return Raw(encode(parts if len(parts) == len(elements) else [*parts, "…"]))
         if len(memoryview(cell)) <= max(_HUGE, 2 * clip):
             return cell
         self.reading.left_out[names_of(path)] = None
@@ -301,9 +305,8 @@ class _Page:
         visible = {each.path for each in self.columns if each.plain} | self._facts.paths
         ranks: dict[Names, float] = {}
         for column in columns:
-            names = names_of(column.path)
-            for length in range(1, len(names) + 1):
-                ranks.setdefault(names[:length], column.rank)
+            for length in range(1, len(column.names) + 1):
+                ranks.setdefault(column.names[:length], column.rank)
         omitted = sorted(left_out, key=lambda path: ranks.get(path, len(columns)))
         size = sum(len(memoryview(row)) for row in self.rows)
         return Brief(
@@ -348,9 +351,10 @@ class _Page:
         return f"[{rows}]{selection}"
 
     def _examples(self, columns: list[Column], place: str) -> Iterator[Example]:
-        usable = [each for each in columns if each.nameable and each.plain]
-        own = [each for each in sorted(self.columns, key=_place_in_row) if each in usable]
-        states = [each for each in usable if each.role == roles.STATE]
+        plain = [each for each in columns if each.plain]
+        own = sorted(self.columns, key=_place_in_row)
+        own = [each for each in own if each.plain and each.nameable]
+        states = [each for each in plain if each.role == roles.STATE and each.nameable]
         category = next((each for each in (*states, *own) if self._values(each)), None)
         if category is not None:
             values = self._values(category)
@@ -358,18 +362,18 @@ class _Page:
             names = ", ".join(names.split(", ")[:2])
             yield f"{place}[?{category.name}=={values[-1]}].[{names}]", "filters"
             yield f"count_by({place or '@'}, &{category.name})", "counts"
-        quantity = next((each.name for each in usable if roles.is_quantity(each)), "")
-        if quantity:
-            yield f"max_by({place or '@'}, &{quantity})", "finds the greatest"
-        amount = next((each.name for each in usable if roles.is_amount(each)), "")
-        if amount:
-            yield f"sum({place or '@'}[*].{amount})", "adds up"
+        quantity = next((each for each in plain if roles.is_quantity(each) and each.nameable), None)
+        if quantity is not None:
+            yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
+        amount = next((each for each in plain if roles.is_amount(each) and each.nameable), None)
+        if amount is not None:
+            yield f"sum({place or '@'}[*].{amount.name})", "adds up"
 
     def _values(self, column: Column) -> list[str]:
         """Return the values of a column by which rows can be filtered, as views spell them."""
         values = sorted({*column.values})
         texts = [content for value in values if (content := text(Raw(value))) is not None]
-        counted = self._facts.counts.get(names_of(column.path)) if texts else None
+        counted = self._facts.counts.get(column.names) if texts else None
         if counted:
             texts = [name for name in counted if not _LITERAL.fullmatch(name)]
         elif len(values) < 2 or 2 * len(values) > len(column.values):

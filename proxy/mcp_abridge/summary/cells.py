@@ -3,7 +3,7 @@
 Invariant: each member of an opened object is in a cell, or its path is in `left_out`.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any
 
@@ -26,12 +26,20 @@ Tree = dict[Step, Any]
 """Paths as a tree: the steps that follow each step."""
 
 
+class Opened(Struct):
+    """The members of the values at each path, in each row, and the cells of columns in arrays."""
+
+    members: dict[Path, list[dict[str, Raw]]] = {}
+    cells: dict[Path, Cells] = {}
+
+
 class Reading(Struct):
     """`cells` are the values of columns in each row, None where there is none.
 
     `left_out` are the paths of members that no column has whole, in the order of the rows.
     """
 
+    opened: Opened
     cells: dict[Path, Cells] = {}
     left_out: dict[Names, None] = {}
 
@@ -46,15 +54,17 @@ def tree_of(paths: Collection[Path]) -> Tree:
     return tree
 
 
-def read(rows: list[Raw], paths: Collection[Path]) -> Reading:
+def read(rows: list[Raw], paths: Collection[Path], opened: Opened | None = None) -> Reading:
     """Return the cells of the columns at `paths`, and what the rows have beside them.
+
+    `opened` is what earlier readings of the same rows have opened.
 
     >>> rows = [Raw(b'{"id": 1, "tags": [{"t": "a"}, {"t": "b"}], "x": {"y": 2, "z": 3}}')]
     >>> reading = read(rows, [("id",), ("tags", EACH, "t"), ("x", "y")])
     >>> [bytes(cells[0]) for cells in reading.cells.values()], [*reading.left_out]
     ([b'1', b'["a","b"]', b'2'], [('tags',), ('x', 'z')])
     """
-    reading = Reading()
+    reading = Reading(Opened() if opened is None else opened)
     _walk(reading, tree_of(paths), [*rows], (), inside=False)
     return reading
 
@@ -66,7 +76,9 @@ def _walk(reading: Reading, tree: Tree, values: Cells, at: Path, *, inside: bool
         return
     names = [step for step in tree if isinstance(step, str)]
     if names:
-        opened = members_of(values)
+        opened = members_of(values) if inside else reading.opened.members.get(at)
+        if opened is None:
+            opened = reading.opened.members[at] = members_of(values)
         if not inside:
             _note(reading, values, opened, at, names)
         for name in names:
@@ -78,7 +90,23 @@ def _walk(reading: Reading, tree: Tree, values: Cells, at: Path, *, inside: bool
         _elements(reading, tree, values, at)
 
 
+def _paths(tree: Tree, at: Path) -> Iterator[Path]:
+    for step, further in tree.items():
+        yield from _paths(further, (*at, step)) if further else [(*at, step)]
+
+
 def _elements(reading: Reading, tree: Tree, values: Cells, at: Path) -> None:
+    """Add the cells of columns in arrays, as they were read before or now."""
+    earlier = reading.opened.cells
+    paths = [path for path in _paths(tree, at) if not isinstance(path[len(at)], str)]
+    if not earlier.keys() >= {*paths}:
+        inner = Reading(Opened())
+        _walk_elements(inner, tree, values, at)
+        earlier |= inner.cells
+    reading.cells |= {path: [*earlier[path]] for path in paths}
+
+
+def _walk_elements(reading: Reading, tree: Tree, values: Cells, at: Path) -> None:
     arrays = [*map(elements_of, values)]
     opened = [*map(members_of, arrays)] if any(isinstance(step, Pair) for step in tree) else []
     for step, further in tree.items():
@@ -111,7 +139,7 @@ _NOTHING = (None, Raw(b"null"))  # in an array, as views have it
 
 def _each(reading: Reading, tree: Tree, arrays: list[list[Raw]], values: Cells, at: Path) -> None:
     """Add columns of the elements of arrays: a cell has the values of all elements of its row."""
-    inner = Reading()
+    inner = Reading(Opened())
     path = (*at, EACH)
     _walk(inner, tree, [*chain.from_iterable(arrays)], path, inside=True)
     for column, cells in inner.cells.items():

@@ -61,14 +61,15 @@ def expression(path: Path) -> str:
 
 def names_of(path: Path) -> tuple[str, ...]:
     """Return the names on a path, without the steps into arrays."""
-    return tuple(step for step in path if isinstance(step, str))
+    return tuple([step for step in path if isinstance(step, str)])
 
 
 class Column:
     """A column as a sample of the rows has it: `cells` has a value for each, null as None.
 
-    `plain`: no array lies on the way. `size` is the average of the bytes of a cell. `role` and
-    `rank` are what `roles` makes of it; the smallest rank is chosen first.
+    `plain`: no array lies on the way, and the path has `names` alone. `size` is the average of the
+    bytes of a cell. `role` and `rank` are what `roles` makes of it; the smallest rank is chosen
+    first.
     """
 
     def __init__(self, path: Path, cells: list[bytes | None], position: int) -> None:
@@ -76,6 +77,7 @@ class Column:
         self.role, self.rank = "", 0.0
         self.values = [*filter(None, cells)]
         self.plain = {*map(type, path)} == {str}
+        self.names = names_of(path)
         self.textual = {*map(_HEAD, self.values)} <= {0x22}
         self._sizes = [*map(len, self.values)]
         self._nulls = len(_NULL) * (len(cells) - len(self.values))
@@ -87,7 +89,7 @@ class Column:
 
     @cached_property
     def nameable(self) -> bool:
-        return all(map(nameable, names_of(self.path)))
+        return all(map(nameable, self.names))
 
     def width(self, clip: int) -> float:
         """The average bytes of a cell if texts show `clip` characters."""

@@ -12,7 +12,7 @@ from math import inf
 from operator import attrgetter
 
 from mcp_abridge.summary.all_rows import Names
-from mcp_abridge.summary.columns import EACH, Column, Pair, names_of
+from mcp_abridge.summary.columns import EACH, Column, Pair
 
 NAME, KEY, STATE, VALUE, TIME, PERSON = "name", "key", "state", "value", "time", "person"
 LONG_KEY, REST, APPENDIX = "long_key", "rest", "appendix"
@@ -110,7 +110,7 @@ def in_order(
 
 def _things(columns: Sequence[Column]) -> set[Names]:
     """Return the places of objects with an id of their own in a row that has one: other things."""
-    paths = [names_of(column.path) for column in columns]
+    paths = [column.names for column in columns]
     owners = {path[:-1] for path in paths if path and path[-1].lower() in _IDS}
     return {each for each in owners if any(each[:end] in owners for end in range(len(each)))}
 
@@ -125,7 +125,7 @@ class _Facts:
         self, column: Column, sought: Collection[str] = (), things: Collection[Names] = ()
     ) -> None:
         self.column, self.values = column, column.values
-        names = names_of(column.path) or ("",)
+        names = column.names or ("",)
         keys = [step.key for step in column.path if isinstance(step, Pair)]
         self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
         self.words = _words(self.names[-1])
@@ -317,19 +317,18 @@ def is_known(column: Column) -> bool:
 
 def is_quantity(column: Column) -> bool:
     """Return True if the greatest value of a column means something: no id, no clock, no null."""
-    facts = _Facts(column)
-    numbers = column.values and not any(value[0] == 0x22 for value in column.values)
-    return bool(numbers) and facts.value > -9 and column.plain and not _is_place(facts)
+    numbers = column.plain and column.values and not any(v[0] == 0x22 for v in column.values)
+    return bool(numbers) and not _is_place(column.names[-1]) and _Facts(column).value > -9
 
 
 def is_amount(column: Column) -> bool:
     """Return True if the values of a column can be added up: sizes, prices, durations."""
-    facts = _Facts(column)
-    return not _AMOUNTS.keys().isdisjoint(facts.words[-1:]) and is_quantity(column)
+    amounts = column.plain and not _AMOUNTS.keys().isdisjoint(_words(column.names[-1])[-1:])
+    return amounts and is_quantity(column)
 
 
-def _is_place(facts: _Facts) -> bool:
-    return facts.names[-1].lower() in _PLACES or not _PLACES.isdisjoint(facts.words[-1:])
+def _is_place(name: str) -> bool:
+    return name.lower() in _PLACES or not _PLACES.isdisjoint(_words(name)[-1:])
 
 
 def in_order_of_time(column: Column) -> bool:

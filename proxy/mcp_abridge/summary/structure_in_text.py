@@ -145,7 +145,8 @@ def _fenced(text: str) -> Reading | None:
     """Read fenced blocks that are most of the text: one as what is in it, several as an array."""
     marks = [*_FENCE.finditer(text)] if "```" in text[:_PROSE] else []
     pairs = [*zip(marks[::2], marks[1::2], strict=False)]
-    if len(marks) % 2 or any(closing[1] for _, closing in pairs):
+    inside = sum(closing.start() - opening.end() for opening, closing in pairs)
+    if len(marks) % 2 or 2 * inside < len(text) or any(closing[1] for _, closing in pairs):
         return None
     blocks = [
         (opening, closing, reading)
