@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test unit lint types bench answers load soak faults callers fuzz check clients rules conformance reference servers clean owner
+.PHONY: demo test unit unit-lowest lint types bench answers load soak faults callers fuzz check clients rules conformance reference servers clean owner
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -18,6 +18,13 @@ PURE := document query schema summary transforms ruleset shaping session replay
 unit: $(VENV)/.test
 	$(RUN) -m pytest -q -n 2 --hypothesis-profile=few -m 'not slow' \
 	    tests/looks $(PURE:%=tests/%) $(PURE:%=proxy/mcp_abridge/%) $(ARGS)
+
+# The same with the lowest versions of all libraries that pyproject.toml allows.
+unit-lowest:
+	$(PYTHON) -m venv .cache/lowest && .cache/lowest/bin/python -m pip install --quiet uv
+	.cache/lowest/bin/uv pip install --quiet --resolution lowest-direct \
+	    --python .cache/lowest/bin/python -e '.[test]'
+	$(MAKE) unit RUN=.cache/lowest/bin/python
 
 lint: $(VENV)/.test
 	$(RUN) -m ruff check .
@@ -84,7 +91,7 @@ reference: $(VENV)/.test
 	$(RUN) -m tests.reference
 
 # Writes the owner's name in place of OWNER, wherever a page or a manifest names the repository.
-OWNED := README.md SECURITY.md Dockerfile server.json $(wildcard .claude-plugin/*.json)
+OWNED := README.md CONTRIBUTING.md SECURITY.md Dockerfile server.json $(wildcard .claude-plugin/*.json)
 owner:
 	sed -i.bak 's/\bOWNER\b/$(OWNER)/g' $(OWNED) && rm -f $(OWNED:%=%.bak)
 

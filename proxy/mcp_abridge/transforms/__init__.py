@@ -1,6 +1,6 @@
 """The table of transforms: the name in a rule file, and its class.
 
-proxy/mcp_abridge/__init__.py says how to add one.
+CONTRIBUTING.md says how to add one.
 """
 
 from mcp_abridge.transforms.abridge import Abridge
