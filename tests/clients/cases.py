@@ -191,8 +191,9 @@ def cases(client: Client) -> list[Case]:
 
 
 def plain(text: str) -> str:
-    """Return a text without white space, its numbers as JavaScript spells them."""
-    return re.sub(r"(\d)\.0(?=[,}\]])", r"\1", "".join(unescaped(text).split()))
+    """Return a text without white space and escapes, its numbers as JavaScript spells them."""
+    bare = "".join(unescaped(text).replace("\\", "").split())
+    return re.sub(r"(\d)\.0(?=[,}\]])", r"\1", bare)
 
 
 def shows(text: str, result: Json) -> bool:
