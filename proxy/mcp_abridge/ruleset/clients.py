@@ -303,7 +303,7 @@ CLIENTS: tuple[Client, ...] = (
         needs=("block",),
     ),
     Client("google-adk*", "result", _ROOMY, measured="Google ADK 2.13.0"),
-    Client("inspector-cli*", "both", _SMALL, measured="MCP Inspector CLI 0.15.0"),
+    Client("inspector-cli*", "both", _SMALL, measured="MCP Inspector CLI 2.12.0"),
     # Reported to take structuredContent (modelcontextprotocol/modelcontextprotocol#1411), and
     # later to take content alone; long results go to a file, from a size that is not documented.
     Client(
