@@ -34,6 +34,9 @@ _REFERENCE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
 
 
+_EARLIER = ("proxy", "proxy.plugin")  # the name of this package before it was published
+
+
 class PythonError(AbridgeError):
     """Unusable Python that a rule file names; the message has the mistake and the remedy."""
 
@@ -119,6 +122,8 @@ def _import_failure(error: BaseException, name: str, file: Path) -> str:
     advice = ""
     if isinstance(error, ModuleNotFoundError) and file.with_name(f"{error.name}.py").is_file():
         advice = f"; what lies beside it is imported by 'from .{error.name} import ...'"
+    elif isinstance(error, ModuleNotFoundError) and error.name in _EARLIER:
+        advice = "; write 'from mcp_abridge.plugin import ...'"
     text = " ".join(_PACKAGE.sub("", raised(error)).split())
     return f"{source} raises {text}{advice}"
 

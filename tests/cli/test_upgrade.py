@@ -1,0 +1,48 @@
+"""What an earlier version left behind: its files in fixtures/upgrade were written by 21e20fe."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+LEFT = Path(__file__).parents[1] / "fixtures" / "upgrade"
+
+
+def test_what_an_earlier_version_wrapped_is_restored_to_the_byte(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, state = tmp_path / "home", tmp_path / "state"
+    originals = state / "mcp-abridge" / "wrap" / "originals.json"
+    for path, name in (home / ".claude.json", "claude.json"), (originals, "originals.json"):
+        path.parent.mkdir(parents=True)
+        path.write_text((LEFT / name).read_text().replace("{HOME}", str(home)))
+        path.chmod(0o600)
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.chdir(home)
+    printed = run("unwrap", "--all", HOME=str(home), XDG_STATE_HOME=str(state)).err
+    assert "remote (claude-code, user): restored" in printed
+    assert (home / ".claude.json").read_bytes() == (LEFT / "original.json").read_bytes()
+
+
+def test_what_an_earlier_version_recorded_is_played(run: Run) -> None:
+    assert "list_issues" in run("replay", LEFT / "recorded").out
+
+
+def test_what_an_earlier_version_counted_is_reported(run: Run, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    with sqlite3.connect(ledger) as connection:
+        connection.executescript((LEFT / "ledger.sql").read_text())
+    connection.close()
+    assert "list_issues" in run("report", "--ledger", ledger, "--since", "all").out
+
+
+def test_python_that_imports_from_the_earlier_package_is_told_the_line(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text("from proxy.plugin import Transform\n")
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("version: 1\ntransforms: {mine: 'mine:Mine'}\nrules: []\n")
+    printed = run("check", rules, "--allow-python", code=1)
+    assert "write 'from mcp_abridge.plugin import ...'" in printed.out + printed.err
