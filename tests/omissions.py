@@ -228,11 +228,12 @@ def _like(before: Any, after: Any) -> bool:
     if isinstance(after, str) and ("…" in after or after.endswith(" left out]")):
         return after in ("…", before) or str(before).startswith(after.partition("…")[0])
     if isinstance(before, dict) and isinstance(after, dict):
-        return all(_like(before.get(name), after[name]) for name in after)
+        like = all(_like(before.get(name), after[name]) for name in after)
+        return like and bool(before) == bool(after)
     if isinstance(before, list) and isinstance(after, list):
         return bool(before) == bool(after) and all(map(_like, before[:1], after))
     if isinstance(before, list):
-        return isinstance(after, dict)
+        return isinstance(after, dict) and "rows" in after
     return before == after or _only_absent(before, after)
 
 
@@ -304,17 +305,30 @@ def characters(before: str, after: str) -> int:
         return 0
     for mark in re.finditer("…", after):
         first, last = after[: mark.start()], after[mark.end() :]
-        if before.startswith(first) and (before.endswith(last) or _OUTLINE.fullmatch(last[1:])):
+        outline = _OUTLINE.fullmatch(last[1:])
+        if before.startswith(first) and (before.endswith(last) or outline):
+            _check_lines(before, outline[0] if outline else "")
             return len(first) + len(last) * before.endswith(last)
     for quotes in _QUOTES.finditer(after):
         first, last = after[: quotes.start()], after[quotes.end(1) :]
         if before.startswith(first) and before.endswith(last):
-            lines = before.split("\n")
-            for number, line in re.findall(r"line (\d+): …?(.*)\n", quotes[1]):
-                assert line in lines[int(number) - 1]
+            _check_lines(before, quotes[1])
             return len(first) + len(last)
     assert before.startswith(after), after
     return len(after)
+
+
+def _check_lines(before: str, quotes: str) -> None:
+    """Assert that lines that are quoted with their numbers stand there; of a file, its changes."""
+    lines = before.split("\n")
+    for number, line in re.findall(r"line (\d+): …?(.*)\n", quotes):
+        rest = lines[int(number) - 1 :]
+        if changes := re.fullmatch(r"(.+) \+(\d+) -(\d+)", line):
+            line, *amounts = changes.groups()
+            part = "\n".join(rest).partition("\ndiff --git ")[0].splitlines()
+            signs = Counter(each[:1] for each in part if each[:3] not in ("+++", "---"))
+            assert [signs["+"], signs["-"]] == [*map(int, amounts)], (line, amounts, signs)
+        assert line in rest[0], (number, line)
 
 
 def check_text(before: str, after: str, note: dict[str, str]) -> None:
@@ -329,7 +343,7 @@ def check_text(before: str, after: str, note: dict[str, str]) -> None:
     assert first + last < total
     if last:
         assert after[-last:] == before[-last:]
-    if lines := re.search(r"; lines (\d+) to (\d+) are left out", note["text"]):
+    if lines := re.search(r"; (?:parts of )?lines (\d+) to (\d+) are left out", note["text"]):
         numbers = [before.count("\n", 0, at) + 1 for at in (first, len(before) - last - 1)]
         assert [*map(int, lines.groups())] == numbers
 

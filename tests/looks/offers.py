@@ -46,12 +46,13 @@ def offers(look: Look) -> Iterator[Offer]:
 
 def breaches(sample: Sample, conversation: Conversation, look: Look) -> Iterator[Falsehood]:
     """Yield what is wrong with each offer of a look, and with those of the views that it offers."""
-    whole = _whole(sample, look)
+    whole = whole_of(sample, look)
     for offer in offers(look):
         yield from _breaches(sample, whole, conversation, look, offer)
 
 
-def _whole(sample: Sample, look: Look) -> Any:
+def whole_of(sample: Sample, look: Look) -> Any:
+    """Return the document that views are of; UNKNOWN if it was read from a text."""
     if sample.read_by_us(look.value):
         return UNKNOWN
     if isinstance(sample.value, str):

@@ -11,7 +11,8 @@ from hypothesis import example, given
 
 from tests.answers.server import RESULTS as ANSWERS
 from tests.looks.documents import BUDGETS, RESULTS, Sample, dumps
-from tests.looks.offers import SLIPS, breaches, offers
+from tests.looks.hits import misses
+from tests.looks.offers import SLIPS, breaches, offers, whole_of
 from tests.looks.reading import Conversation, Look, document
 from tests.looks.statements import Falsehood, falsehoods
 from tests.omissions import check_voice, strings
@@ -44,6 +45,7 @@ def findings(
         if not sample.read_by_us(look.value):
             every += falsehoods(sample.source(look.value), look, lossy=sample.lossy)
         yield from (each for each in every if each.kind not in exempt)
+        yield from misses(sample, whole_of(sample, look), conversation)
 
 
 def _voice(sample: Sample, look: Look) -> Iterator[Falsehood]:

@@ -104,6 +104,15 @@ def test_what_is_the_same_in_all_rows_is_said_although_nothing_else_is_left_out(
     assert notes == {"same": {"items[].status": "waiting for approval"}}
 
 
+def test_lists_in_rows_that_are_shown_whole_are_not_said_to_be_left_out() -> None:
+    labels = [[{"text": f"odd {n}"}] if n % 9 == 0 else [{"name": f"l{n}"}] for n in range(60)]
+    rows = [{"id": n, "labels": labels[n], "body": "x" * 90} for n in range(60)]
+    document, notes = brief({"items": rows}, 4000, structured=True)
+
+    assert document["items"][:2] == [{"id": n, "labels": labels[n]} for n in range(2)]
+    assert notes["items"].endswith("2 of 3 columns, without body")
+
+
 def test_a_cell_shows_what_the_view_of_its_column_does() -> None:
     labels = [None, [], [{"name": "bug"}], [{"name": "new"}, {"name": None}, {"color": "c"}]]
     rows = [{"id": n, "labels": labels[n % 4], "body": "x" * 300} for n in range(40)]

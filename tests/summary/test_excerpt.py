@@ -208,7 +208,7 @@ def test_a_text_with_headings_has_an_outline_of_two_levels_in_place_of_its_end()
 def test_headings_that_do_not_fit_are_counted() -> None:
     for bound in range(1500, 4000, 100):
         *headings, last = cut(SECTIONS, bound)[0].split("…\n")[1].splitlines()
-        if more := re.fullmatch(r"and (\d+) more headings", last):
+        if more := re.fullmatch(r"and (?:at least )?(\d+) more headings", last):
             first = int(headings[0].split("Part ")[1])
             assert int(more[1]) == 29 - first + 1 - len(headings)
         else:

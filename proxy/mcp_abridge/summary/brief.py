@@ -11,7 +11,7 @@ all rows.
 
 import re
 from collections.abc import Collection, Iterator
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -302,7 +302,7 @@ class _Page:
 
     def brief(self, columns: list[Column], place: str, room: int) -> Brief:
         left_out = self.reading.left_out
-        visible = {each.path for each in self.columns if each.plain} | self._facts.paths
+        visible = {*map(_head, (each.path for each in self.columns))} | self._facts.paths
         ranks: dict[Names, float] = {}
         for column in columns:
             for length in range(1, len(column.names) + 1):
@@ -379,6 +379,11 @@ class _Page:
         elif len(values) < 2 or 2 * len(values) > len(column.values):
             return []
         return [f"'{content}'" for content in texts if content and nameable(content)]
+
+
+def _head(path: Path) -> Names:
+    """Return the names on a path up to the first array."""
+    return names_of((*takewhile(lambda step: isinstance(step, str), path),))
 
 
 def _place_in_row(column: Column) -> tuple[bool, float]:

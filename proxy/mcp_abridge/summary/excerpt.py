@@ -123,6 +123,7 @@ def _outline(text: str, start: int, room: int) -> str:
             lines = outline
     if encoded_size("".join(lines)) <= room and not least:
         return "".join(lines)
+    least = least or "at least " * (len(lines) < len(every))  # not of lower levels
     ends = accumulate(map(encoded_size, lines))
     count = sum(1 for _ in takewhile((room - _REST).__ge__, ends))
     return f"{''.join(lines[:count])}and {least}{len(lines) - count} more headings\n"

@@ -67,6 +67,7 @@ class Objects:
             inner = {name: below for step in tree.values() for name, below in step.items()}
             return self._array(inner, value, at)
         [members] = members_of([value])
-        if members.keys() - tree.keys():
+        part = {n: self._element(tree[n], members[n], at) for n in tree if n in members}
+        if part and members.keys() - part.keys():
             self._cut.add(at)
-        return {n: self._element(tree[n], members[n], at) for n in tree if n in members} or value
+        return part or value

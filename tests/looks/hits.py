@@ -1,0 +1,89 @@
+"""What `grep` says of a document that is not so: its counts, and what stands where."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tests.looks.documents import Sample
+from tests.looks.oracle import UNKNOWN, dumps, search, value_of
+from tests.looks.reading import Conversation
+from tests.looks.statements import Falsehood
+
+
+def misses(sample: Sample, whole: Any, conversation: Conversation) -> Iterator[Falsehood]:
+    """Yield what is false in the hits of a word that stands in the middle of a document."""
+    words = re.findall(r"[A-Za-z]\w{2,9}", sample.texts[0]) or ["nothing"]
+    word = words[len(words) // 2]
+    for answer in conversation.ask(f"grep('{word}')"):
+        hits = answer.value["view"]
+        in_text = "matched_lines" in hits
+        claims: Iterator[str] = iter(())
+        if in_text:
+            claims = _in_text(sample.texts[0], word, hits)
+        elif whole is not UNKNOWN and not isinstance(sample.value, str):
+            claims = _in_structure(whole, word, hits, cut=bool(answer.notes))
+        yield from (
+            Falsehood("hits", word, f"{claim} in {dumps(answer.value)[:300]}") for claim in claims
+        )
+
+
+def _in_text(text: str, word: str, hits: dict[str, Any]) -> Iterator[str]:
+    lines = text.split("\n")
+    count = sum(word in line for line in lines)
+    if (hits["matches"], hits["matched_lines"]) != (text.count(word), count):
+        yield f"{text.count(word)} in {count} lines"
+    for hit in hits.get("lines", ()):
+        if not all(part in lines[hit["line"] - 1] for part in hit["text"].split("…")):
+            yield f"no {hit['text']!r} in line {hit['line']}"
+
+
+def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> Iterator[str]:
+    count = sum(word in each for each in _texts(whole))
+    if hits["matched_values"] != count:
+        yield f"{count} values"
+    if bool(hits["matched_names"]) != any(word in each for each in _names(whole)):
+        yield "other names"
+    others = sum(hits.get("others", {}).values())
+    if not cut and len(hits["at"]) + others != count:
+        yield f"{len(hits['at'])} hits and {others} others"
+    for hit in hits.get("at", ()):
+        value = value_of(whole, "", hit["path"])
+        if not (isinstance(value, str) and word in value):
+            yield f"no such word at {hit['path']}"
+        elif not cut and (word not in hit["text"] or not _is_part(hit["text"], value)):
+            yield f"{hit['text']!r} of {value!r:.200}"
+        if "more" in hit and word not in str(value_of(whole, "", hit["more"])):
+            yield f"no such word in {hit['more']}"
+        row = dict(hit.get("row", {}))
+        source = value_of(whole, "", row.pop("view", "@"))
+        wrong = [name for name, each in row.items() if not _shows(search(name, source), each)]
+        if wrong or word not in dumps(source):
+            yield f"{wrong} of {hit['row']}"
+
+
+def _is_part(part: str, text: str) -> bool:
+    return all(each in text for each in part.split("…"))
+
+
+def _shows(source: Any, value: Any) -> bool:
+    return bool(source == value) or (
+        isinstance(value, str) and value.partition("…")[0] in str(source)
+    )
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for each in _inner(value):
+        yield from _texts(each)
+
+
+def _names(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+    for each in _inner(value):
+        yield from _names(each)
+
+
+def _inner(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
