@@ -11,29 +11,40 @@ if TYPE_CHECKING:
 
 PROGRAM = "mcp-abridge"
 
-VERBS = {
-    "run": ("-- npx -y some-server", "wrap a server; the verb may be left out"),
-    "serve": ("-- npx -y some-server", "serve MCP over HTTP, for one server or several"),
-    "wrap": ("--all --dry-run", "wrap servers in clients' configurations"),
-    "unwrap": ("--all", "restore clients' configurations"),
-    "check": ("rules.yaml", "list every mistake in rule files"),
-    "test": ("rules.yaml", "run the tests in rule files"),
-    "explain": ("answer.json --show", "show what the model gets of a saved answer"),
-    "schema": ("--reference", "print the JSON Schema of rules, or the reference"),
-    "tools": ("-- npx -y some-server", "list a server's tools, and what they cost"),
-    "call": ("TOOL name=value URL", "call a tool once, show what a model gets"),
-    "record": ("DIR -- npx my-server", "wrap a server unchanged, and keep each call"),
-    "suggest": ("DIR -o rules.yaml", "draft rules from what was recorded"),
-    "init": ("-- npx -y some-server", "call a server's tools, draft rules for them"),
-    "replay": ("DIR --rules R", "show what rules do to recorded calls"),
-    "weigh": ("", "list the largest answers in your transcripts"),
-    "report": ("--since 7d", "show what is still large, and what was saved"),
-    "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),
-    "hook": ("", "cut answers for Claude Code, of any server"),
-    "view": ("answer.json help", "print a part of a saved answer"),
-    "demo": ("", "make real calls, before and after"),
-    "completion": ("bash", "print a script that completes verbs and flags"),
+SITUATIONS = {
+    "answers are too long": {
+        "run": ("-- npx -y some-server", "wrap a server; the verb may be left out"),
+        "wrap": ("--all --dry-run", "wrap servers in clients' configurations"),
+        "unwrap": ("--all", "restore clients' configurations"),
+        "serve": ("-- npx -y some-server", "serve MCP over HTTP, for one server or several"),
+        "hook": ("", "cut answers for Claude Code, of any server"),
+        "demo": ("", "make real calls, before and after"),
+    },
+    "which answers, and what is saved": {
+        "weigh": ("", "list the largest answers in your transcripts"),
+        "tools": ("-- npx -y some-server", "list a server's tools, and what they cost"),
+        "call": ("TOOL name=value URL", "call a tool once, show what a model gets"),
+        "report": ("--since 7d", "show what is still large, and what was saved"),
+        "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),
+    },
+    "a first rule": {
+        "init": ("-- npx -y some-server", "call a server's tools, draft rules for them"),
+        "record": ("DIR -- npx my-server", "wrap a server unchanged, and keep each call"),
+        "suggest": ("DIR -o rules.yaml", "draft rules from what was recorded"),
+    },
+    "work on rules": {
+        "check": ("rules.yaml", "list every mistake in rule files"),
+        "test": ("rules.yaml", "run the tests in rule files"),
+        "explain": ("answer.json --show", "show what the model gets of a saved answer"),
+        "view": ("answer.json help", "print a part of a saved answer"),
+        "replay": ("DIR --rules R", "show what rules do to recorded calls"),
+        "schema": ("--reference", "print the JSON Schema of rules, or the reference"),
+        "completion": ("bash", "print a script that completes verbs and flags"),
+    },
 }
+"""The verbs by what a user wants."""
+
+VERBS = {verb: how for verbs in SITUATIONS.values() for verb, how in verbs.items()}
 """Each verb: the words of an example after it, and what the verb does."""
 
 
@@ -178,16 +189,19 @@ def _parser() -> "argparse.ArgumentParser":
 
     from mcp_abridge.cli import options
 
-    examples = {f"{verb} {example}": help for verb, (example, help) in VERBS.items()}
-    width = max(map(len, examples))
-    verbs = "\n".join(f"  {example:<{width}}  {help}" for example, help in examples.items())
+    width = max(len(f"{verb} {example}") for verb, (example, _) in VERBS.items())
+    lines: list[str] = []
+    for situation, verbs in SITUATIONS.items():
+        lines.append(f"{situation}:")
+        for verb, (example, help) in verbs.items():
+            lines.append(f"  {f'{verb} {example}':<{width}}  {help}")
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         usage=f"{PROGRAM} [run] [OPTION]... [--] COMMAND [ARG]...\n"
         f"       {PROGRAM} [run] [OPTION]... URL    (or in {options.URL})\n"
         f"       {PROGRAM} VERB ...",
         description="Wrap an MCP server: its long answers reach the model short.\n\n"
-        f"verbs, each with an example ({PROGRAM} VERB --help says more):\n{verbs}",
+        f"Verbs, each with an example ({PROGRAM} VERB --help says more):\n" + "\n".join(lines),
         epilog=options.VARIABLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

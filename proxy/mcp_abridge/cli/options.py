@@ -141,8 +141,8 @@ def _form(text: str) -> str:
 OPTIONS = (
     Option(
         "--rules",
-        "rule file, directory of them, name of a bundled one (github), or none (default: the "
-        "bundled file that fits the server)",
+        "rule file, directory of them, a bundled name (github), or none (default: the bundled "
+        "file that fits)",
         "R",
         str,
         many=True,
@@ -159,7 +159,7 @@ OPTIONS = (
     ),
     Option(
         "--ledger",
-        "file that records the sizes of calls, or off (default: in the XDG state folder)",
+        "file for the sizes of calls, or off (default: in XDG state)",
         "PATH",
         str,
     ),
@@ -177,27 +177,27 @@ OPTIONS = (
     ),
     Option(
         "--max-message",
-        "most bytes of one message; a longer one is answered with an error (default: 256MB)",
+        "most bytes of one message (default: 256MB)",
         "SIZE",
         size,
         256_000_000,
     ),
     Option(
         "--deadline",
-        "cancel a call that has no answer and no progress for so long (default: never)",
+        "cancel a call without answer or progress (default: never)",
         "SECONDS",
         _seconds,
     ),
     Option(
         "--snapshots",
-        "most bytes of answers that are kept for later pages and views (default: 256MB)",
+        "most bytes of answers kept for views (default: 256MB)",
         "SIZE",
         size,
         256_000_000,
     ),
     Option(
         "--snapshot-age",
-        "how long after its last use such an answer is kept (default: 1800)",
+        "how long after its last use (default: 1800)",
         "SECONDS",
         _seconds,
         1800.0,
