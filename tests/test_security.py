@@ -78,7 +78,8 @@ TESTS = {
     "the caller": "faults/test_whose: the_log_names_the_caller_of_each_call",
     "a process": "faults/test_whose: an_answer_that_breaks_off_never_carries_another_callers",
     "a session": "faults/test_whose: a_session_of_another_caller_does_not_exist, "
-    "a_session_before_a_url_is_of_the_token_that_began_it, the_stream_of_another_caller",
+    "a_session_before_a_url_is_of_the_token_that_began_it; "
+    "callers/test_two_callers: the_stream_of_another_token_does_not_exist",
     "answers in memory": "callers/test_two_callers: neither_of_two_callers_ever_sees",
     "answers under": "callers/test_two_callers: a_stored_answer_never_goes_to_another_account; "
     "test_first_calls: a_call_of_one_account_is_not_taken_for_another_ones",
