@@ -6,9 +6,8 @@ are said in a remark. Expressions of rules stay those of JMESPath.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, localcontext
-from operator import itemgetter
 from typing import Any
 
 from jmespath.exceptions import JMESPathTypeError
@@ -21,7 +20,9 @@ from mcp_abridge.query.kinds import Kinds, kind, notation, numbers
 
 _EXACT = Context(prec=400, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 _ROUNDED = Context(prec=28, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
-_KEY = itemgetter(0)
+
+Keyed = tuple[list[Any], list[Any]]
+"""Keys, and the elements that have them."""
 
 OF_VALUES = frozenset(("avg", "max", "min", "sort", "sum"))
 """Functions of one array whose elements are compared or added."""
@@ -47,22 +48,23 @@ class Amounts:
     def _func_sort_by(self, array: list[Any], by: Any) -> Any:
         if self.kinds is None:
             return super()._func_sort_by(array, by)  # type: ignore[misc]
-        return _second(sorted(self._pairs(array, by, nulls=True), key=_KEY))
+        return _ordered(*self._keyed(array, by, nulls=True))
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_max_by(self, array: list[Any], by: Any) -> Any:
-        return max(self._pairs(array, by), key=_KEY, default=_NONE)[1]
+        return _first(max, *self._keyed(array, by))
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_min_by(self, array: list[Any], by: Any) -> Any:
-        return min(self._pairs(array, by), key=_KEY, default=_NONE)[1]
+        return _first(min, *self._keyed(array, by))
 
     @signature({"types": ["array"]}, {"types": ["expref"]}, {"types": ["expref"]})
     def _func_sum_by(self, array: list[Any], by: Any, of: Any) -> dict[str, Any]:
         names = self._groups(array, by)
         groups: dict[str, list[Any]] = {name: [] for name in names}
         keys = of.over(array)
-        for key, name in self._comparable(notation(of.expression), keys, names, adds=True):
+        keys, names = self._comparable(notation(of.expression), keys, names, adds=True)
+        for key, name in zip(keys, names, strict=True):
             groups[name].append(key)
         return {name: total(group) for name, group in groups.items()}
 
@@ -78,27 +80,26 @@ class Amounts:
         if not isinstance(array, list):
             raise JMESPathTypeError(name, array, kind(array), ["array"])
         adds = name in ("avg", "sum")
-        pairs = self._comparable("the value", array, array, adds=adds)
+        keys, elements = self._comparable("the value", array, array, adds=adds)
         if adds:
-            keys = [key for key, _ in pairs]
             return self._func_sum(keys) if name == "sum" else self._func_avg(keys)
         if name == "sort":
-            return _second(sorted(pairs, key=_KEY))
-        return (max if name == "max" else min)(pairs, key=_KEY, default=_NONE)[1]
+            return _ordered(keys, elements)
+        return _first(max if name == "max" else min, keys, elements)
 
-    def _pairs(self, array: list[Any], by: Any, *, nulls: bool = False) -> list[tuple[Any, Any]]:
+    def _keyed(self, array: list[Any], by: Any, *, nulls: bool = False) -> Keyed:
         return self._comparable(notation(by.expression), by.over(array), array, nulls=nulls)
 
     def _comparable(
         self,
         what: str,
         keys: list[Any],
-        elements: Sequence[Any],
+        elements: list[Any],
         *,
         nulls: bool = False,
         adds: bool = False,
-    ) -> list[tuple[Any, Any]]:
-        """Return the elements that can be compared, each behind its key; say which cannot.
+    ) -> Keyed:
+        """Return the keys that can be compared, and their elements; say which cannot.
 
         The keys are numbers if one of them is, or if they are added, else texts. `nulls`: those
         that are null are counted among the others that are left out. Raises Refusal if a view
@@ -120,11 +121,13 @@ class Amounts:
             converts = any(isinstance(key, str) and value is not None for key, value in both)
             self._say(f"{what}: texts that are numbers are {verb} as numbers", converts)
             self._say(f"{what} is no number in {_left_out(some - fit, keys)}", some > fit)
-        pairs = [each for each in zip(values, elements, strict=True) if each[0] is not None]
-        if self.kinds is not None and not pairs and there:
+        if None in values:
+            elements = [each for each, key in zip(elements, values, strict=True) if key is not None]
+            values = [key for key in values if key is not None]
+        if self.kinds is not None and not values and there:
             kinds = " and ".join(sorted({f"{kind(key)}s" for key in keys if key is not None}))
             raise Refusal(f"view: {what}: only {takes} can be {verb}, and there are {kinds}")
-        return pairs
+        return values, elements
 
     def _say(self, remark: str, so: bool) -> None:
         if so and self.kinds is not None:
@@ -135,7 +138,13 @@ def _left_out(count: int, keys: list[Any]) -> str:
     return f"{count} of {len(keys)} elements, left out"
 
 
-_NONE: tuple[Any, Any] = (None, None)
+def _ordered(keys: list[Any], elements: list[Any]) -> list[Any]:
+    return [elements[place] for place in sorted(range(len(keys)), key=keys.__getitem__)]
+
+
+def _first(best: Any, keys: list[Any], elements: list[Any]) -> Any:
+    """Return the first of the elements with the greatest or the least key; null if none has one."""
+    return elements[best(range(len(keys)), key=keys.__getitem__)] if keys else None
 
 
 def total(values: Iterable[Any]) -> Any:
@@ -147,19 +156,14 @@ def total(values: Iterable[Any]) -> Any:
     values = [*values]
     if all(type(each) is int for each in values):
         return sum(values)
-    decimals = [*map(_decimal, values)]
     try:
         with localcontext(_EXACT):
-            result = sum(decimals, Decimal(0))
+            result = sum(map(_decimal, values), Decimal(0))
     except Inexact:  # of 1e400 and 1e-400
         with localcontext(_ROUNDED):
-            result = sum(decimals, Decimal(0))
+            result = sum(map(_decimal, values), Decimal(0))
     return Number(str(result)) if result.is_finite() else float(result)
 
 
 def _decimal(value: Any) -> Decimal:
     return Decimal(value.spelling if isinstance(value, Number) else repr(value))
-
-
-def _second(pairs: Iterable[tuple[Any, Any]]) -> list[Any]:
-    return [element for _, element in pairs]

@@ -19,7 +19,7 @@ from mcp_abridge.query.functions import ARRAY, MeteredFunctions
 from mcp_abridge.query.kinds import TESTS
 from mcp_abridge.query.lookups import Lookups, members_named, slip_of
 from mcp_abridge.query.patterns import FIRST_ALONE, truthy
-from mcp_abridge.query.rows import batches, columns, many, over
+from mcp_abridge.query.rows import batches, columns, many, over, shared
 
 # Units of a step that makes an array or an object, before its elements or members.
 _COSTS = dict.fromkeys(
@@ -407,9 +407,10 @@ class LazyInterpreter(_OfViews):
     ) -> list[list[Any]]:
         """Return the values of some expressions over all rows, which are decoded in batches."""
         values: list[list[Any]] = [[] for _ in nodes]
+        texts = dict[str, str]()
         for rows in batches(base, nodes, self.fuel, spelled=spelled):
             for node, some in zip(nodes, values, strict=True):
-                some += over(self._computing, node, rows)
+                some += shared(over(self._computing, node, rows), texts)
         return values
 
     def _matching(self, condition: Any, base: list[Any]) -> list[Any]:

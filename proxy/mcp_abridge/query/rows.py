@@ -20,7 +20,8 @@ from mcp_abridge.query.patterns import names_read, nodes, truthy
 Node = dict[str, Any]
 
 _MANY = 64  # rows from which they are taken together
-_BATCH = 4096  # rows that are decoded at a time
+_BATCH = 1024  # rows that are decoded at a time
+_FEW = 1000  # texts of a column of states, names of groups
 _NULL = Raw(b"null")
 _NUMBERS = {int, float, Number}
 _NOTHING = type(None)
@@ -115,6 +116,13 @@ def over(evaluation: Evaluation, node: Node, rows: list[Any]) -> list[Any]:
         return [visit(node, row) for row in rows]
     evaluation.fuel.burn(len(rows))
     return values
+
+
+def shared(values: list[Any], texts: dict[str, str]) -> list[Any]:
+    """Return texts that are equal as one object if few differ: else they take half a document."""
+    if len(texts) > _FEW or {*map(type, values)} != {str}:
+        return values
+    return [*map(texts.setdefault, values, values)]
 
 
 def _field(_: Evaluation, node: Node, rows: list[Any]) -> list[Any] | None:

@@ -1,7 +1,7 @@
 """Pages and views cut from a snapshot, which is a document halfway through its rule's steps."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -75,16 +75,25 @@ def from_snapshot(job: ShapeJob, snapshot: Snapshot, context: ShapeContext) -> S
     )
 
 
-def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: int = 0) -> Page:
-    """Cut the page or view of `job`; again in less room as long as the result is too long."""
+def cut_page(
+    job: ShapeJob,
+    snapshot: Snapshot,
+    context: ShapeContext,
+    excess: int = 0,
+    content: str | None = None,
+) -> Page:
+    """Cut the page or view of `job`; again in less room as long as the result is too long.
+
+    `content` is the document of the snapshot if that is a text, and already decoded.
+    """
     rule = job.rule
     frame = Frame.decode(snapshot.frame)
     answer: _Answer | None = None  # of a view: it is written again, and asked once
     structure = snapshot.structure
+    if content is None:
+        content = text(Document.read(snapshot.document).cell[0])
     while True:
-        document = Document.read(snapshot.document)
-        content = text(document.cell[0])
-        document = document if content is None else Document(content)
+        document = Document.read(snapshot.document) if content is None else Document(content)
         call = steps.call(job, frame, context, excess)
         end = None if job.view is None else rule.snapshot_step.cut
         structure = steps.read_structure(rule, document, call, structure)
@@ -240,11 +249,18 @@ def _age(seconds: int, call: Call) -> Notice:
     return Notice("age", f"{age_in_words(seconds)}; {again}")
 
 
+def unchanged_text(document: Document) -> str | None:
+    """Return the text that a document is, None if it is none or a step has changed it."""
+    source: Value = document.source
+    unchanged = not (document.changed or document.closers)
+    return source if unchanged and isinstance(source, str) else None
+
+
 def freeze(document: Document) -> Callable[[], bytes]:
     """Return a function that gives the bytes of the current document; free if it is unopened."""
     source = document.source
     unopened = type(source) is Raw or isinstance(source, str)
     if unopened and not (document.changed or document.closers):
-        return lambda: bytes(source) if type(source) is Raw else encode(source)
+        return cache(lambda: encode(source))
     now = document.encode()
     return lambda: now

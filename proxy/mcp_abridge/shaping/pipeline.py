@@ -173,8 +173,9 @@ def _from_document(
     frozen = None if restart is None else pages.freeze(document)
     structure = None
     if job.view is not None and frozen is not None:
+        content = pages.unchanged_text(document)
         whole = Snapshot(frame.encode(), frozen())
-        page = pages.cut_page(job, whole, context)
+        page = pages.cut_page(job, whole, context, content=content)
         structure = page.structure
     else:
         if restart is not None:

@@ -24,7 +24,7 @@ from mcp_abridge.summary.notations import JSON_NUMBER
 Rows = Callable[[], Iterator[list[str]]]
 """Reads the rows of a table from its beginning."""
 
-_BATCH = 4096  # rows
+_BATCH = 1024  # rows
 _SAMPLE = 1000  # rows by which it is told if the first one is a head
 _ENCODER = Encoder()
 _SEPARATORS = "\t,;"
@@ -176,11 +176,9 @@ def as_json(names: Sequence[str], rows: Rows, *, texts: bool = False) -> tuple[b
             if count and any(map(_contradicts, before, kinds)):
                 output, count, source = bytearray(), 0, rows()
                 continue
-            begin, cells = len(output), map(_cells, columns, kinds)
-            _ENCODER.encode_into([*starmap(row, zip(*cells, strict=True))], output, -1)
-            if begin:
-                output[begin] = ord(",")
-            del output[-1]
+            cells = map(_cells, columns, kinds)
+            part = _ENCODER.encode([*starmap(row, zip(*cells, strict=True))])
+            output += part[:-1] if not output else b"," + part[1:-1]
             count += len(batch)
     output += b"]" if output else b"[]"
     return output, count
