@@ -296,7 +296,7 @@ def _identity(row: dict[str, Any]) -> dict[str, Any]:
 
 def _with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
     """Yield the index of each text with a match; to search through many at once is quicker."""
-    size = 1 if re.search(r"\\[Az]", pattern.text) else _BATCH
+    size = 1 if re.search(r"\\[Az]|\(\?\w*-", pattern.text) else _BATCH
     for first in range(0, len(texts), size):
         batch = texts[first : first + size]
         ends = _ends(len(text.encode()) for text in batch)
