@@ -163,6 +163,12 @@ def test_the_names_in_a_map_have_a_path_each() -> None:
     assert hit["row"]["view"] == 'packages."left-pad-60"'
 
 
+def test_a_hit_in_a_map_of_a_few_objects_alike_says_which_member_it_is() -> None:
+    papers = {f"38{n}": {"uid": f"38{n}", "title": f"Trial {n} of zinc"} for n in range(9)}
+    [hit] = ask("grep('Trial 7')", {"result": {"papers": papers}})["at"]
+    assert hit["row"] == {"view": 'result.papers."387"', "title": "Trial 7 of zinc"}
+
+
 @pytest.mark.parametrize("value", ["ok ok\n" * 60_000, ["ok"] * 110_000])
 def test_a_count_that_is_not_the_whole_says_so(value: object) -> None:
     answer = ask("grep('k')", value)

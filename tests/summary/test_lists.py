@@ -7,7 +7,7 @@ from mcp_abridge.document.tokens import tokens
 from mcp_abridge.document.tree import Document
 from mcp_abridge.query.call import Call
 from mcp_abridge.summary.structure_in_text import read_structure
-from mcp_abridge.transforms.abridge import abridge
+from mcp_abridge.transforms.abridge import abridge, examples_of
 
 from tests.summary.lists import LISTS, Listing, listing, shows
 
@@ -82,6 +82,14 @@ def test_rare_values_are_told_with_their_counts_and_where_they_are() -> None:
     table = json.loads(document.encode())
     assert table["same"] == {"zone": "eu"}
     assert table["counts"] == {"status": {"ok": 999, "FAILED": "1 at [900]"}}
+
+
+def test_a_filter_that_finds_few_rows_shows_them_whole() -> None:
+    rows = [{"id": n, "kind": "ab"[n % 2], "status": "ok", "note": f"note {n}"} for n in range(900)]
+    rows[700]["status"] = "FAILED"
+    assert examples_of(Document(rows), Call("list"))[0] == "[?status=='FAILED']"
+    del rows[700]
+    assert examples_of(Document(rows), Call("list"))[0] == "[?kind=='a'].[id, note]"
 
 
 def test_the_value_beside_a_name_is_a_column_by_that_name() -> None:

@@ -31,6 +31,7 @@ _NEAR = 10  # lines shown on either side of a match in a text inside of structur
 _WINDOW = 2000  # characters around a match in a long line
 _BATCH = 1000  # texts that are searched together
 _RECORD = 60  # members; an object with more is a map
+_SEVERAL = 8  # members of a map whose members are objects alike
 _ROW = 40_000  # bytes of a row; of a longer one, the row inside of it counts
 _PLACES = 8  # places by which the other hits are counted
 _IDENTITY = 80  # characters of a text that says which row it is
@@ -256,7 +257,7 @@ def _row(value: Any, keys: list[Key], rows: dict[int, int], fuel: Fuel) -> dict[
     """Return the row that a hit lies in, and what it is; `rows` keeps the sizes of rows."""
     row, depth = None, 0
     for position, key in enumerate(keys[:-1], 1):
-        repeated = isinstance(key, int) or len(value) > _RECORD
+        repeated = isinstance(key, int) or _is_map(value)
         value = value[key]
         if repeated and isinstance(value, dict):
             row, depth = value, position
@@ -266,6 +267,12 @@ def _row(value: Any, keys: list[Key], rows: dict[int, int], fuel: Fuel) -> dict[
             if rows[id(row)] <= _ROW:
                 break
     return {} if row is None else {"row": {"view": _path(keys[:depth]), **_identity(row)}}
+
+
+def _is_map(value: dict[str, Any]) -> bool:
+    """Return True of many members, and of several objects that begin alike."""
+    heads = [next(iter(each), "") for each in value.values() if isinstance(each, dict) and each]
+    return len(value) > _RECORD or (len(heads) == len(value) >= _SEVERAL and len({*heads}) == 1)
 
 
 def _identity(row: dict[str, Any]) -> dict[str, Any]:

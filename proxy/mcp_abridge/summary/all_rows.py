@@ -103,6 +103,10 @@ class Facts(Struct):
         """The paths whose value in each row is told."""
         return {*self.same, *self.complete}
 
+    def tells_places(self, path: Names) -> bool:
+        """Return True if few rows have a value at a path, and it is told which."""
+        return any(isinstance(each, str) for each in self.counts.get(path, {}).values())
+
     def statements(self, before: str = "") -> dict[str, dict[str, Any]]:
         """Return `same` and `counts` by the names of the columns, each with `before` before it."""
         kinds: dict[str, dict[Names, Any]] = {"same": self.same, "counts": self.counts}

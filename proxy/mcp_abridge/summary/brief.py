@@ -11,6 +11,7 @@ all rows.
 
 import re
 from collections.abc import Collection, Iterator
+from functools import cached_property
 from itertools import chain, takewhile
 from typing import Any
 
@@ -49,6 +50,7 @@ _WIDE = 160  # bytes of a row if not all rows fit
 _SURE = 0.97  # of the rows that should fit by their average, so many are tried first
 _TRIES = 8  # at columns that fit
 _WORDS = 100  # characters of the columns in the view of what is missing
+_WHOLE = 2000  # bytes of a row that is shown whole if a filter finds few
 _STATES = 3  # columns whose values are counted
 _CONSTANTS = 60  # columns that may be the same in all rows
 _NOTHING = (None, b'""', b"[]", b"{}")
@@ -308,7 +310,6 @@ class _Page:
             for length in range(1, len(column.names) + 1):
                 ranks.setdefault(column.names[:length], column.rank)
         omitted = sorted(left_out, key=lambda path: ranks.get(path, len(columns)))
-        size = sum(len(memoryview(row)) for row in self.rows)
         return Brief(
             value=self.value,
             first=self.count - self.last,
@@ -316,10 +317,14 @@ class _Page:
             columns=len(visible - left_out.keys()),
             omitted=omitted,
             clips=self.clips,
-            loss=size - len(self.value),
+            loss=self._size - len(self.value),
             following=self._following(columns, room),
             examples=tuple(self._examples(columns, place)),
         )
+
+    @cached_property
+    def _size(self) -> int:
+        return sum(len(memoryview(row)) for row in self.rows)
 
     def _following(self, columns: list[Column], room: int) -> str:
         """Return the rest of a view that shows what is missing: the next rows, or more columns."""
@@ -354,13 +359,16 @@ class _Page:
         plain = [each for each in columns if each.plain]
         own = sorted(self.columns, key=_place_in_row)
         own = [each for each in own if each.plain and each.nameable]
+        rare = [each for each in plain if self._facts.tells_places(each.names) and each.nameable]
         states = [each for each in plain if each.role == roles.STATE and each.nameable]
-        category = next((each for each in (*states, *own) if self._values(each)), None)
+        category = next((each for each in (*rare, *states, *own) if self._values(each)), None)
         if category is not None:
             values = self._values(category)
             names = ", ".join(each.name for each in own if each is not category) or category.name
             names = ", ".join(names.split(", ")[:2])
-            yield f"{place}[?{category.name}=={values[-1]}].[{names}]", "filters"
+            few = category in rare and self._size <= _WHOLE * len(self.rows)
+            selection = "" if few else f".[{names}]"
+            yield f"{place}[?{category.name}=={values[-1]}]{selection}", "filters"
             yield f"count_by({place or '@'}, &{category.name})", "counts"
         quantity = next((each for each in plain if roles.is_quantity(each) and each.nameable), None)
         if quantity is not None:
