@@ -441,6 +441,19 @@ def each_object(values: Iterable[Raw]) -> list[dict[str, Raw] | None] | None:
         return None
 
 
+def each_row(
+    values: Iterable[Raw], row: type[msgspec.Struct] | None
+) -> list[msgspec.Struct | None] | None:
+    """Decode unopened objects and nulls to Structs; None if any is another kind. See `rows`."""
+    if row is None:
+        return None
+    decoder = msgspec.json.Decoder[msgspec.Struct | None](row | None)
+    try:
+        return [*map(decoder.decode, values)]
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+
+
 def one_row(value: Value, row: type[msgspec.Struct] | None) -> msgspec.Struct | None:
     """Decode an unopened object straight to a Struct; None as for `rows`."""
     return None if row is None else _decoded(value, 0x7B, row)

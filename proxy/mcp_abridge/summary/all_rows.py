@@ -35,7 +35,7 @@ def cells_of(rows: list[Raw], paths: Collection[Names]) -> dict[Names, list[Raw]
     if not paths:
         return {}
     reader = _Reader.of(paths)
-    whole = tree.rows(Raw(b"[%b]" % b",".join(rows)), reader.kind)
+    whole = tree.each_row(rows, reader.kind)
     return dict(_one_by_one(rows, paths) if whole is None else reader.members(whole))
 
 
