@@ -20,11 +20,11 @@ _SHOWN = 120  # characters of a heading
 _READ = 1200  # characters that such a heading may take in HTML
 _FENCED = "^```(?s:.*?)^```|^~~~(?s:.*?)^~~~"
 _NO_PAGE = "<!--(?s:.*?)-->|<[sS]cript[ >](?s:.*?)</[sS]cript>|<[sS]tyle[ >](?s:.*?)</[sS]tyle>"
-_MARKUP = (
-    rf"(?m){_FENCED}|{_NO_PAGE}|^#{{1,6}} .*$|^={{1,6}} .*[^=\n]$"
-    r"|<[hH][1-6](?:\s[^>]*)?>(?s:.*?)</[hH][1-6]>"
+_HEADS = (
+    r"^#{1,6} .*$|^={1,6} .*[^=\n]$|<[hH][1-6](?:\s[^>]*)?>(?s:.*?)</[hH][1-6]>"
     r"|^\\(?:part|chapter|(?:sub){0,2}section)\*?\{.*$|^=head[1-6] .*$"
 )
+_MARKUP = rf"(?m){_FENCED}|{_NO_PAGE}|{_HEADS}"
 _LINES_BELOW = "=-~^\"'*+#"
 _BELOW = "(?m)^(?:" + "|".join(rf"\{sign}{{3,}}" for sign in _LINES_BELOW) + ")[ \t]*$"
 _TITLE = re.compile(r"[^\W_]|[`:*(\[<]")
@@ -61,7 +61,8 @@ _CODE = (
 )
 _SECTIONS = r"""(?m)^\[{1,2}[\w .:"'/@-]+\]{1,2}[ \t]*$"""
 _MANUAL = r"(?m)^[A-Z][A-Z0-9 ,/()-]{2,40}$"
-_ANY = "|".join(f"(?:{form})" for form in (_DIFF, _CODE, _MARKUP, _BELOW, _SECTIONS, _MANUAL))
+_PARTS = rf"(?m)(?:{_DECLARATION})|{_FUNCTION}|{_HEADS}"
+_ANY = "|".join(f"(?:{form})" for form in (_DIFF, _PARTS, _BELOW, _SECTIONS, _MANUAL))
 _LEVEL = re.compile(r"(#+|=+) |(?:<[hH]|=head)([1-6])|\\(part|chapter|(?:sub)*section)")
 _LATEX = ("part", "chapter", "section", "subsection", "subsubsection")
 _COMMAND = re.compile(r"\\\w+\*?|[{}]")
