@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Raw
 
-from mcp_abridge.document.tree import Value, encode, uncollected
+from mcp_abridge.document.tree import encode, uncollected
 from mcp_abridge.summary.notations import JSON_NUMBER
 
 _LONGEST = 4 << 20  # characters
@@ -41,12 +41,10 @@ class Rows(NamedTuple):
                 if kinds.get(name, True):
                     kinds[name] = JSON_NUMBER.fullmatch(cell) is not None
         numbers = {name for name, is_number in kinds.items() if is_number}
-
-        def value(name: str, cell: str) -> Value:
-            return Raw(cell.encode()) if name in numbers else cell
-
         with uncollected():
-            return encode([{n: value(n, cell) for n, cell in row.items()} for row in self.rows])
+            return encode(
+                [row | {n: Raw(row[n].encode()) for n in numbers & row.keys()} for row in self.rows]
+            )
 
 
 def repeated(text: str) -> Rows | None:
