@@ -1,4 +1,4 @@
-"""What `grep` says of a document that is not so: its counts, and what stands where."""
+"""Falsehoods in what `grep` says of a document: how often a word is there, and where."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from typing import Any
 from tests.looks.documents import Sample
 from tests.looks.oracle import UNKNOWN, dumps, search, value_of
 from tests.looks.reading import Conversation
-from tests.looks.statements import Falsehood
+from tests.looks.statements import Falsehood, with_marks
 
 
 def misses(sample: Sample, whole: Any, conversation: Conversation) -> Iterator[Falsehood]:
@@ -52,10 +52,10 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
             yield f"no such word at {hit['path']}"
         elif not cut and (word not in hit["text"] or not _is_part(hit["text"], value)):
             yield f"{hit['text']!r} of {value!r:.200}"
-        if "more" in hit and word not in str(value_of(whole, "", hit["more"])):
+        if "more" in hit and not cut and word not in str(value_of(whole, "", hit["more"])):
             yield f"no such word in {hit['more']}"
         row = dict(hit.get("row", {}))
-        source = value_of(whole, "", row.pop("view", "@"))
+        source = with_marks(value_of(whole, "", row.pop("view", "@")))
         wrong = [name for name, each in row.items() if not _shows(search(name, source), each)]
         if wrong or word not in dumps(source):
             yield f"{wrong} of {hit['row']}"

@@ -168,8 +168,10 @@ class _Walk:
         without = _WITHOUT.search(str(self._notes.get(path or "@", "")))
         if without and not without[4]:
             counts = after.get("counts", {}).items()
-            told = (name for name, each in counts if str(each).count(" at [") == len(each) - 1)
-            whole = {name for name in (*names, *after.get("same", {}), *told) if "[" not in name}
+            complete = (name for name, each in counts if str(each).count(" at [") == len(each) - 1)
+            whole = {
+                name for name in (*names, *after.get("same", {}), *complete) if "[" not in name
+            }
             if int(without[1]) != len(whole - {*without[3].split(", ")}):
                 self._wrong("columns", path, f"{without[0]}, but {whole} are shown")
 

@@ -162,6 +162,19 @@ def test_a_window_of_an_array_that_ends_early_says_what_is_next() -> None:
     assert cut["_abridged"]["more"].startswith(f"call again with view='items[{len(cut['view'])}:")
 
 
+@pytest.mark.parametrize("bound", [*range(2100, 8000, 300)])
+def test_a_hit_is_shown_whole_with_the_view_of_its_place_or_not_at_all(bound: int) -> None:
+    name = "rich_text_of_the_description_of_the_thing"
+    things = [{"id": n, name: {name: f"{n} lorem needle ipsum " * 30}} for n in range(60)]
+    outcome = viewed("grep('needle')", document({"things": things}), f"max_bytes: {bound}")
+    hits = json.loads(texts(outcome.raw)[0])["view"]["at"]
+
+    for n, hit in enumerate(hits):
+        assert hit["path"] == f"things[{n}].{name}.{name}"
+        assert hit["more"] == f"{hit['path']}[0:2000]"
+        assert "needle" in hit["text"]
+
+
 @pytest.mark.parametrize("view", ["items[0].n", "items", "items[*].[n, nosuch]"])
 def test_of_a_number_that_is_too_long_a_view_shows_the_first_digits(view: str) -> None:
     outcome = viewed(view, document({"items": [{"n": 7**1000}]}), "max_bytes: 400")

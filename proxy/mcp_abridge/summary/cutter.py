@@ -315,7 +315,8 @@ class SizeReducer(Struct, kw_only=True):
             rest -= len(prefix) + 1
             most, needed_size = rest, len(memoryview(raw))
             if needed_size > min(rest, limit * 3 // 2):
-                if parts and (needed_size < _FAIR or rest < min(needed_size // 2, _AMPLE)):
+                whole = needed_size < (_FAIR if self.breadth else _AMPLE)  # of hits, no part serves
+                if parts and (whole or rest < min(needed_size // 2, _AMPLE)):
                     break
                 most = min(rest, limit)
             cut = self.fit(raw, most, at, depth + 1)
