@@ -22,7 +22,7 @@ MOST = 50
 
 
 class StoredAnswer(Struct, frozen=True):
-    """A stored answer: the text of its call (see `text_of`), its bytes, and seconds of its age."""
+    """A stored answer: the text of its call (see `text_of`), its bytes as JSON, and its age."""
 
     call: str
     size: int

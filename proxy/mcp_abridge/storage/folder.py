@@ -94,9 +94,11 @@ class Folder:
                 status, label = os.fstat(file.fileno()), label_of(file.read(LABELS))
                 if label is None or status.st_mtime < time.time() - self._seconds:
                     continue
-                owner, _, call = label[0].partition(" ")
+                words, age, start = label
+                owner, _, call = words.partition(" ")
                 if owner == self._owner(key):
-                    own.append((status.st_mtime, StoredAnswer(call, status.st_size, label[1])))
+                    answer = StoredAnswer(call, status.st_size - start, age)
+                    own.append((status.st_mtime, answer))
         own.sort(key=lambda each: each[0], reverse=True)
         return listing(answer for _, answer in own[:MOST])
 

@@ -120,7 +120,8 @@ class Redis:
             )
             label = label_of(raw[_TOKEN:]) if token and raw.startswith(token) else None
             if label is not None:
-                own.append(StoredAnswer(label[0], size, label[1]))
+                call, age, start = label
+                own.append(StoredAnswer(call, size - _TOKEN - start, age))
         return listing(own)
 
     def drop(self, key: Key) -> None:

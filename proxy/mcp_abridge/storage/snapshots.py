@@ -93,12 +93,15 @@ def unpack(raw: bytes) -> Snapshot | None:
     return Snapshot(raw[start:end], raw[end:], age=age)
 
 
-def label_of(raw: bytes) -> tuple[str, int] | None:
-    """Return the label in the first LABELS bytes of what `pack` wrote, and the age in seconds."""
+def label_of(raw: bytes) -> tuple[str, int, int] | None:
+    """Return the label, the age in seconds, and where the document begins.
+
+    The first LABELS bytes of a stored snapshot are enough for it.
+    """
     if (head := _head(raw)) is None:
         return None
-    age, _, end = head
-    return raw[_HEAD.size : end].decode(errors="replace"), age
+    age, length, end = head
+    return raw[_HEAD.size : end].decode(errors="replace"), age, end + length
 
 
 def _head(raw: bytes) -> tuple[int, int, int] | None:
@@ -226,7 +229,7 @@ class Memory:
         with self._lock:
             self._expire()
             own = [
-                (each.call, snapshot.size, _age(now - stored))
+                (each.call, len(snapshot.document), _age(now - stored))
                 for each, (_, stored, snapshot) in reversed(self._snapshots.items())
                 if each.scope == key.scope
                 or (shared is not None and (each.of_caller or each).scope == shared.scope)
