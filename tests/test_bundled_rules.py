@@ -14,7 +14,7 @@ import pytest
 from mcp_abridge.cli import main
 from mcp_abridge.cli.explain import explained
 from mcp_abridge.document.paths import matches
-from mcp_abridge.replay.exchange import recorded
+from mcp_abridge.replay.exchanges import recorded
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset import selection
 from mcp_abridge.ruleset.rule import RuleSet

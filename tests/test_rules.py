@@ -10,9 +10,9 @@ import pytest
 from mcp_abridge.cli.report.figures import BYTES_PER_TOKEN
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.replay import cases
-from mcp_abridge.replay.answer import ClientView
+from mcp_abridge.replay.answers import ClientView
 from mcp_abridge.replay.cases import Case
-from mcp_abridge.replay.exchange import recorded
+from mcp_abridge.replay.exchanges import recorded
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.loading import rulefile
 from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_abridge.cli import options
-from mcp_abridge.replay.answer import ClientView, read
-from mcp_abridge.replay.exchange import recorded
+from mcp_abridge.replay.answers import ClientView, read
+from mcp_abridge.replay.exchanges import recorded
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.shaping.pipeline import shape
 from msgspec import Struct

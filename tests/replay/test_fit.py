@@ -3,7 +3,7 @@
 from typing import Any
 
 from mcp_abridge.replay.differences import to_json
-from mcp_abridge.replay.exchange import make, text_result
+from mcp_abridge.replay.exchanges import make, text_result
 from mcp_abridge.replay.fit import RuleFit
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.rule import RuleSet

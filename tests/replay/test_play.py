@@ -4,7 +4,7 @@ import json
 from typing import Any, ClassVar
 
 from mcp_abridge.query.call import Call
-from mcp_abridge.replay.exchange import RecordedExchange, make, text_result
+from mcp_abridge.replay.exchanges import RecordedExchange, make, text_result
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.guard import QueryResult, Respond
 from mcp_abridge.ruleset.rule import RuleSet

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from mcp_abridge.replay.differences import to_json
-from mcp_abridge.replay.exchange import make, text_result
+from mcp_abridge.replay.exchanges import make, text_result
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.replay.proof import ShapedAnswer, used_values
 from mcp_abridge.ruleset.rule import RuleSet

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_abridge.replay.exchange import ExchangeError
+from mcp_abridge.replay.exchanges import ExchangeError
 from mcp_abridge.replay.recordings import RecordedSession, sessions
 
 from tests.builders import answer, call, line, tool_result

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 from mcp_abridge.errors import AbridgeError
-from mcp_abridge.replay import answer as answers
-from mcp_abridge.replay import walk
-from mcp_abridge.replay.exchange import make, text_result
+from mcp_abridge.replay import answers, walk
+from mcp_abridge.replay.exchanges import make, text_result
 from mcp_abridge.replay.play import Replay
 from msgspec import Raw
 

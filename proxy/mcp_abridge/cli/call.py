@@ -15,7 +15,7 @@ from mcp_abridge.document.tokens import tokens
 from mcp_abridge.document.tree import TOO_DEEP
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
 from mcp_abridge.replay.differences import to_json
-from mcp_abridge.replay.exchange import RecordedExchange, request
+from mcp_abridge.replay.exchanges import RecordedExchange, request
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.session.tools.arguments import without_ours

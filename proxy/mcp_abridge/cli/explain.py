@@ -31,10 +31,10 @@ from mcp_abridge.errors import AbridgeError, DocumentError
 from mcp_abridge.query.call import Call, Warned
 from mcp_abridge.query.lookups import Lookups
 from mcp_abridge.query.patterns import truthy
-from mcp_abridge.replay import answer as answers
-from mcp_abridge.replay.answer import ClientView
+from mcp_abridge.replay import answers
+from mcp_abridge.replay.answers import ClientView
 from mcp_abridge.replay.choice import choices
-from mcp_abridge.replay.exchange import as_json, recorded, text_result
+from mcp_abridge.replay.exchanges import as_json, recorded, text_result
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.clients import CLIENTS, Shows
 from mcp_abridge.ruleset.guard import Allow

@@ -57,7 +57,7 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> list[Block] | None:
 
     from mcp_abridge.cli.view import answer_of, command, replay_of
     from mcp_abridge.document.tree import loads
-    from mcp_abridge.replay import exchange
+    from mcp_abridge.replay import exchanges
     from mcp_abridge.replay.differences import to_json
 
     event = loads(raw)
@@ -67,7 +67,7 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> list[Block] | None:
     tool = name.split("__", 2)[2]
     content = [_as_mcp(block) for block in _blocks(event)]
     result = Raw(to_json({"content": content}))
-    recording = exchange.make(tool, event["tool_input"], result)
+    recording = exchanges.make(tool, event["tool_input"], result)
     replay = replay_of(recording, arguments)
     if replay.outcome == "untouched":
         return None

@@ -4,7 +4,7 @@ import argparse
 import os
 
 from mcp_abridge.cli import PROGRAM, options
-from mcp_abridge.cli.run import run as wrap
+from mcp_abridge.cli import run as wrapper
 from mcp_abridge.cli.terminal import refuse
 
 _OPTIONS = options.by_name(
@@ -35,4 +35,4 @@ def run(arguments: argparse.Namespace) -> int:
     os.makedirs(arguments.folder, mode=0o700, exist_ok=True)
     for option in _OPTIONS:
         setattr(settings, option.name, getattr(arguments, option.name))
-    return wrap(settings)
+    return wrapper.run(settings)

@@ -17,9 +17,9 @@ from msgspec import Raw
 from mcp_abridge.cli.terminal import count_text, json_text
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.replay import recordings
-from mcp_abridge.replay.answer import read
+from mcp_abridge.replay.answers import read
 from mcp_abridge.replay.differences import to_json
-from mcp_abridge.replay.exchange import RecordedExchange, make, text_result
+from mcp_abridge.replay.exchanges import RecordedExchange, make, text_result
 from mcp_abridge.replay.recordings import SESSION, RecordedSession
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.storage.regular import open_regular

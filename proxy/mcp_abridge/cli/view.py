@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from mcp_abridge.cli import PROGRAM, options
 from mcp_abridge.cli.terminal import content, put, refuse
-from mcp_abridge.replay import answer as answers
-from mcp_abridge.replay.answer import ClientView
-from mcp_abridge.replay.exchange import ExchangeError, RecordedExchange, as_json, recorded
+from mcp_abridge.replay import answers
+from mcp_abridge.replay.answers import ClientView
+from mcp_abridge.replay.exchanges import ExchangeError, RecordedExchange, as_json, recorded
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.selection import NO_RULES
 from mcp_abridge.shaping.pipeline import shape

@@ -15,7 +15,7 @@ from mcp_abridge.cli.terminal import console, print_lines, refuse_error, say, sh
 from mcp_abridge.cli.transcripts import ToolAnswer
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.errors import AbridgeError
-from mcp_abridge.replay.exchange import make, text_result
+from mcp_abridge.replay.exchanges import make, text_result
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.replay.recordings import SESSION
 from mcp_abridge.ruleset.clients import client_for

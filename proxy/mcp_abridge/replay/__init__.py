@@ -1,9 +1,9 @@
 """A session played without a server: the tests in rule files, recordings, and single answers.
 
-exchange     one recorded call and its answer
+exchanges    one recorded call and its answer
 recordings   the sessions that `--record` has written, and other files of answers
 play         such an exchange through a real session, with the calls that a page or view needs first
-answer       an answer as a client shows it
+answers      an answer as a client shows it
 walk         all pages of an answer, put together again
 differences  where two documents differ
 cases        the tests in rule files

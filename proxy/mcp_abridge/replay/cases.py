@@ -13,12 +13,10 @@ from msgspec import Raw, Struct
 from mcp_abridge.document.paths import Path, select
 from mcp_abridge.document.tree import Document, loads, plain
 from mcp_abridge.errors import AbridgeError
-from mcp_abridge.replay import answer as answers
-from mcp_abridge.replay import exchange as exchanges
-from mcp_abridge.replay import walk
+from mcp_abridge.replay import answers, exchanges, walk
 from mcp_abridge.replay.choice import choices
 from mcp_abridge.replay.differences import abbreviated, differences, same, to_json
-from mcp_abridge.replay.exchange import RecordedExchange
+from mcp_abridge.replay.exchanges import RecordedExchange
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
 from mcp_abridge.ruleset.selection import content

@@ -11,8 +11,7 @@ from msgspec.structs import astuple
 
 from mcp_abridge.document.paths import Name, Path, matches
 from mcp_abridge.document.tree import plain
-from mcp_abridge.replay import answer as answers
-from mcp_abridge.replay import cases
+from mcp_abridge.replay import answers, cases
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.rule import Rule, RuleFile
 

@@ -11,12 +11,10 @@ from mcp_abridge.document.message import members
 from mcp_abridge.document.tree import plain
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.query.call import Call, Warned
-from mcp_abridge.replay import answer as answers
-from mcp_abridge.replay import exchange as exchanges
-from mcp_abridge.replay import walk
-from mcp_abridge.replay.answer import ClientView
+from mcp_abridge.replay import answers, exchanges, walk
+from mcp_abridge.replay.answers import ClientView
 from mcp_abridge.replay.choice import applying
-from mcp_abridge.replay.exchange import RecordedExchange
+from mcp_abridge.replay.exchanges import RecordedExchange
 from mcp_abridge.ruleset.clients import Shows, client_for
 from mcp_abridge.ruleset.guard import Decision, Guard, QueryResult
 from mcp_abridge.ruleset.rule import Rule, RuleSet

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from mcp_abridge.document.tree import loads
-from mcp_abridge.replay import answer as answers
+from mcp_abridge.replay import answers
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.replay.usage import Usage, has_word
 

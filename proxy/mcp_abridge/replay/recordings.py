@@ -10,8 +10,8 @@ from msgspec import Struct
 from mcp_abridge.document.message import members
 from mcp_abridge.document.tree import plain, text
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.replay.answer import read
-from mcp_abridge.replay.exchange import ExchangeError, RecordedExchange, recorded
+from mcp_abridge.replay.answers import read
+from mcp_abridge.replay.exchanges import ExchangeError, RecordedExchange, recorded
 from mcp_abridge.storage.regular import open_regular
 
 TOOLS = "0000-tools.json"

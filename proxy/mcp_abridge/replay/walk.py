@@ -10,13 +10,12 @@ from mcp_abridge.document.paths import find
 from mcp_abridge.document.tree import Document, plain
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.query.call import Call
-from mcp_abridge.replay import answer as answers
-from mcp_abridge.replay.answer import ClientView
+from mcp_abridge.replay import answers
+from mcp_abridge.replay.answers import ClientView
 from mcp_abridge.replay.differences import differences, to_json
-from mcp_abridge.replay.exchange import RecordedExchange
+from mcp_abridge.replay.exchanges import RecordedExchange
 from mcp_abridge.ruleset.rule import Rule
-from mcp_abridge.session.tools import arguments as argument
-from mcp_abridge.session.tools.arguments import VIEW, plan
+from mcp_abridge.session.tools.arguments import VIEW, complete, plan, with_value, without
 from mcp_abridge.shaping.steps import run
 from mcp_abridge.transforms.paginate import Paginate
 from mcp_abridge.transforms.truncate import Truncate
@@ -30,7 +29,7 @@ def start(rule: Rule, arguments: dict[str, Any], own: Collection[str] = ()) -> d
     """Return the arguments of the first call, without offset and view, unless the tool has them."""
     for entry in plan(rule, own).entries:
         if entry.name == VIEW or (entry.steers and entry.schema.get("default") == 0):
-            arguments = argument.without(arguments, entry.client_name)
+            arguments = without(arguments, entry.client_name)
     return arguments
 
 
@@ -106,7 +105,7 @@ def _walk(
         offset += size
         if not size or offset >= length:
             return
-        answer = ask(argument.with_value(first, position, offset))
+        answer = ask(with_value(first, position, offset))
     raise AbridgeError(f"rejoins: more than {MAX_PAGES} pages; ask for longer ones, or give less")
 
 
@@ -115,7 +114,7 @@ def _whole(rule: Rule, exchange: RecordedExchange, step: Paginate | Truncate) ->
     located = answers.located(exchange.response, rule)
     if located is None:
         raise AbridgeError("rejoins: the result has no document")
-    arguments = argument.complete(plan(rule, ()), (), exchange.arguments).arguments
+    arguments = complete(plan(rule, ()), (), exchange.arguments).arguments
     steps = (each for each in rule.pipeline if not each.window and each.name not in _PER_PAGE)
     rest = replace(rule, pipeline=tuple(steps))
     call = Call(tool=exchange.tool, arguments=arguments, notices=[], missing=[])

@@ -4,9 +4,9 @@ Bounded by number, bytes and age: the least recently used snapshot is dropped fi
 """
 
 import select
+import struct
 import time
 from collections import OrderedDict
-from struct import Struct as Head
 from threading import Lock, Thread
 from typing import Protocol
 
@@ -70,7 +70,7 @@ class Key(Struct, frozen=True):
 
 # Stores beyond this process: a mark with the version, the unix time, the size of the frame, and
 # that of the label: what a list says of the snapshot, and of whom it is.
-_HEAD = Head(">8sdQH")
+_HEAD = struct.Struct(">8sdQH")
 _MARK = b"abridge\x04"
 LABELS = 2048
 """The bytes in which the head of a stored snapshot ends, and its label."""

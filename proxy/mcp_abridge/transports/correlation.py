@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec import Raw, Struct
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import Message, id_key, members
+from mcp_abridge.document.message import Message, id_key, members, string_at
 from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.transports.log import Log
@@ -13,6 +13,8 @@ from mcp_abridge.transports.stdio.pipes import LongLine
 
 _LARGE = 4096  # bytes from which a response is identified by its head and tail, if certain
 _BEGINS = b'{"jsonrpc"'  # the start of a message that follows noise on the same line
+
+_NULL = b"null"
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
@@ -112,6 +114,38 @@ def elements(raw: bytes) -> list[bytes]:
     except DocumentError:
         return [raw]
     return [raw] if isinstance(read, Message) else [bytes(each) for each in read]
+
+
+def answered_ids(raw: bytes) -> list[bytes]:
+    """Return the ids of the responses in a message; b"null" for a response without an id.
+
+    >>> answered_ids(b'[{"id":1,"result":{}},{"method":"x"},{"error":{"code":1,"message":""}}]')
+    [b'1', b'null']
+    """
+    key = message.responds_to(raw)
+    if key is not None:
+        return [key]
+    return [each.key or _NULL for each in messages(raw) if each.responds]
+
+
+def refuses(raw: bytes, key: bytes) -> bool:
+    """Return True for a JSON-RPC error about the request with this id, or without an id."""
+    contents = messages(raw)
+    if len(contents) != 1 or contents[0].key not in (key, None, _NULL):
+        return False
+    try:
+        # Other formats have an `error` too, of another meaning (OAuth, RFC 6749 section 5.2).
+        int(bytes(message.members(contents[0].error)["code"]))
+    except (DocumentError, KeyError, ValueError):
+        return False
+    return b'"jsonrpc"' in raw
+
+
+def negotiated_version(raw: bytes) -> str | None:
+    """Return the protocol version that the response to `initialize` names."""
+    for each in messages(raw):
+        return string_at(each.result, "protocolVersion")
+    return None
 
 
 def error_for_long_line(

@@ -1,7 +1,8 @@
 """A line as it is read before it is posted, and the responses to it."""
 
 import pytest
-from mcp_abridge.transports.client.request import answered, read, refuses
+from mcp_abridge.transports.client.request import client_request
+from mcp_abridge.transports.correlation import answered_ids, refuses
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ from mcp_abridge.transports.client.request import answered, read, refuses
 def test_requests_wait_by_their_ids_as_they_are_spelled(
     raw: bytes, waiting: dict[bytes, str]
 ) -> None:
-    post = read(raw)
+    post = client_request(raw)
     assert (post.raw, post.waiting) == (raw, waiting)
     assert post.method == next(iter(waiting.values()), post.method)
     assert post.begins is ("initialize" in waiting.values())
@@ -42,5 +43,5 @@ def test_requests_wait_by_their_ids_as_they_are_spelled(
 def test_responses_are_recognized_and_refusals_by_id_and_code(
     raw: bytes, ids: list[bytes], refusal: bool
 ) -> None:
-    assert answered(raw) == ids
+    assert answered_ids(raw) == ids
     assert refuses(raw, b"1") is refusal

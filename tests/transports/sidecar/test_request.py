@@ -9,8 +9,12 @@ from aiohttp import StreamReader, web
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.test_utils import make_mocked_request
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
-from mcp_abridge.transports.sidecar import request as post
-from mcp_abridge.transports.sidecar.request import PostedBody, RequestRefused
+from mcp_abridge.transports.sidecar.request import (
+    PostedBody,
+    RequestRefused,
+    client_name,
+    read_post,
+)
 from mcp_abridge.transports.sidecar.route import AccessRecord
 from multidict import CIMultiDict
 
@@ -26,7 +30,7 @@ async def read(
     """Read a body that arrived with these headers."""
     record = AccessRecord()
     request = requested(raw, headers)
-    return await post.read(request, route("http://x/mcp"), LimitsSpec(**limits), record), record
+    return await read_post(request, route("http://x/mcp"), LimitsSpec(**limits), record), record
 
 
 def requested(
@@ -92,7 +96,7 @@ async def test_unreadable_json_may_be_a_request() -> None:
 async def test_a_stateless_request_names_its_client() -> None:
     meta = {"io.modelcontextprotocol/clientInfo": {"name": "somebody"}}
     posted, _ = await read(call("get", _meta=meta))
-    assert post.client_name(posted) == "somebody"
+    assert client_name(posted) == "somebody"
     endless = {"io.modelcontextprotocol/clientInfo": {"name": "x" * 100_000}}
     posted, _ = await read(call("get", _meta=endless))
-    assert post.client_name(posted) == "x" * 200
+    assert client_name(posted) == "x" * 200

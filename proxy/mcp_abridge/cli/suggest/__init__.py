@@ -12,7 +12,7 @@ from mcp_abridge.cli.terminal import check_output, put, refuse_error, say, show
 from mcp_abridge.cli.transcripts import Report
 from mcp_abridge.document.tree import plain
 from mcp_abridge.errors import AbridgeError, did_you_mean
-from mcp_abridge.replay import answer
+from mcp_abridge.replay import answers
 from mcp_abridge.replay.recordings import NO_CALL, RecordedSession, sessions
 from mcp_abridge.replay.usage import Usage
 from mcp_abridge.ruleset.rule import Rule
@@ -137,8 +137,8 @@ def suggest(
         usage = Usage(calls, words)
         unusable |= dict.fromkeys(session.cut, _CUT)
         for number, (_, exchange) in enumerate(session.exchanges):
-            view = answer.read(exchange.response)
-            located = None if view.failed else answer.located(exchange.response, _ANY)
+            view = answers.read(exchange.response)
+            located = None if view.failed else answers.located(exchange.response, _ANY)
             if located is None:
                 several = _SEVERAL if len(view.texts) > 1 else _NO_TEXT
                 unusable[exchange.tool] = _ERRORS if view.failed else several

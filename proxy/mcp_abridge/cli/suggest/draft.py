@@ -10,7 +10,7 @@ from msgspec import UNSET, Raw, Struct
 from mcp_abridge.cli.suggest.profile import MemberProfile, User, member_at
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.tree import Document, encode, plain
-from mcp_abridge.replay.exchange import RecordedExchange
+from mcp_abridge.replay.exchanges import RecordedExchange
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.columns import Column, columns_of, names_of
 from mcp_abridge.summary.structure_in_text import read_structure

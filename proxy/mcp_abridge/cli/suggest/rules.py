@@ -17,7 +17,7 @@ from mcp_abridge.document.printable import printable
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import AbridgeError, RuleErrors
-from mcp_abridge.replay import answer
+from mcp_abridge.replay import answers
 from mcp_abridge.replay.cases import check_case, play_case
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.loading import rulefile
@@ -134,7 +134,7 @@ def _rule_text(
     for each, rows in zip(drafts, sizes, strict=True):
         largest = each.largest
         after = rows[each.answers.index(largest)][1]
-        view = answer.read(largest.exchange.response)
+        view = answers.read(largest.exchange.response)
         about = tokens(view.text or bytes(view.structured or b"").decode())
         amount = f"{largest.size:,} bytes, about {about:,} tokens; {after:,} bytes with this rule"
         many = count_text(len(each.answers), "answer")

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from mcp_abridge.document.tree import encode, plain
 from mcp_abridge.ruleset.rule import Rule
-from mcp_abridge.schema import derive as schemas
+from mcp_abridge.schema.derive import advertised, relaxed
 from mcp_abridge.schema.references import NOTES, Subschema
 from mcp_abridge.session.tools.arguments import VIEW
 from mcp_abridge.transforms.abridge import NAME, Abridge
@@ -46,7 +46,7 @@ def derived(own: Schema | None, rules: list[Rule], log: Log) -> Schema | None:
     if any(rule.snapshot_step.viewable for rule in rules):
         shapes.append(_VIEWED)
     fitting += [shape for shape in shapes if not any(_admits(each, shape) for each in fitting)]
-    return _with_note(schemas.advertised(own, fitting), rules) if fitting else own
+    return _with_note(advertised(own, fitting), rules) if fitting else own
 
 
 def unkept(rules: list[Rule]) -> str | None:
@@ -112,7 +112,7 @@ def _run(
         if schema is None:
             return None
         schema = _reshaped(schema, step, rule, log)
-    return schemas.relaxed(schema) if schema is not None and rule.drop_blocks else schema
+    return relaxed(schema) if schema is not None and rule.drop_blocks else schema
 
 
 def _with_note(schema: Schema | None, rules: list[Rule]) -> Schema | None:

@@ -5,14 +5,10 @@ import asyncio
 import msgspec
 from msgspec import Struct
 
-from mcp_abridge.document import message
 from mcp_abridge.document.message import PROTOCOL_VERSION, string_at
 from mcp_abridge.document.tree import ABSENT
-from mcp_abridge.errors import DocumentError
 from mcp_abridge.transports.correlation import correlate, messages, request_key
 from mcp_abridge.transports.http.headers import MODERN
-
-_NULL = b"null"
 
 
 class ClientRequest(Struct, eq=False):
@@ -40,10 +36,10 @@ class ClientRequest(Struct, eq=False):
         return "initialize" in self.waiting.values()
 
 
-def read(raw: bytes) -> ClientRequest:
+def client_request(raw: bytes) -> ClientRequest:
     """Return the facts of a line that are needed to send it; an unreadable line asks nothing.
 
-    >>> post = read(b'{"jsonrpc":"2.0","id":"a","method":"tools/list"}')
+    >>> post = client_request(b'{"jsonrpc":"2.0","id":"a","method":"tools/list"}')
     >>> post.waiting, post.method, post.modern
     ({b'"a"': 'tools/list'}, 'tools/list', False)
     """
@@ -64,35 +60,3 @@ def read(raw: bytes) -> ClientRequest:
         version is not None and version >= MODERN,
         version,
     )
-
-
-def answered(raw: bytes) -> list[bytes]:
-    """Return the ids of the responses in a message; b"null" for a response without an id.
-
-    >>> answered(b'[{"id":1,"result":{}},{"method":"x"},{"error":{"code":1,"message":""}}]')
-    [b'1', b'null']
-    """
-    key = message.responds_to(raw)
-    if key is not None:
-        return [key]
-    return [each.key or _NULL for each in messages(raw) if each.responds]
-
-
-def refuses(raw: bytes, key: bytes) -> bool:
-    """Return True for a JSON-RPC error about the request with this id, or without an id."""
-    contents = messages(raw)
-    if len(contents) != 1 or contents[0].key not in (key, None, _NULL):
-        return False
-    try:
-        # Other formats have an `error` too, of another meaning (OAuth, RFC 6749 section 5.2).
-        int(bytes(message.members(contents[0].error)["code"]))
-    except (DocumentError, KeyError, ValueError):
-        return False
-    return b'"jsonrpc"' in raw
-
-
-def negotiated(raw: bytes) -> str | None:
-    """Return the protocol version that the response to `initialize` names."""
-    for each in messages(raw):
-        return string_at(each.result, "protocolVersion")
-    return None

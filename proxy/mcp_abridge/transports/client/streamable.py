@@ -17,14 +17,14 @@ from mcp_abridge.document import message
 from mcp_abridge.document.masks import masked_url
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.transports.aio import Tasks
-from mcp_abridge.transports.client import request as posting
 from mcp_abridge.transports.client.endpoint import (
     ConnectionLost,
     HttpClient,
     HttpResponse,
     excerpt,
 )
-from mcp_abridge.transports.client.request import ClientRequest
+from mcp_abridge.transports.client.request import ClientRequest, client_request
+from mcp_abridge.transports.correlation import answered_ids, negotiated_version, refuses
 from mcp_abridge.transports.driver import Driver, Routed, Timer
 from mcp_abridge.transports.http import body
 from mcp_abridge.transports.http.headers import (
@@ -117,7 +117,7 @@ class Streamable:
 
     async def send(self, raw: bytes) -> None:
         """Send a line; returns as soon as the next line may follow."""
-        post = posting.read(raw)
+        post = client_request(raw)
         if post.waiting:
             self._modern = post.modern
             if post.modern:
@@ -225,7 +225,7 @@ class Streamable:
         self, post: ClientRequest, headers: dict[str, str], response: HttpResponse
     ) -> str | None:
         raw = await response.refusal()
-        if len(post.waiting) == 1 and posting.refuses(raw, next(iter(post.waiting))):
+        if len(post.waiting) == 1 and refuses(raw, next(iter(post.waiting))):
             if response.status in _NOT_FOR_US:
                 # The client gets the server's message; the log gets the advice.
                 self._log.warning(f"{post.method}: {response.describe(b'')}")
@@ -338,7 +338,7 @@ class Streamable:
 
     async def _on_message(self, raw: bytes, post: ClientRequest | None) -> None:
         raw = message.one_line(raw)
-        keys = posting.answered(raw)
+        keys = answered_ids(raw)
         if keys == [b"null"] and post is not None and len(post.waiting) == 1:
             # The server could not read the id of the request, and there is only one.
             keys = list(post.waiting)
@@ -350,7 +350,7 @@ class Streamable:
                 posts.append(owner)
                 method = self._retire(key, owner)
                 if method == "initialize":
-                    self._version = posting.negotiated(raw)
+                    self._version = negotiated_version(raw)
                 elif method == "tools/list":
                     learn(self._parameters, raw)
         await self._dispatch(await self._driver.from_server(raw))

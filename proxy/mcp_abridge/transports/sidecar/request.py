@@ -109,7 +109,7 @@ async def read_body(request: web.BaseRequest, limits: LimitsSpec) -> bytes:
         raise RequestRefused(400, NOT_JSON, f"the body cannot be read: {cause}") from None
 
 
-async def read(
+async def read_post(
     request: web.BaseRequest, route: Route, limits: LimitsSpec, record: AccessRecord
 ) -> PostedBody:
     """Read a POST; raises RequestRefused."""

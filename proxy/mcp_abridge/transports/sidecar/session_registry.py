@@ -16,7 +16,6 @@ from mcp_abridge.storage.snapshots import Key, Snapshot
 from mcp_abridge.transports.aio import threaded
 from mcp_abridge.transports.driver import Driver
 from mcp_abridge.transports.http.headers import SESSION
-from mcp_abridge.transports.sidecar import request as post
 from mcp_abridge.transports.sidecar.caller import (
     NO_SESSION,
     Caller,
@@ -24,7 +23,13 @@ from mcp_abridge.transports.sidecar.caller import (
     digest,
     of_the_largest_holders,
 )
-from mcp_abridge.transports.sidecar.request import FAILED, INVALID, PostedBody, RequestRefused
+from mcp_abridge.transports.sidecar.request import (
+    FAILED,
+    INVALID,
+    PostedBody,
+    RequestRefused,
+    client_name,
+)
 from mcp_abridge.transports.sidecar.route import Route, Rules, Services
 
 _KEPT = 10_000  # sessions remembered at most; the least recently used is forgotten first
@@ -114,7 +119,7 @@ class SessionRegistry:
             return RequestContext(request, read, driver, b"", _memory(scope, None), sender, scope)
         if read.session is not None and not read.modern:
             return await self.of_session(request, read, token, read.session)
-        client = post.client_name(read)
+        client = client_name(read)
         id_prefix = b"%d:" % next(self._numbers)
         driver = await self._driver(scope, client, token, id_prefix)
         memory = _memory(scope, client)

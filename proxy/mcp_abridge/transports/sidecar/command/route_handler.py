@@ -14,7 +14,6 @@ from aiohttp import web
 from mcp_abridge.transports.aio import Tasks
 from mcp_abridge.transports.http import negotiation
 from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
-from mcp_abridge.transports.sidecar import request as post
 from mcp_abridge.transports.sidecar.caller import (
     NO_SESSION,
     caller,
@@ -25,7 +24,13 @@ from mcp_abridge.transports.sidecar.command.child import ChildServer
 from mcp_abridge.transports.sidecar.command.child_session import ChildSession
 from mcp_abridge.transports.sidecar.command.stateless import Stateless
 from mcp_abridge.transports.sidecar.command.streams import EventStore
-from mcp_abridge.transports.sidecar.request import FAILED, INVALID, NOT_JSON, RequestRefused
+from mcp_abridge.transports.sidecar.request import (
+    FAILED,
+    INVALID,
+    NOT_JSON,
+    RequestRefused,
+    read_post,
+)
 from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Rules, Services
 from mcp_abridge.transports.stdio.child import Guardian
 
@@ -100,7 +105,7 @@ class CommandRoute:
         return web.Response(status=204)
 
     async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        read = await post.read(request, self._route, self._shared.limits, record)
+        read = await read_post(request, self._route, self._shared.limits, record)
         if not read.messages or not all(each.is_message for each in read.messages):
             raise RequestRefused(400, INVALID, "the body is no JSON-RPC message")
         if not _decodes(read.raw):

@@ -13,12 +13,11 @@ from yarl import URL
 
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
 from mcp_abridge.transports.aio import Tasks
-from mcp_abridge.transports.client import request as posting
 from mcp_abridge.transports.client.endpoint import ConnectionLost, HttpResponse
+from mcp_abridge.transports.client.request import client_request
 from mcp_abridge.transports.driver import Driver, Routed, Timer
 from mcp_abridge.transports.http.sse import ENDPOINT, TooLong, endpoint_event
-from mcp_abridge.transports.sidecar import request as post
-from mcp_abridge.transports.sidecar.request import RequestRefused
+from mcp_abridge.transports.sidecar.request import INVALID, RequestRefused, read_post
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, translate
 from mcp_abridge.transports.sidecar.route import AccessRecord, Route
 from mcp_abridge.transports.sidecar.session_registry import SessionRegistry
@@ -98,8 +97,8 @@ class SseSessions:
         """
         stream = self._streams.get(name)
         if stream is None or stream.caller != record.token:
-            raise RequestRefused(404, post.INVALID, "the stream of this endpoint is over")
-        read = await post.read(request, self._route, self._limits, record)
+            raise RequestRefused(404, INVALID, "the stream of this endpoint is over")
+        read = await read_post(request, self._route, self._limits, record)
         stream.request = request
         routed = await stream.driver.from_client(read.raw)
         record.client = stream.driver.session.rules.client or ""
@@ -126,5 +125,5 @@ class SseSessions:
                 cause = f"the server answered HTTP {upstream.status}"
         except ConnectionLost as lost:
             cause = str(lost)
-        failed = await stream.driver.fail(posting.read(raw).waiting, cause)
+        failed = await stream.driver.fail(client_request(raw).waiting, cause)
         await self._dispatch(stream, failed)

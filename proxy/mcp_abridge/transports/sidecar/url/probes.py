@@ -15,9 +15,8 @@ from mcp_abridge.errors import AbridgeError
 from mcp_abridge.session.guards import LATE, cancellation
 from mcp_abridge.session.outputs import Probe
 from mcp_abridge.transports.aio import Tasks
-from mcp_abridge.transports.client import request as posting
 from mcp_abridge.transports.client.endpoint import ConnectionLost, HttpResponse
-from mcp_abridge.transports.correlation import correlate, elements
+from mcp_abridge.transports.correlation import answered_ids, correlate, elements, refuses
 from mcp_abridge.transports.driver import Routed
 from mcp_abridge.transports.http import body, sse
 from mcp_abridge.transports.http.headers import SESSION
@@ -120,11 +119,11 @@ class GuardQueries:
     ) -> bytes | str:
         read, status = context.post, upstream.status
         raw = await self._upstream.read(upstream)
-        about = id in posting.answered(raw)
+        about = id in answered_ids(raw)
         ended = status == 404 and SESSION in context.request.headers and not (read.modern or about)
         if status == 401 or ended or (status == 403 and "WWW-Authenticate" in upstream.headers):
             raise Rejected(upstream, raw.replace(id, read.ids[0]))
-        if posting.refuses(raw, id):
+        if refuses(raw, id):
             # A server that has not read a request cannot know its id.
             return message.replaced(raw, id=Raw(id))
         if status >= 300:
@@ -142,7 +141,7 @@ class GuardQueries:
                 raw = event.data or b""
                 if not raw or event.event not in (None, "", "message"):
                     continue
-                if id in posting.answered(raw):
+                if id in answered_ids(raw):
                     return raw
                 if (key := request_id(event)) is not None:
                     await self._upstream.decline(context, key, _NOBODY)

@@ -22,9 +22,16 @@ from mcp_abridge.transports.http import body, hop_headers, sse
 from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.http.negotiation import JSON, STREAM
 from mcp_abridge.transports.http.sse import Event
-from mcp_abridge.transports.sidecar import request as post
 from mcp_abridge.transports.sidecar.caller import digest
-from mcp_abridge.transports.sidecar.request import FAILED, PostedBody, RequestRefused
+from mcp_abridge.transports.sidecar.request import (
+    FAILED,
+    INVALID,
+    NOTHING,
+    PostedBody,
+    RequestRefused,
+    read_body,
+    read_post,
+)
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event, translate
 from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Rules, Services
 from mcp_abridge.transports.sidecar.session_registry import RequestContext, SessionRegistry
@@ -101,7 +108,7 @@ class UrlRoute:
             raise RequestRefused(502, FAILED, str(error)) from None
 
     async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        read = await post.read(request, self._route, self._limits, record)
+        read = await read_post(request, self._route, self._limits, record)
         context = await self._registry.context(request, read, record.token)
         exchange = Exchange(context, record)
         driver = context.driver
@@ -163,7 +170,7 @@ class UrlRoute:
             return Routed([], [message.error(id, message.CANCELLED, str(cause))], [], [])
         if not any(routed):
             return Routed(
-                [], [message.error(id, post.INVALID, "another request has the same id")], [], []
+                [], [message.error(id, INVALID, "another request has the same id")], [], []
             )
         return routed
 
@@ -274,7 +281,7 @@ class UrlRoute:
         return routed.to_client
 
     async def _other(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        raw = await post.read_body(request, self._limits) if request.body_exists else b""
+        raw = await read_body(request, self._limits) if request.body_exists else b""
         session = request.headers.get(SESSION)
         if session is not None:
             record.session = digest(session)
@@ -283,12 +290,10 @@ class UrlRoute:
             streams = upstream.content_type == STREAM and not self._route.passes
             if not streams or not 200 <= upstream.status < 300:
                 return await self._upstream.pass_on(request, upstream, record)
-            answer = _writer(request, post.NOTHING, record, upstream)
+            answer = _writer(request, NOTHING, record, upstream)
             await answer.begin()
             if session is not None:
-                context = await self._registry.of_session(
-                    request, post.NOTHING, record.token, session
-                )
+                context = await self._registry.of_session(request, NOTHING, record.token, session)
                 await self._events(Exchange(context, record), answer, upstream)
             else:
                 await self._legacy.follow(request, answer, upstream, record)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.replay import answer as answers
-from mcp_abridge.replay.answer import ClientView
+from mcp_abridge.replay import answers
+from mcp_abridge.replay.answers import ClientView
 
 from tests.builders import answer, line, rule, tool_result
 

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from mcp_abridge.replay import exchange
-from mcp_abridge.replay.exchange import ExchangeError
+from mcp_abridge.replay import exchanges
+from mcp_abridge.replay.exchanges import ExchangeError
 
 from tests.builders import answer, call, line, tool_result
 
@@ -13,8 +13,8 @@ REQUEST, RESPONSE = call("t", {"x": 1}, id=7), answer(tool_result("a"), 7)
 RECORDED = {"server": "s", "request": REQUEST.decode(), "response": RESPONSE.decode()}
 
 
-def recorded(value: Any, *more: Any) -> exchange.RecordedExchange:
-    return exchange.recorded(json.dumps(value, indent=2).encode(), *more)
+def recorded(value: Any, *more: Any) -> exchanges.RecordedExchange:
+    return exchanges.recorded(json.dumps(value, indent=2).encode(), *more)
 
 
 def test_recorded_lines_are_used_unchanged() -> None:
@@ -52,7 +52,7 @@ def test_a_result_alone_is_put_into_a_response(result: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("text", ['{"content": "a text"}', '{"content": [{"a": 1}]}', "[1,\n 2]"])
 def test_any_other_json_is_the_text_of_a_result(text: str) -> None:
-    result = exchange.recorded(text.encode(), "u", {"y": 1})
+    result = exchanges.recorded(text.encode(), "u", {"y": 1})
 
     assert json.loads(result.response)["result"] == tool_result(text)
     assert result.arguments == {"y": 1}
