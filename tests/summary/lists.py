@@ -627,11 +627,24 @@ def jobs(dice: Dice) -> Listing:
     return Listing([job() for _ in range(50)], ("name",), ("status", "user.username"))
 
 
+def bigquery(dice: Dice) -> Listing:
+    def row(number: int) -> Value:
+        cells = (str(number), dice.choice(("Oslo", "Riga")), dice.title(), str(number * 7919))
+        return {"f": [{"v": each} for each in cells]}
+
+    names = ("ID", "CITY", "TITLE", "TRIPS")
+    schema = {"fields": [{"name": each, "type": "STRING", "mode": "NULLABLE"} for each in names]}
+    return Listing(
+        {"schema": schema, "rows": [row(n) for n in range(200)]}, ("f[2].v", "f[].v"), ("f[1].v",)
+    )
+
+
 LISTS: dict[str, Callable[[Dice], Listing]] = {
     each.__name__: each
     for each in (
         git_log, prometheus, notion, jira, note_search, slack, har, sarif, frames, terraform,
         code_search, outline, alerts, fhir, elastic, adf, home, mail, containers, jobs,
+        bigquery,
     )
 }  # fmt: skip
 

@@ -21,6 +21,7 @@ _MOST = 300  # columns that are opened; what is inside of others stays one value
 _MEMBERS = 40  # of an object in all rows together; of more, those that a quarter of the rows has
 _ELEMENTS = 4  # of an array in a row, from which its columns are chosen; half as many in each
 _POINT = 3  # plain values of an array that has as many in each row: they are opened by position
+_CELLS = 60  # objects of one member each that a row is made of, as those of BigQuery
 _KEYS = 60  # different names in arrays of names with values
 _NULL = b"null"
 NULL = Raw(_NULL)
@@ -164,6 +165,11 @@ class _Opened:
         some = [array[: _ELEMENTS if owners is None else _ELEMENTS // 2] for array in arrays]
         kinds = {memoryview(raw)[0] for raw in chain.from_iterable(some)}
         lengths = {*map(len, present)}
+        equal = owners is None and len(present) > 2 and len(lengths) == 1
+        if kinds == {0x7B} and equal and max(lengths) in range(2, _CELLS + 1):
+            heads = {tuple(members) for array in present for members in members_of(array[:1])}
+            if len({*heads, *map(tuple, members_of(present[0]))}) == 1 == len(min(heads)):
+                return self._by_position(path, arrays, max(lengths))
         if kinds == {0x7B}:
             if owners is None and self._pairs(path, arrays, len(present)):
                 return True
@@ -175,10 +181,15 @@ class _Opened:
                 of_elements = [row for row, array in zip(rows, some, strict=True) for _ in array]
                 self._open((*path, step), [*chain.from_iterable(some)], of_elements)
             return True
-        points = len(present) > 2 and len(lengths) == 1 and max(lengths) in range(2, _POINT + 1)
-        if owners is not None or not points or not kinds.isdisjoint((0x7B, 0x5B)):
-            return False
-        for position in range(max(lengths)):
+        points = equal and max(lengths) in range(2, _POINT + 1)
+        return (
+            points
+            and kinds.isdisjoint((0x7B, 0x5B))
+            and self._by_position(path, arrays, max(lengths))
+        )
+
+    def _by_position(self, path: Path, arrays: list[list[Raw]], count: int) -> bool:
+        for position in range(count):
             self._open((*path, position), [a[position] if a else NULL for a in arrays], None)
         return True
 
