@@ -217,9 +217,11 @@ class _Facts:
     def _worth_as_person(self) -> float:
         *above, last = self._lowered
         worth = max(_PEOPLE.get(name, 0) for name in (above or [last]))
-        own = self.word(_NAMES) if above else 3
         textual = self._each or self.column.textual
-        if not worth or own < 3 or not textual or self.link or self.opaque or self.clock:
+        if not worth or not textual or self.link or self.opaque or self.clock:
+            return -9
+        own = self.word(_NAMES) if above else 3
+        if own < 3:
             return -9
         return worth + own / 2 + self.filled - 0.3 * len(above)
 
