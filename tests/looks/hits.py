@@ -47,7 +47,7 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
     if not cut and len(hits["at"]) + others != count:
         yield f"{len(hits['at'])} hits and {others} others"
     for hit in hits.get("at", ()):
-        value = value_of(whole, "", hit["path"])
+        value = search(hit["path"], whole)
         if not (isinstance(value, str) and word in value):
             yield f"no such word at {hit['path']}"
         elif not cut and (word not in hit["text"] or not _is_part(hit["text"], value)):
@@ -55,8 +55,13 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
         if "more" in hit and not cut and word not in str(value_of(whole, "", hit["more"])):
             yield f"no such word in {hit['more']}"
         row = dict(hit.get("row", {}))
-        source = with_marks(value_of(whole, "", row.pop("view", "@")))
-        wrong = [name for name, each in row.items() if not _shows(search(name, source), each)]
+        source = search(row.pop("view", "@"), whole)
+        ways = (source, with_marks(source))
+        wrong = [
+            name
+            for name, each in row.items()
+            if not any(_shows(search(name, way), each) for way in ways)
+        ]
         if wrong or word not in dumps(source):
             yield f"{wrong} of {hit['row']}"
 

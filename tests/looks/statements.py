@@ -166,7 +166,7 @@ class _Walk:
         self._stated(rows, after.get("same", {}), after.get("counts", {}), path)
         names = after["columns"]
         without = _WITHOUT.search(str(self._notes.get(path or "@", "")))
-        if without and not without[4]:
+        if without and not without[4] and " in " not in without[0].partition(",")[0]:
             counts = after.get("counts", {}).items()
             complete = (name for name, each in counts if str(each).count(" at [") == len(each) - 1)
             whole = {
