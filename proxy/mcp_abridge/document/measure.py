@@ -238,15 +238,17 @@ def exceeds(value: Value, limit: int, fuel: Fuel | None = None) -> bool:
 
 def _size_of_unopened(rows: list[Value], fuel: Fuel | None) -> int | None:
     """Return the bytes of elements, or of rows of them, that are all unopened; else None."""
-    size = 0
-    if rows and {*map(type, rows)} == {list}:
+    types = {*map(type, rows)}
+    if types not in ({list}, {dict}):
+        size, values = 0, iter(rows)
+    else:
         cells = sum(map(len, rows))
         if fuel is not None:
             fuel.burn((len(rows) + cells) >> 2)
-        size = 2 * len(rows) + cells
-        values: Iterable[Value] = chain.from_iterable(rows)
-    else:
-        values = rows
+        size, values = 2 * len(rows) + cells, chain.from_iterable(rows)
+        if types == {dict}:
+            size += 3 * cells + sum(map(len, values))
+            values = chain.from_iterable(map(dict.values, rows))
     try:
         contents: Iterable[Any] = map(memoryview, values)
         return size + sum(map(len, contents))

@@ -61,7 +61,7 @@ class Conversions:
     @signature({"types": []}, {"types": ["string"]})
     def _func_capture(self, value: Any, pattern: str) -> Any:
         """Return an object of the named groups of a pattern; null if a text does not match."""
-        compiled = self._pattern(pattern)
+        compiled = self.pattern(pattern)
         if not compiled.groups:
             raise Refusal(f"capture(): {pattern!r} names no group, such as (?P<word>\\w+)")
         self._fuel.burn(_OBJECT)
@@ -105,7 +105,7 @@ class Conversions:
                 rows.append(_with(element, names, value))
         return rows
 
-    def _pattern(self, text: str) -> Pattern:
+    def pattern(self, text: str) -> Pattern:
         raise NotImplementedError
 
     def _null(self, remark: str) -> None:

@@ -205,8 +205,8 @@ class Interpreter(TreeInterpreter):
         merged: list[Any] = []
         self.fuel.burn(len(base) * self.element >> 1)
         for element in base:
-            inner = self.open(element)
-            if isinstance(inner, list):
+            if _is_array(element):
+                inner = self.open(element)
                 self.fuel.burn(len(inner) * self.element >> 1)
                 merged.extend(inner)
             else:

@@ -54,7 +54,7 @@ class Questions(Amounts, Conversions):
             raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
         around, value = min(max(int(context), 0), _MOST_CONTEXT), self.current
         text, remaining = str(pattern), self._fuel.remaining
-        if self._pattern(f"(?m){text}").search("", self._fuel):
+        if self.pattern(f"(?m){text}").search("", self._fuel):
             raise Refusal(
                 f"grep: {text!r} matches the empty text, and so it is everywhere; write one that "
                 "needs a character, such as 'x+' for 'x*'"
@@ -63,7 +63,7 @@ class Questions(Amounts, Conversions):
         numbers = re.search(r"\d|\\d", text) is not None
 
         def search(flags: str) -> Hits:
-            compiled = self._pattern(f"(?{flags}){text}")
+            compiled = self.pattern(f"(?{flags}){text}")
             if isinstance(value, str):
                 return in_text(value, compiled, around, self._fuel)
             rows = with_possible_rows(value, compiled, self._fuel)
@@ -122,9 +122,9 @@ class Questions(Amounts, Conversions):
         """Return True if a text has a match of a regular expression; False if it is no text."""
         if not isinstance(text, str):
             return False
-        return self._pattern(pattern).search(text, self._fuel) is not None
+        return self.pattern(pattern).search(text, self._fuel) is not None
 
-    def _pattern(self, text: str) -> Pattern:
+    def pattern(self, text: str) -> Pattern:
         """Return a compiled pattern; a few are kept, since `matches` asks each element."""
         if self._patterns is None or len(self._patterns) > _PATTERNS:
             self._patterns = {}

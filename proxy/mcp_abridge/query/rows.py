@@ -16,6 +16,7 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.tree import Number, Value, encode
 from mcp_abridge.query.kinds import TESTS, Kinds
 from mcp_abridge.query.patterns import names_read, nodes, truthy
+from mcp_abridge.query.search import with_match
 
 Node = dict[str, Any]
 
@@ -190,8 +191,23 @@ def _test(evaluation: Evaluation, node: Node, rows: list[Any]) -> list[Any] | No
         call = evaluation.result_of
         return [call(node, [text, part], row) for text, row in zip(texts, rows, strict=True)]
     evaluation.kinds.pairs(node, texts, [part] * len(texts))
+    if node["value"] == "matches" and any(text is not None for text in texts):
+        return _matches(evaluation, texts, part)
     test = getattr(evaluation.functions, f"_func_{node['value']}")
     return [test(text, part) for text in texts]
+
+
+def _matches(evaluation: Evaluation, texts: list[Any], pattern: str) -> list[bool]:
+    """Search many texts together; if one has several lines, an anchor tells them from a text."""
+    compiled, fuel = evaluation.functions.pattern(pattern), evaluation.fuel
+    if any("\n" in text for text in texts if text is not None):
+        return [text is not None and compiled.search(text, fuel) is not None for text in texts]
+    matches = [False] * len(texts)
+    places = [place for place, text in enumerate(texts) if text is not None]
+    of_lines = evaluation.functions.pattern(f"(?m){pattern}")
+    for index in with_match([texts[place] for place in places], of_lines, fuel):
+        matches[places[index]] = True
+    return matches
 
 
 _SIGNS: dict[str, Callable[[Any, Any], bool]] = {

@@ -100,9 +100,9 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
     """
     texts, places, names = _contents(value, fuel, numbers=numbers)
     fuel.burn(len(texts) + len(names))
-    indexes = [*islice(_with_match(texts, pattern, fuel), _COUNTED)]
+    indexes = [*islice(with_match(texts, pattern, fuel), _COUNTED)]
     least = "_at_least" if len(indexes) == _COUNTED else ""
-    matching = {names[index] for index in _with_match(names, pattern, fuel)}
+    matching = {names[index] for index in with_match(names, pattern, fuel)}
     members = _members(value, matching, fuel) if matching else Counter[str]()
     rows: dict[int, int] = {}
     hits = []
@@ -301,7 +301,7 @@ def _identity(row: dict[str, Any]) -> dict[str, Any]:
     return {path: value for path, _, value in telling or short[:2] if path != "view"}
 
 
-def _with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
+def with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
     """Yield the index of each text with a match; to search through many at once is quicker."""
     size = 1 if re.search(r"\\[Az]|\(\?\w*-", pattern.text) else _BATCH
     for first in range(0, len(texts), size):
