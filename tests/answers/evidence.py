@@ -182,7 +182,7 @@ def _elements(elements: list[Any], around: str) -> Iterator[Unit]:
         if len(whole) <= _ROW:
             yield Unit(whole, around)
         for element in elements:
-            yield from _lines(element, around)
+            yield from units(element, around)
 
 
 def _row(value: Any, around: str) -> Iterator[Unit]:
