@@ -9,7 +9,7 @@ from mcp_abridge.query.call import Call
 from mcp_abridge.summary.structure_in_text import read_structure
 from mcp_abridge.transforms.abridge import abridge, examples_of
 
-from tests.summary.lists import LISTS, Listing, listing, shows
+from tests.summary.lists import LISTS, WORDS, Listing, listing, shows
 
 LOOK = 4500
 
@@ -60,6 +60,39 @@ def test_a_map_of_like_records_is_shown_as_rows_by_what_names_them() -> None:
     table = json.loads(document.encode())["result"]
     assert table["columns"] == ["key", "value.title", "value.pages"]
     assert len(table["rows"]) == 40
+
+
+def sentence(number: int) -> str:
+    return f"The {WORDS[number % 24]} of {WORDS[number * 7 % 23]} {number}"
+
+
+def test_the_rows_of_a_map_are_named_by_its_keys() -> None:
+    paths = {
+        f"/v2/ports/{{port_id}}/vessels/{number}/manifests": {
+            "post": {"summary": sentence(number), "tags": ["ports"], "deprecated": number % 3 == 0}
+        }
+        for number in range(200)
+    }
+    document, _ = look(Listing({"paths": paths}, ()))
+    shown = json.loads(document.encode())["paths"]
+    assert shown["columns"][0] == "key"
+    assert len({row[0] for row in shown["rows"]}) == len(shown["rows"])
+
+
+def test_an_attachment_does_not_name_its_record() -> None:
+    records = [
+        {
+            "id": f"rec{number:04}",
+            "fields": {
+                "Artwork": sentence(number),
+                "Images": [{"id": f"att{number:04}", "filename": f"{number * 7919:06x}.jpg"}],
+                "Medium": ("ink", "oil", "paper")[number % 3],
+            },
+        }
+        for number in range(300)
+    ]
+    document, _ = look(Listing({"records": records}, ()))
+    assert json.loads(document.encode())["records"]["columns"][0] == "fields.Artwork"
 
 
 def test_digits_get_fewer_bytes_than_words_so_that_a_look_takes_as_many_tokens() -> None:

@@ -68,6 +68,7 @@ _OPAQUE = re.compile(
     rb'\[*"(?=[\w+/=-]{12,}")(?=[^"]*\d)'  # most values fail at once
     rb'(?:(?:[a-z]{1,5}[-_])?[0-9a-f-]{12,}|[0-9A-F-]{12,}|(?=[^"]*[A-Z])(?=[^"]*[a-z])[A-Za-z0-9+/=_]{20,})"'
 )
+_ENTRY = ("key", "value")  # of a map: the key names it
 _STATE = 30  # bytes of a value that tells a state
 _KEY = 42  # bytes of a key
 _SHORT = 80  # bytes of a second name
@@ -97,6 +98,10 @@ def in_order(
     useful.sort(key=lambda each: each.column.position)
     useless.sort(key=lambda each: each.position)
     order = [*_order(useful), *useless]
+    keys = [each for each in columns if each.names == _ENTRY[:1]]
+    if keys and {each.names[:1] for each in columns if each not in keys} == {_ENTRY[1:]}:
+        keys[0].role = NAME
+        order = [*keys, *order]
     if ordered:
         head = sorted(columns, key=lambda column: column.position)
         order = [*head[:1], *order[:1], *head]
@@ -178,7 +183,7 @@ class _Facts:
         score = 3 * self.distinct + 2 * self.filled + self.word(_NAMES) - self._away
         score += (1 if b" " in b"".join(self.values[:3]) else 0) - (self.column.size > _LONG)
         score -= 3 * self.link + 5 * self.opaque + 2 * (self.distinct < 0.3)
-        score -= 3 * self._inside + 3 * self._mostly(_NO_LETTERS)
+        score -= 5 * self._inside + 3 * self._mostly(_NO_LETTERS)
         return score + (6 if self._matches(sought) else 0)
 
     def _worth_as_key(self) -> float:
