@@ -53,6 +53,7 @@ _OTHERS = _worth(  # things that have names of their own
     " repository parent team milestone organization links avatar icon context agent host tool"
     " subject"
 )
+_TEXTS = frozenset(("content", "plain_text", "text"))
 _PEOPLE = _worth(
     _4="assignee assignees",
     _3="author authors user username sender from login",
@@ -149,6 +150,9 @@ class _Facts:
         self._away = 0.3 * len(self.names) + 3 * others + self._each
         inner = (names[:end] for end in range(1, len(names)))
         self._inside = sum(each in things and each[-1].lower() not in _OTHERS for each in inner)
+        # The text of a field may lie in an array: of rich text, and then it has no name.
+        indexed = any(isinstance(step, int) for step in column.path)
+        self._of_element = indexed and self._lowered[-1] not in _TEXTS
         self.name = self._worth_as_name(sought)
         self.key = self._worth_as_key()
         self.state = self._worth_as_state()
@@ -183,7 +187,7 @@ class _Facts:
         score = 3 * self.distinct + 2 * self.filled + self.word(_NAMES) - self._away
         score += (1 if b" " in b"".join(self.values[:3]) else 0) - (self.column.size > _LONG)
         score -= 3 * self.link + 5 * self.opaque + 2 * (self.distinct < 0.3)
-        score -= 5 * self._inside + 3 * self._mostly(_NO_LETTERS)
+        score -= (3 + 2 * self._of_element) * self._inside + 3 * self._mostly(_NO_LETTERS)
         return score + (6 if self._matches(sought) else 0)
 
     def _worth_as_key(self) -> float:
