@@ -28,6 +28,7 @@ unit-lowest:
 
 lint: $(VENV)/.test
 	$(RUN) -m ruff check .
+	$(RUN) -m pytest -q tests/test_architecture.py
 
 types: $(VENV)/.test
 	$(RUN) -m mypy

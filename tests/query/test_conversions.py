@@ -155,8 +155,9 @@ def test_a_conversion_ends_with_its_fuel(expression: str, value: object) -> None
         Expression(expression).bind({}, Fuel(15_000))(value)
 
 
-def test_help_names_every_function_of_ours_and_those_that_notices_use() -> None:
+def test_help_and_the_reference_name_every_function_of_ours_and_help_those_of_notices() -> None:
     text = usage(Document(WHOLE))
+    reference = Path("rules/REFERENCE.md").read_text()
     ours = MeteredFunctions.FUNCTION_TABLE.keys() - Functions.FUNCTION_TABLE.keys()
     sources = "".join(
         file.read_text() for room in ("summary", "transforms")
@@ -166,4 +167,6 @@ def test_help_names_every_function_of_ours_and_those_that_notices_use() -> None:
     table = MeteredFunctions.FUNCTION_TABLE.keys()
     for name in (ours | (notices & table)) - {"root", "argument"}:
         assert f"{name}(" in text, name
+    for name in ours - {"root"}:
+        assert f"`{name}(" in reference, name
     assert len(text) < 1700

@@ -74,9 +74,9 @@ def test_the_rows_of_a_map_are_named_by_its_keys() -> None:
         for number in range(200)
     }
     document, _ = look(Listing({"paths": paths}, ()))
-    shown = json.loads(document.encode())["paths"]
-    assert shown["columns"][0] == "key"
-    assert len({row[0] for row in shown["rows"]}) == len(shown["rows"])
+    table = json.loads(document.encode())["paths"]
+    assert table["columns"][0] == "key"
+    assert len({row[0] for row in table["rows"]}) == len(table["rows"])
 
 
 def test_an_attachment_does_not_name_its_record() -> None:

@@ -18,9 +18,7 @@ times the work; beforehand, from samples, it would not have known what a conditi
 views alone a condition after a condition asks each inner element, `[0]` after one is the first
 match, and numbers held as texts are compared as numbers: rules stay JMESPath.
 
-A new function is a method `_func_NAME` of Questions in questions.py, with its signature; a line in
-`_USAGE` of view.py, from which models learn it; its words in other languages in spellings.py; and a
-test in tests/query/test_questions.py. The lint of rules and the reference read it from there.
+CONTRIBUTING.md says how to add a function.
 
 call        the facts of a call that steps and notices may use, and the notices themselves
 patterns    regular expressions in linear time; JMESPath expressions, checked on creation
