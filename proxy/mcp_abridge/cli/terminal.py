@@ -121,11 +121,11 @@ def table(*columns: str, title: str | None = None, footers: Sequence[str] = ()) 
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    class Lines(Table):
+    class PrintableTable(Table):
         def add_row(self, *cells: Any, **how: Any) -> None:
             super().add_row(*map(printable, cells), **how)
 
-    table = Lines(title=title, show_footer=bool(footers), box=SIMPLE_HEAD, pad_edge=False)
+    table = PrintableTable(title=title, show_footer=bool(footers), box=SIMPLE_HEAD, pad_edge=False)
     table.padding = (0, 0, 0, 1)
     for column, footer in zip_longest(columns, footers, fillvalue=""):
         if column.startswith(">"):

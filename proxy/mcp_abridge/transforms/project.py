@@ -137,7 +137,7 @@ class Project(Transform, frozen=True, dict=True):
         return renamed(reshaped, self.at, bare(self.to))
 
     @cached_property
-    def _columns(self) -> tuple["Column", ...]:
+    def _columns(self) -> tuple["NewMember", ...]:
         return tuple(_columns(self.fields, ROOT, self.default))
 
     @cached_property
@@ -145,7 +145,7 @@ class Project(Transform, frozen=True, dict=True):
         return ProjectPlan(self._columns)
 
 
-class Column(Struct, frozen=True):
+class NewMember(Struct, frozen=True):
     """One key of the new object: the path of its value, and an expression that computes it.
 
     `optional`: the rule has a default for a missing value; `over_null`: for a null too.
@@ -165,7 +165,7 @@ class Column(Struct, frozen=True):
 
 def _columns(
     fields: Sequence[Field], base: Path, default: Any, optional: bool = False
-) -> Iterator[Column]:
+) -> Iterator[NewMember]:
     for each in fields:
         if isinstance(each, Group):
             own = each.default is not UNSET
@@ -176,7 +176,7 @@ def _columns(
             if path.plain and len(path.steps) > 1:
                 last = each.rpartition(".")[2]
                 raise ValueError(f"{each!r} is a path: say what it becomes, {{{last}: {each}}}")
-            yield Column(bare(each), base.then(path), None, default, optional)
+            yield NewMember(bare(each), base.then(path), None, default, optional)
         else:
             for word, source in each.items():
                 column = FromPath(source) if isinstance(source, Path) else source
@@ -184,9 +184,9 @@ def _columns(
                 nearest = column.default if own else default
                 if isinstance(column, FromPath):
                     place, over_null = base.then(column.path), column.over_null
-                    yield Column(bare(word), place, None, nearest, optional or own, over_null)
+                    yield NewMember(bare(word), place, None, nearest, optional or own, over_null)
                 else:
-                    yield Column(bare(word), base, column.jmespath, nearest, optional or own)
+                    yield NewMember(bare(word), base, column.jmespath, nearest, optional or own)
 
 
 class ProjectPlan:
@@ -196,7 +196,7 @@ class ProjectPlan:
     places in the row, None if a column is not just a member of it.
     """
 
-    def __init__(self, columns: tuple[Column, ...]) -> None:
+    def __init__(self, columns: tuple[NewMember, ...]) -> None:
         paths = Paths.of([path for column in columns for path in _source_paths(column)])
         self.columns = columns
         self.defaults = [Raw(encode(column.default)) for column in columns]
@@ -213,7 +213,7 @@ class ProjectPlan:
         self.target = defstruct("Projected", [(at, Any) for at in names], rename=names, gc=False)
 
 
-def _source_paths(column: Column) -> list[Path]:
+def _source_paths(column: NewMember) -> list[Path]:
     """Return the paths to all values that `column` reads, as far as they are explicit."""
     steps = column.source.steps
     if column.expression is not None and not steps:
