@@ -41,7 +41,7 @@ def short(kind: str, raw: bytes) -> bytes:
 
 
 _BROKEN = "the connection broke off in the middle of the answer"
-_NONE = "the server ended its stream|the server's event stream ended"
+_NONE = "the server ended its answer|the server's event stream ended"
 _INSIDE = "ended within an event"
 _BAD = "the server does not speak HTTP as it should"
 _UNREADABLE = "its gzip data is damaged: incorrect header check"
@@ -76,7 +76,7 @@ CUTS = {
     "a stream of fewer bytes than promised": (short("text/event-stream", event(NOTE)), _BROKEN),
     "a stream that is no gzip": (
         whole(ANSWER, "200 OK", SSE, "Content-Encoding: gzip"),
-        f"the server's (stream broke off|answer cannot be read): {_UNREADABLE}",
+        f"the server's stream cannot be read: {_UNREADABLE}",
     ),
 }
 PRETTY = json.dumps(json.loads(result(b"2")), indent=2).encode()

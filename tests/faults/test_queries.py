@@ -1,7 +1,7 @@
 """The messages that server and client have of what a guard asks before a call.
 
 What each answer and failure means is shown in tests/session/test_guards.py, and before a URL in
-tests/transports/sidecar/url/test_probes.py.
+tests/transports/sidecar/url/test_queries.py.
 """
 
 import json

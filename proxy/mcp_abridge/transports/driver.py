@@ -1,10 +1,11 @@
-"""Drive a session in an event loop: carry out its outputs and route its messages.
+"""Drive a session in an event loop: carry out its outputs, route its messages, time its calls.
 
 The session is entered by one task at a time, since nothing here awaits inside it.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import msgspec
@@ -244,3 +245,26 @@ class Timer:
         self.start()
         if any(routed):
             await self._late(routed)
+
+
+@asynccontextmanager
+async def in_time(
+    driver: Driver, late: Callable[[Routed], None], exchange: bytes, ids: Collection[bytes]
+) -> AsyncIterator[None]:
+    """Leave this context, without an error, once one of these calls is overdue, after `late`."""
+
+    async def leave(routed: Routed) -> None:
+        late(routed)
+        timeout.reschedule(asyncio.get_running_loop().time())
+
+    timeout = asyncio.timeout(None)
+    timer = Timer(driver, leave, exchange, ids)
+    timer.start()
+    try:
+        async with timeout:
+            yield
+    except TimeoutError:
+        if not timeout.expired():
+            raise
+    finally:
+        timer.stop()

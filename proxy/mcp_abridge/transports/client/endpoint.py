@@ -1,4 +1,7 @@
-"""One HTTP server: requests that never leave its origin, and texts for failures."""
+"""One HTTP server: requests that never leave its origin, and the reasons of failures.
+
+The home of reading an answer, whole or event by event: who reads one gets NoAnswer if it fails.
+"""
 
 import asyncio
 import os
@@ -49,8 +52,20 @@ _ADVICE = {
 }
 
 
-class ConnectionLost(AbridgeError):
-    """The server cannot be reached, or its response broke off; the text is the reason."""
+class NoAnswer(AbridgeError):
+    """An answer of the server that does not come, or cannot be used; the text is the reason."""
+
+
+class ConnectionLost(NoAnswer):
+    """The server cannot be reached, or closed the connection without an answer."""
+
+
+class BrokenOff(NoAnswer):
+    """An answer that ended early: a stream may be resumed."""
+
+
+class AnswerTooLong(NoAnswer):
+    """An answer, or an event, over the limit; the rest was not read."""
 
 
 class RedirectRefused(AbridgeError):
@@ -69,22 +84,22 @@ class HttpResponse(aiohttp.ClientResponse):
     """The forward proxy that may have answered in the server's place: it can without TLS."""
 
     async def whole(self, limit: int) -> bytes:
-        """Return the body; raises ConnectionLost, body.TooLarge, body.Unreadable."""
-        with _translated():
+        """Return the body; raises NoAnswer."""
+        with _reading("answer"):
             raw = await body.whole(self.content, self.headers.get("Content-Encoding"), limit)
         self.received += len(raw)
         return raw
 
     async def events(self, limit: int) -> AsyncGenerator[sse.Event]:
-        """Yield the events of a stream; raises ConnectionLost, body.Unreadable, sse.TooLong."""
+        """Yield the events of a stream; raises NoAnswer."""
         events = sse.Events(limit)
-        with _translated():
+        with _reading("stream"):
             async for chunk in body.chunks(self.content, self.headers.get("Content-Encoding")):
                 self.received += len(chunk)
                 for event in events.feed(chunk):
                     yield event
-        if rest := events.end():
-            raise ConnectionLost(f"it ended within an event, after {len(rest)} bytes of it")
+            if rest := events.end():
+                raise ConnectionLost(f"it ended within an event, after {len(rest)} bytes of it")
 
     async def encoded_chunks(self) -> AsyncGenerator[bytes]:
         """Yield the body as it arrives, not decompressed; raises ConnectionLost."""
@@ -260,6 +275,19 @@ def _translated() -> Iterator[None]:
         raise ConnectionLost(reason(error)) from None
     except MemoryError:
         raise body.Unreadable("there is no memory for it") from None
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    try:
+        with _translated():
+            yield
+    except ConnectionLost as error:
+        raise BrokenOff(f"the server's {what} broke off: {error}") from None
+    except body.Unreadable as error:
+        raise NoAnswer(f"the server's {what} cannot be read: {error}") from None
+    except (body.TooLarge, sse.TooLong) as error:
+        raise AnswerTooLong(f"the server's {what} is too long: {error}") from None
 
 
 async def _body(raw: bytes, upload: asyncio.Event) -> AsyncIterator[bytes]:

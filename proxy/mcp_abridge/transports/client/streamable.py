@@ -18,6 +18,7 @@ from mcp_abridge.document.masks import masked_url
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.transports.aio import Tasks
 from mcp_abridge.transports.client.endpoint import (
+    BrokenOff,
     ConnectionLost,
     HttpClient,
     HttpResponse,
@@ -26,7 +27,6 @@ from mcp_abridge.transports.client.endpoint import (
 from mcp_abridge.transports.client.request import ClientRequest, client_request
 from mcp_abridge.transports.correlation import answered_ids, negotiated_version, refuses
 from mcp_abridge.transports.driver import Driver, Routed, Timer
-from mcp_abridge.transports.http import body
 from mcp_abridge.transports.http.headers import (
     METHOD,
     SESSION,
@@ -180,8 +180,6 @@ class Streamable:
         unreachable = False
         try:
             failure = await self._ask(post)
-        except body.Unreadable as error:
-            failure = f"the server's answer cannot be read: {error}"
         except ConnectionLost as error:
             failure = f"the server at {masked_url(str(self._endpoint.url))} gave no answer: {error}"
             unreachable = not self._connected
@@ -247,10 +245,7 @@ class Streamable:
             return f"no answer came: {position.end_reason}" if post.waiting else None
         if not post.waiting:
             return None
-        try:
-            raw = await response.whole(self._limit)
-        except body.TooLarge:
-            return f"the answer is over the limit of {self._limit} bytes"
+        raw = await response.whole(self._limit)
         if response.content_type == JSON or response.content_type.endswith("+json"):
             await self._on_message(raw, post)
             if not post.waiting:
@@ -333,8 +328,8 @@ class Streamable:
             position.end_reason = "the server's event stream ended"
         except TimeoutError:
             position.end_reason = "the server's event stream goes on after the last response"
-        except ConnectionLost as error:
-            position.end_reason = f"the server's event stream broke off: {error}"
+        except BrokenOff as error:
+            position.end_reason = str(error)
 
     async def _on_message(self, raw: bytes, post: ClientRequest | None) -> None:
         raw = message.one_line(raw)

@@ -30,7 +30,8 @@ from mcp_abridge.transports.sidecar.request import (
     RequestRefused,
     client_name,
 )
-from mcp_abridge.transports.sidecar.route import Route, Rules, Services
+from mcp_abridge.transports.sidecar.response_writer import ResponseWriter
+from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Rules, Services
 
 _KEPT = 10_000  # sessions remembered at most; the least recently used is forgotten first
 _RETRY_AFTER = "1"
@@ -38,20 +39,24 @@ _TEACHES = frozenset(("initialize", "server/discover", "tools/list"))
 
 
 class RequestContext(Struct):
-    """A POST, its request and its session.
+    """A POST, its request, its session and its answer.
 
     `id_prefix` tells its requests from others in a session that many callers share; if it is empty,
     its answers may come later, on another stream. `scope` decides which snapshots it may read:
-    knowing the id of a session is no proof of having begun it.
+    knowing the id of a session is no proof of having begun it. `ours` are messages for the answer
+    besides those of the upstream.
     """
 
     request: web.BaseRequest
     post: PostedBody
+    record: AccessRecord
     driver: Driver
     id_prefix: bytes
     memory: Key
     caller: Caller
     scope: str
+    ours: list[bytes] = []
+    answer: ResponseWriter | None = None
 
     @property
     def withholds(self) -> bool:
@@ -109,30 +114,31 @@ class SessionRegistry:
         return session is not None and (self._name_of(session), None) in self._sessions
 
     async def context(
-        self, request: web.BaseRequest, read: PostedBody, token: str
+        self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
     ) -> RequestContext:
         """Return the context of a POST: its session, id prefix and scope."""
+        token = record.token
         sender = caller(request, self._route, token)
         scope = sender.scope
         if read.initializes and not read.modern:
-            driver = self._begin(scope, b"")
-            return RequestContext(request, read, driver, b"", _memory(scope, None), sender, scope)
+            driver, memory = self._begin(scope, b""), _memory(scope, None)
+            return RequestContext(request, read, record, driver, b"", memory, sender, scope)
         if read.session is not None and not read.modern:
-            return await self.of_session(request, read, token, read.session)
+            return await self.of_session(request, read, record, read.session)
         client = client_name(read)
         id_prefix = b"%d:" % next(self._numbers)
         driver = await self._driver(scope, client, token, id_prefix)
         memory = _memory(scope, client)
-        return RequestContext(request, read, driver, id_prefix, memory, sender, scope)
+        return RequestContext(request, read, record, driver, id_prefix, memory, sender, scope)
 
     async def of_session(
-        self, request: web.BaseRequest, read: PostedBody, token: str, session: str
+        self, request: web.BaseRequest, read: PostedBody, record: AccessRecord, session: str
     ) -> RequestContext:
         """Return the context of a request in the session with this id."""
-        name, sender = self._name_of(session), caller(request, self._route, token)
-        driver = await self._driver(name, None, token, b"")
-        scope = f"{sender.scope}\n{name}"
-        return RequestContext(request, read, driver, b"", _memory(name, None), sender, scope)
+        name, sender = self._name_of(session), caller(request, self._route, record.token)
+        driver = await self._driver(name, None, record.token, b"")
+        scope, memory = f"{sender.scope}\n{name}", _memory(name, None)
+        return RequestContext(request, read, record, driver, b"", memory, sender, scope)
 
     async def check_owner(self, request: web.BaseRequest, token: str) -> None:
         """Raise RequestRefused if a request names a session that another caller has begun."""

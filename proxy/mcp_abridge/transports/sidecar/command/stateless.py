@@ -51,9 +51,9 @@ class Stateless:
             # No notification of one client may go to a server that all share.
             record.answered_by = "proxy"
             return web.Response(status=202)
-        context = await self._sessions.context(request, read, record.token)
+        context = await self._sessions.context(request, read, record)
         try:
-            return await _Answering(self, context, record).answer()
+            return await _Answering(self, context).answer()
         finally:
             context.drop()
 
@@ -67,7 +67,7 @@ class Stateless:
 class _Answering:
     """One request and its answer."""
 
-    def __init__(self, route: Stateless, context: RequestContext, record: AccessRecord) -> None:
+    def __init__(self, route: Stateless, context: RequestContext) -> None:
         self._route = route
         self._request = context.request
         self._context = context
@@ -75,7 +75,7 @@ class _Answering:
         self._key = context.post.ids[0]
         self._driver = context.driver
         self._id_prefix = context.id_prefix
-        self._record = record
+        self._record = context.record
         self._answer = self._writer(self._read.accepts_from_command)
         self._responded = False
         self._query: bytes | None = None  # the id of the proxy's query while it is pending

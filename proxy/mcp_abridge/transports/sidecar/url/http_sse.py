@@ -13,10 +13,10 @@ from yarl import URL
 
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
 from mcp_abridge.transports.aio import Tasks
-from mcp_abridge.transports.client.endpoint import ConnectionLost, HttpResponse
+from mcp_abridge.transports.client.endpoint import HttpResponse, NoAnswer
 from mcp_abridge.transports.client.request import client_request
 from mcp_abridge.transports.driver import Driver, Routed, Timer
-from mcp_abridge.transports.http.sse import ENDPOINT, TooLong, endpoint_event
+from mcp_abridge.transports.http.sse import ENDPOINT, endpoint_event
 from mcp_abridge.transports.sidecar.request import INVALID, RequestRefused, read_post
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, translate
 from mcp_abridge.transports.sidecar.route import AccessRecord, Route
@@ -67,7 +67,7 @@ class SseSessions:
         timer = Timer(driver, lambda late: self._dispatch(stream, late))
         stream = SseSession(driver, record.token, answer, request, upstream.url, timer)
         try:
-            async for event in self._upstream.events(upstream, record):
+            async for event in self._upstream.events(upstream):
                 if event.event == ENDPOINT:
                     location = (event.data or b"").decode("utf-8", "replace")
                     stream.url = self._upstream.within(location, upstream.url)
@@ -80,8 +80,8 @@ class SseSessions:
                     for each in translate(event, routed.to_client):
                         await answer.add(each)
                     await self._dispatch(stream, routed._replace(to_client=[]))
-        except (ConnectionLost, TooLong) as broken:
-            record.failure = f"the server's stream broke off: {broken}"
+        except NoAnswer as broken:
+            record.failure = str(broken)
             await answer.add_messages(driver.session.fail_pending(record.failure))
         finally:
             timer.stop()
@@ -93,7 +93,7 @@ class SseSessions:
     ) -> web.StreamResponse:
         """Send a message to the endpoint of a stream, which will carry its answer.
 
-        Raises ConnectionLost, and RequestRefused if the stream has ended or the message is none.
+        Raises NoAnswer, and RequestRefused if the stream has ended or the message is none.
         """
         stream = self._streams.get(name)
         if stream is None or stream.caller != record.token:
@@ -106,7 +106,8 @@ class SseSessions:
         if not routed.to_server:
             record.answered_by = "proxy"
             return web.Response(status=202, text="Accepted")
-        async with self._upstream.ask(request, routed.to_server[0], url=stream.url) as upstream:
+        ask = self._upstream.ask(request, routed.to_server[0], url=stream.url, record=record)
+        async with ask as upstream:
             return await self._upstream.pass_on(request, upstream, record)
 
     async def _dispatch(self, stream: SseSession, routed: Routed) -> None:
@@ -123,7 +124,7 @@ class SseSessions:
                 if upstream.status < 300:
                     return
                 cause = f"the server answered HTTP {upstream.status}"
-        except ConnectionLost as lost:
+        except NoAnswer as lost:
             cause = str(lost)
         failed = await stream.driver.fail(client_request(raw).waiting, cause)
         await self._dispatch(stream, failed)

@@ -2,23 +2,26 @@
 
 All else is unchanged. Nothing is sent twice, and a client that disconnects ends the request to the
 upstream, which then does what it does for a client that disconnects.
+
+A query that a guard asks before a call is sent in the name of the client whose call it is, and no
+part of it goes to that client. It ends after its time, or if the client cancels the call or
+disconnects.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
 
-import msgspec
 from aiohttp import web
-from msgspec import Struct
+from msgspec import Raw
 
 from mcp_abridge.document import message
+from mcp_abridge.session.guards import LATE, cancellation
 from mcp_abridge.session.outputs import Probe
-from mcp_abridge.transports.aio import others
-from mcp_abridge.transports.client.endpoint import ConnectionLost, HttpResponse
-from mcp_abridge.transports.driver import Routed, Timer
-from mcp_abridge.transports.http import body, hop_headers, sse
+from mcp_abridge.transports.aio import Tasks, others
+from mcp_abridge.transports.client.endpoint import AnswerTooLong, HttpResponse, NoAnswer
+from mcp_abridge.transports.correlation import answered_ids, correlate, refuses
+from mcp_abridge.transports.driver import Routed, in_time
+from mcp_abridge.transports.http import hop_headers
 from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.http.negotiation import JSON, STREAM
 from mcp_abridge.transports.http.sse import Event
@@ -36,23 +39,10 @@ from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, messa
 from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Rules, Services
 from mcp_abridge.transports.sidecar.session_registry import RequestContext, SessionRegistry
 from mcp_abridge.transports.sidecar.url import http_sse
-from mcp_abridge.transports.sidecar.url.probes import CallCancelled, GuardQueries, Rejected
 from mcp_abridge.transports.sidecar.url.upstream import Upstream, request_id
 
-
-class Exchange(Struct):
-    """One request of a client and its answer; `timeout` ends the wait for the upstream.
-
-    `ours` are messages for the answer besides those of the upstream.
-    """
-
-    context: RequestContext
-    record: AccessRecord
-    ours: list[bytes] = msgspec.field(default_factory=list)
-    answer: ResponseWriter | None = None
-    timeout: asyncio.Timeout = msgspec.field(default_factory=lambda: asyncio.timeout(None))
-
-
+_MOST_ASIDE = 1 << 20  # bytes of messages to the client during a query; later ones are dropped
+_NOBODY = "nobody can be asked anything before the call that this is about"
 _UNASKED = "the client takes no event stream, so it cannot be asked"
 _LATE = "the server did not answer in time"
 _UNANSWERED = "the server ended its answer without a response"
@@ -66,14 +56,14 @@ class UrlRoute:
         self._limits = shared.limits
         self._upstream = Upstream(route, shared.limits.message)
         self._registry = SessionRegistry(route, rules, shared)
-        self._log = shared.log
-        self._queries = GuardQueries(self._upstream)
+        self._tasks = Tasks()
+        self._queries: dict[bytes, asyncio.Timeout] = {}  # of each wait, by the id of the query
         limits, upstream, registry = shared.limits, self._upstream, self._registry
         self._legacy = http_sse.SseSessions(route, limits, upstream, registry)
 
     async def open(self) -> None:
         """Start the care of idle sessions; connections are made when they are needed."""
-        self._queries.tasks.spawn(self._rest())
+        self._tasks.spawn(self._rest())
 
     def not_ready_reason(self) -> str | None:
         """Return None: whether its server can answer is not checked in advance."""
@@ -84,7 +74,8 @@ class UrlRoute:
         return len(self._registry), 0
 
     async def close(self) -> None:
-        await self._queries.close()
+        self._tasks.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._upstream.close()
 
     async def _rest(self) -> None:
@@ -104,98 +95,155 @@ class UrlRoute:
                     return await self._legacy.posted(request, name, record)
                 return await self._post(request, record)
             return await self._other(request, record)
-        except ConnectionLost as error:
+        except NoAnswer as error:
             raise RequestRefused(502, FAILED, str(error)) from None
 
     async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         read = await read_post(request, self._route, self._limits, record)
-        context = await self._registry.context(request, read, record.token)
-        exchange = Exchange(context, record)
+        context = await self._registry.context(request, read, record)
         driver = context.driver
-        routed = await driver.from_client(read.raw, context.id_prefix, context.scope)
+        then: Routed | web.StreamResponse
+        then = await driver.from_client(read.raw, context.id_prefix, context.scope)
         record.client = driver.session.rules.client or ""
-        self._queries.cancel(routed.to_server)
+        for raw in then.to_server if self._queries else ():
+            if (query := self._queries.pop(correlate(raw).cancels or b"", None)) is not None:
+                query.reschedule(asyncio.get_running_loop().time())
         try:
-            while routed.queries:
-                [probe] = routed.queries
-                exchange.ours += routed.notifications
-                routed = await self._decide(exchange, probe)
-            exchange.ours += routed.all_to_client
-            if not routed.to_server:
-                record.answered_by = "proxy"
-                if not read.ids:
-                    return web.Response(status=202)
-                return await _finish(_writer(request, read, record), exchange.ours)
-            raw = routed.to_server[0]
-            async with self._deadline(exchange), self._upstream.ask(request, raw, read) as upstream:
-                return await self._answered(exchange, upstream)
-            record.answered_by, record.failure = "proxy", _LATE
-            return await _finish(exchange.answer or _writer(request, read, record), exchange.ours)
-        except Rejected as rejected:
-            return self._rejected(exchange, rejected)
-        except ConnectionLost:
+            while isinstance(then, Routed):
+                context.ours += then.all_to_client
+                then = await self._go_on(context, then)
+        except NoAnswer:
             context.drop()
             raise
         finally:
             if context.id_prefix:
                 context.drop()
+        return then
 
-    @asynccontextmanager
-    async def _deadline(self, exchange: Exchange) -> AsyncIterator[None]:
-        """Leave this context, without an error, once the call is overdue: batches are not timed."""
-        of = exchange.context
-        timer = Timer(of.driver, partial(self._overdue, exchange), of.id_prefix, of.post.ids)
-        timer.start()
+    async def _go_on(self, context: RequestContext, routed: Routed) -> Routed | web.StreamResponse:
+        """Send the request, or what a guard asks before it; return the answer, or what follows."""
+        request, read, record = context.request, context.post, context.record
+        if routed.queries:
+            return await self._ask(context, routed.queries[0])
+        if routed.to_server:
+            late = partial(self._overdue, context)
+            timing = in_time(context.driver, late, context.id_prefix, read.ids)
+            ask = self._upstream.ask(request, routed.to_server[0], read, record=record)
+            async with timing, ask as upstream:
+                return await self._answered(context, upstream)
+            record.failure = _LATE
+        record.answered_by = "proxy"
+        if not read.ids:
+            return web.Response(status=202)
+        return await _finish(context.answer or _writer(request, read, record), context.ours)
+
+    async def _ask(self, context: RequestContext, query: Probe) -> Routed | web.StreamResponse:
+        """Send a query; return what follows for the call that it holds."""
+        driver, prefix, [key] = context.driver, context.id_prefix, context.post.ids
+        id = query.token.removeprefix(prefix)
+        timeout = asyncio.timeout(driver.session.time_left(prefix, [key]))
+        self._queries[id] = timeout
+        answer: bytes | str | web.Response
         try:
-            async with exchange.timeout:
-                yield
-        except TimeoutError:
-            if not exchange.timeout.expired():
+            async with timeout:
+                answer = await self._answer_of(context, query, id)
+        except NoAnswer as lost:
+            answer = str(lost)
+        except (TimeoutError, asyncio.CancelledError) as end:
+            if id in self._queries:
+                self._take_back(context, [cancellation(id)])
+            if isinstance(end, asyncio.CancelledError):
+                context.drop()
                 raise
+            answer = LATE
         finally:
-            timer.stop()
-
-    async def _overdue(self, exchange: Exchange, routed: Routed) -> None:
-        self._queries.give_up(exchange.context, routed.to_server)
-        exchange.ours += routed.to_client
-        exchange.timeout.reschedule(asyncio.get_running_loop().time())
-
-    async def _decide(self, exchange: Exchange, probe: Probe) -> Routed:
-        context = exchange.context
-        [id] = context.post.ids
-        try:
-            routed = await self._queries.ask(context, probe, exchange.ours)
-        except CallCancelled as cause:
-            # The server has never received it, so no answer could come.
-            return Routed([], [message.error(id, message.CANCELLED, str(cause))], [], [])
-        if not any(routed):
-            return Routed(
-                [], [message.error(id, INVALID, "another request has the same id")], [], []
-            )
+            cancelled = self._queries.pop(id, None) is None
+        if isinstance(answer, web.Response):
+            return answer
+        if isinstance(answer, bytes):
+            routed = await driver.from_server(answer, prefix)
+        else:
+            routed = await driver.unanswered(query.token, answer)
+        if cancelled:
+            # The server has never received the call, so no answer could come.
+            routed.to_client.append(message.error(key, message.CANCELLED, "Request cancelled"))
+        elif not any(routed):
+            reason = "another request has the same id"
+            routed.to_client.append(message.error(key, INVALID, reason))
         return routed
 
-    def _rejected(self, exchange: Exchange, rejected: Rejected) -> web.Response:
-        exchange.context.drop()
-        upstream, record = rejected.upstream, exchange.record
-        self._forget_ended(exchange.context.request, upstream)
-        record.bytes_received = record.bytes_sent = len(rejected.raw)
+    async def _answer_of(
+        self, context: RequestContext, query: Probe, id: bytes
+    ) -> bytes | web.Response:
+        """Return the answer to a query, or the refusal of its client; raises NoAnswer."""
+        ask = self._upstream.ask(context.request, query.raw, context.post, own=True)
+        async with ask as upstream:
+            if upstream.content_type == STREAM and 200 <= upstream.status < 300:
+                return await self._answer_in_events(context, upstream, id)
+            raw = await self._upstream.read(upstream)
+            if _is_for_client(context, upstream, about=id in answered_ids(raw)):
+                return self._rejected(context, upstream, raw.replace(id, context.post.ids[0]))
+            if refuses(raw, id):
+                # A server that has not read a request cannot know its id.
+                return message.replaced(raw, id=Raw(id))
+            if upstream.status >= 300:
+                text = f"the server answered HTTP {upstream.status} {upstream.reason or ''}"
+                raise NoAnswer(text.rstrip())
+        if id in answered_ids(raw):
+            return raw
+        raise NoAnswer(_UNANSWERED)
+
+    async def _answer_in_events(
+        self, context: RequestContext, upstream: HttpResponse, id: bytes
+    ) -> bytes:
+        room = _MOST_ASIDE
+        async for event in self._upstream.events(upstream):
+            if not event.data or event.event not in (None, "", "message"):
+                continue
+            if id in answered_ids(event.data):
+                return event.data
+            if (key := request_id(event)) is not None:
+                await self._upstream.decline(context, key, _NOBODY)
+                continue
+            routed = await context.driver.from_server(event.data, context.id_prefix)
+            room -= sum(map(len, routed.to_client))
+            context.ours += routed.to_client if room >= 0 else ()
+        raise NoAnswer(_UNANSWERED)
+
+    def _overdue(self, context: RequestContext, late: Routed) -> None:
+        self._take_back(context, late.to_server)
+        context.ours += late.to_client
+
+    def _take_back(self, context: RequestContext, lines: list[bytes]) -> None:
+        """Send cancellations to the server, unless closing the connection has that meaning."""
+        for raw in () if context.post.modern else lines:
+            self._tasks.spawn(self._upstream.tell(context, raw))
+
+    def _rejected(
+        self, context: RequestContext, upstream: HttpResponse, raw: bytes
+    ) -> web.Response:
+        """Pass on the answer to a query that concerns the client's credentials or session."""
+        context.drop()
+        self._forget_ended(context.request, upstream)
+        context.record.bytes_received = context.record.bytes_sent = len(raw)
         return web.Response(
             status=upstream.status,
             reason=upstream.reason,
             headers=hop_headers.to_client(upstream.headers),
-            body=rejected.raw,
+            body=raw,
         )
 
-    async def _answered(self, exchange: Exchange, upstream: HttpResponse) -> web.StreamResponse:
-        context, record, ours = exchange.context, exchange.record, exchange.ours
-        request, read = context.request, context.post
+    async def _answered(
+        self, context: RequestContext, upstream: HttpResponse
+    ) -> web.StreamResponse:
+        request, read, record = context.request, context.post, context.record
         if read.initializes:
             await self._registry.initialized(context, upstream.headers.get(SESSION))
         self._forget_ended(request, upstream)
         good = 200 <= upstream.status < 300
         if not good or upstream.content_type not in (JSON, STREAM):
             reason = ""
-            if good and ours:
+            if good and context.ours:
                 # The server got no request, or does not answer it.
                 reason = "the server gave no answer"
             elif good and context.withholds and not _empty(upstream):
@@ -204,37 +252,36 @@ class UrlRoute:
                 reason = f"the server's answer is neither JSON nor an event stream: {content_type}"
                 record.failure = reason
             if reason:
-                lines = [*ours, *context.end(reason)]
+                lines = [*context.ours, *context.end(reason)]
                 return await _finish(_writer(request, read, record), lines)
         elif read.ids:
             answer = _writer(request, read, record, upstream)
             if upstream.content_type == STREAM:
-                return await self._streamed(exchange, answer, upstream)
-            lines = await self._whole(exchange, upstream)
-            return await _finish(answer, [*ours, *lines])
+                return await self._streamed(context, answer, upstream)
+            lines = await self._whole(context, upstream)
+            return await _finish(answer, [*context.ours, *lines])
         context.drop()
         return await self._upstream.pass_on(request, upstream, record)
 
     async def _streamed(
-        self, exchange: Exchange, answer: ResponseWriter, upstream: HttpResponse
+        self, context: RequestContext, answer: ResponseWriter, upstream: HttpResponse
     ) -> web.StreamResponse:
-        exchange.answer = answer
+        context.answer = answer
         await answer.begin()
-        while exchange.ours:
-            await answer.add(message_event(exchange.ours.pop(0)))
-        await self._events(exchange, answer, upstream)
-        return await _finish(answer, exchange.ours)
+        while context.ours:
+            await answer.add(message_event(context.ours.pop(0)))
+        await self._events(context, answer, upstream)
+        return await _finish(answer, context.ours)
 
-    async def _whole(self, exchange: Exchange, upstream: HttpResponse) -> list[bytes]:
+    async def _whole(self, context: RequestContext, upstream: HttpResponse) -> list[bytes]:
         # Nothing is sent before the answer is complete: a failure can still become an error.
-        context, record = exchange.context, exchange.record
+        record = context.record
         try:
             raw = await self._upstream.read(upstream)
-        except body.TooLarge as large:
-            record.failure = f"the server's answer is too long: {large}"
+        except AnswerTooLong as too_long:
+            record.failure = str(too_long)
             lines = context.end(record.failure)
         else:
-            record.bytes_received = len(raw)
             lines = await self._tell(context, raw)
             if len(context.post.ids) == 1 and context.withholds:
                 # A message that is not recognized as the answer may be the answer all the same.
@@ -243,13 +290,13 @@ class UrlRoute:
         return lines
 
     async def _events(
-        self, exchange: Exchange, answer: ResponseWriter, upstream: HttpResponse
+        self, context: RequestContext, answer: ResponseWriter, upstream: HttpResponse
     ) -> None:
-        context, record = exchange.context, exchange.record
+        record = context.record
         resumable = False
-        cause = "the server ended its stream before it had answered"
+        cause = _UNANSWERED
         try:
-            async for event in self._upstream.events(upstream, record):
+            async for event in self._upstream.events(upstream):
                 resumable |= event.id is not None and not context.id_prefix
                 if context.post.accepts == "json" and (id := request_id(event)) is not None:
                     await self._upstream.decline(context, id, _UNASKED)
@@ -258,9 +305,8 @@ class UrlRoute:
                 if answer.complete:
                     return
                 record.complete = context.complete
-        except (ConnectionLost, sse.TooLong) as broken:
-            cause = f"the server's stream broke off: {broken}"
-            record.failure = cause
+        except NoAnswer as broken:
+            record.failure = cause = str(broken)
         if not resumable:
             lines = context.end(cause)
             record.failure = cause if lines else record.failure
@@ -272,8 +318,8 @@ class UrlRoute:
         return translate(event, await self._tell(context, event.data))
 
     async def _tell(self, context: RequestContext, raw: bytes) -> list[bytes]:
-        if self._queries.awaits(raw):
-            return []
+        if self._queries and correlate(raw).answers in self._queries:
+            return []  # it is read on the stream of its own request only
         if context.post.modern and context.post.method == "tools/list":
             self._upstream.listed(raw)
         routed = await context.driver.from_server(raw, context.id_prefix)
@@ -285,7 +331,7 @@ class UrlRoute:
         session = request.headers.get(SESSION)
         if session is not None:
             record.session = digest(session)
-        async with self._upstream.ask(request, raw) as upstream:
+        async with self._upstream.ask(request, raw, record=record) as upstream:
             self._forget_ended(request, upstream)
             streams = upstream.content_type == STREAM and not self._route.passes
             if not streams or not 200 <= upstream.status < 300:
@@ -293,8 +339,8 @@ class UrlRoute:
             answer = _writer(request, NOTHING, record, upstream)
             await answer.begin()
             if session is not None:
-                context = await self._registry.of_session(request, NOTHING, record.token, session)
-                await self._events(Exchange(context, record), answer, upstream)
+                context = await self._registry.of_session(request, NOTHING, record, session)
+                await self._events(context, answer, upstream)
             else:
                 await self._legacy.follow(request, answer, upstream, record)
             return await _finish(answer, [])
@@ -306,6 +352,15 @@ class UrlRoute:
         unknown = request.method != "GET" and upstream.status == 404
         if session is not None and (ended or unknown):
             self._registry.ended(session)
+
+
+def _is_for_client(context: RequestContext, upstream: HttpResponse, *, about: bool) -> bool:
+    """Return True if a refusal of a query concerns the client's credentials or its session."""
+    if upstream.status == 404:
+        return SESSION in context.request.headers and not (context.post.modern or about)
+    return upstream.status == 401 or (
+        upstream.status == 403 and "WWW-Authenticate" in upstream.headers
+    )
 
 
 def _empty(upstream: HttpResponse) -> bool:

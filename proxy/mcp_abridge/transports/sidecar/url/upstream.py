@@ -1,5 +1,6 @@
 """The server behind a route: requests to it in the client's name, and its unchanged answers."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -16,9 +17,10 @@ from mcp_abridge.transports.client.endpoint import (
     ConnectionLost,
     HttpClient,
     HttpResponse,
+    NoAnswer,
     RedirectRefused,
 )
-from mcp_abridge.transports.http import body, headers, hop_headers, negotiation
+from mcp_abridge.transports.http import headers, hop_headers, negotiation
 from mcp_abridge.transports.http.sse import Event
 from mcp_abridge.transports.sidecar.request import FAILED, PostedBody
 from mcp_abridge.transports.sidecar.route import AccessRecord, Route
@@ -28,6 +30,8 @@ from mcp_abridge.transports.sidecar.session_registry import RequestContext
 _OF_ONE_MESSAGE = re.compile(
     r"(x-)?idempotency-key|mcp-param-.*|(content-|repr-)?digest|content-md5|signature(-input)?"
 )
+
+_ACCEPTED = 5.0  # seconds for a server to accept a message that has no response
 
 
 class Upstream:
@@ -56,11 +60,12 @@ class Upstream:
         url: URL | None = None,
         *,
         own: bool = False,
+        record: AccessRecord | None = None,
     ) -> AsyncIterator[HttpResponse]:
         """Send `raw` as the client sent its request; raises ConnectionLost.
 
         If `own`, the message is the proxy's own, a POST, and headers that are true of the client's
-        message only are left out.
+        message only are left out. `record` gets the size of the answer.
         """
         headers = self._headers(request, raw, read, own)
         async with AsyncExitStack() as open:
@@ -82,7 +87,11 @@ class Upstream:
                 response.close()
                 reason = f"the server answers with the status {response.status}"
                 raise ConnectionLost(f"{reason}, which is no answer")
-            yield response
+            try:
+                yield response
+            finally:
+                if record is not None:
+                    record.bytes_received = response.received
 
     def within(self, location: str, base: URL) -> URL:
         """Return a URL that the server names; raises ConnectionLost if its origin differs."""
@@ -91,37 +100,29 @@ class Upstream:
         except RedirectRefused as error:
             raise ConnectionLost(error.brief) from None
 
-    async def decline(self, context: RequestContext, id: bytes, reason: str) -> None:
-        """Answer a request of the server with an error, lest it wait for the client."""
-        raw = message.error(id, FAILED, reason)
-        with suppress(ConnectionLost, body.TooLarge):
-            async with self.ask(context.request, raw, context.post) as upstream:
+    async def tell(self, context: RequestContext, raw: bytes) -> None:
+        """Send a message of the proxy's own that has no response; it may be lost."""
+        with suppress(NoAnswer, TimeoutError):
+            ask = self.ask(context.request, raw, context.post, own=True)
+            async with asyncio.timeout(_ACCEPTED), ask as upstream:
                 await self.read(upstream)
 
-    async def read(self, response: HttpResponse) -> bytes:
-        """Return the body of an answer; raises ConnectionLost, body.TooLarge."""
-        try:
-            return await response.whole(self._limit)
-        except body.Unreadable as error:
-            raise ConnectionLost(f"the server's answer cannot be read: {error}") from None
-        except ConnectionLost as error:
-            raise ConnectionLost(f"the server's answer broke off: {error}") from None
+    async def decline(self, context: RequestContext, id: bytes, reason: str) -> None:
+        """Answer a request of the server with an error, lest it wait for the client."""
+        await self.tell(context, message.error(id, FAILED, reason))
 
-    async def events(self, response: HttpResponse, record: AccessRecord) -> AsyncIterator[Event]:
-        """Yield the events of an answer; raises ConnectionLost, sse.TooLong."""
-        try:
-            async for event in response.events(self._limit):
-                record.bytes_received = response.received
-                yield event
-        except body.Unreadable as error:
-            raise ConnectionLost(str(error)) from None
-        finally:
-            record.bytes_received = response.received
+    async def read(self, response: HttpResponse) -> bytes:
+        """Return the body of an answer; raises NoAnswer."""
+        return await response.whole(self._limit)
+
+    def events(self, response: HttpResponse) -> AsyncIterator[Event]:
+        """Yield the events of an answer; raises NoAnswer."""
+        return response.events(self._limit)
 
     async def pass_on(
         self, request: web.BaseRequest, response: HttpResponse, record: AccessRecord
     ) -> web.StreamResponse:
-        """Pass on an answer unchanged; raises ConnectionLost, after closing one that has begun."""
+        """Pass on an answer unchanged; raises NoAnswer, after closing one that has begun."""
         answer = web.StreamResponse(
             status=response.status,
             reason=response.reason,
@@ -138,16 +139,14 @@ class Upstream:
                 await answer.write(first)
             async for chunk in chunks:
                 await answer.write(chunk)
-        except ConnectionLost:
+        except NoAnswer:
             # The announced body cannot be completed: close the connection so that the client
             # notices.
             if request.transport is not None:
                 request.transport.abort()
             raise
-        finally:
-            record.bytes_received = response.received
         await answer.write_eof()
-        record.bytes_sent = record.bytes_received
+        record.bytes_sent = response.received
         return answer
 
     def _url(self, request: web.BaseRequest) -> URL:

@@ -30,6 +30,7 @@ from tests.transports.http.route_server import STREAM, StreamedResponse, UrlServ
 VERSION = "2026-07-28"
 META = {"io.modelcontextprotocol/protocolVersion": VERSION}
 MODERN = {"mcp_protocol_version": VERSION}
+NONE = "the server ended its answer without a response"
 WRITE = call("write", {"path": "a"})
 NOTE = line(method="notifications/message", params={"data": "checking"})
 
@@ -169,9 +170,9 @@ async def test_an_error_404_for_the_query_is_passed_to_the_guard() -> None:
     ("raw", "failure"),
     [
         (raw_response(b"<h1>Oops</h1>", "500 Oops"), "the server answered HTTP 500 Oops"),
-        (raw_response(b"", "202 Accepted"), "the server gave no answer"),
-        (raw_response(b"hello", content_type="text/html"), "the server answered something else"),
-        (streamed(b": silence\n\n"), "the server ended its stream before it had answered"),
+        (raw_response(b"", "202 Accepted"), NONE),
+        (raw_response(b"hello", content_type="text/html"), NONE),
+        (streamed(b": silence\n\n"), NONE),
     ],
 )
 async def test_a_guard_gets_the_failure_of_the_http_request(raw: bytes, failure: str) -> None:
@@ -203,7 +204,7 @@ async def test_a_query_response_on_another_stream_is_ignored() -> None:
     async with proxied(guarded(respond), question) as (proxy, server):
         stream = await listen(proxy)
         response = await proxy.post(WRITE, mcp_session_id="s")
-    assert texts(response.body) == ["the server ended its stream before it had answered"]
+    assert texts(response.body) == [NONE]
 
 
 async def test_notifications_in_a_query_response_are_kept_up_to_a_size() -> None:
@@ -217,3 +218,35 @@ async def test_notifications_in_a_query_response_are_kept_up_to_a_size() -> None
         response = await proxy.client().send("POST", WRITE, mcp_session_id="s")
         assert await response.data() == notes[0]
         assert texts(await response.data()) == ["[1]"]
+
+
+@pytest.mark.parametrize("by", ["time", "the client", "the id"])
+async def test_a_query_without_an_answer_ends(by: str) -> None:
+    arrival = asyncio.Event()
+
+    async def silent(request: Request) -> bytes:
+        arrival.set()
+        await asyncio.sleep(60)
+        return b""
+
+    rules = guarded(respond, 60 if by == "the client" else 0.5)
+    async with proxied(rules, silent) as (proxy, server):
+        waiting = asyncio.create_task(proxy.post(WRITE, mcp_session_id="s"))
+        await asyncio.wait_for(arrival.wait(), 10)
+        if by == "the client":
+            notice = line(method="notifications/cancelled", params={"requestId": 1})
+            assert (await proxy.post(notice, mcp_session_id="s")).status == 202
+        elif by == "the id":
+            assert texts((await proxy.post(call("other"), mcp_session_id="s")).body) == ["done"]
+        response = await asyncio.wait_for(waiting, 10)
+        if by == "time":
+            assert texts(response.body) == ["no answer in time"]
+        else:
+            words = "Request cancelled" if by == "the client" else "another request has the same id"
+            assert response.json["error"]["message"] == words
+        async with asyncio.timeout(10):
+            while "notifications/cancelled" not in server.names():
+                await asyncio.sleep(0.01)
+    cancellation = json.loads(server["notifications/cancelled"].body)
+    assert cancellation["params"]["requestId"] == query_id(server["status"].body)
+    assert "write" not in server.names()
