@@ -67,6 +67,11 @@ def test_a_url_takes_the_place_of_a_command() -> None:
     assert (completed.stdout, completed.stderr) == (ANSWER % 1, b"")
 
 
+def test_a_url_behind_hyphens_is_an_error_that_says_where_it_stands() -> None:
+    completed = run_program(["--", "http://127.0.0.1:1/mcp"], CALL % 1, code=127)
+    assert completed.stderr.splitlines()[0].endswith(b"; a URL stands without --")
+
+
 def test_a_terminal_on_stdin_gets_a_hint() -> None:
     terminal, stdin = os.openpty()
     command = [*RUN, "--rules", "none", "--ledger", "off", "--", "true"]

@@ -55,7 +55,7 @@ def _findings(settings: argparse.Namespace) -> Iterator[_Lines]:
         return
     yield from bare.log
     yield from _quoted("ok", bare.stderr)
-    about = f"server {bare.server!r} {bare.version}, revision {bare.revision}"
+    about = f"{f'server {bare.server!r} {bare.version}'.rstrip()}, revision {bare.revision}"
     yield "ok", f"{about}: {_tools(bare.tools)} after {bare.seconds:.1f} s"
     if selection is not None and settings.rules != [NO_RULES]:
         yield from _rules(selection, bare)

@@ -54,7 +54,9 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
         from mcp_abridge.document.masks import masked_words
 
         cause = f"{masked_words(options.command[:1])[0]!r} cannot be started: {reason}"
-        if options.command[0] == first_word:
+        if "://" in options.command[0]:
+            cause += "; a URL stands without --"
+        elif options.command[0] == first_word:
             from mcp_abridge.cli import VERBS
             from mcp_abridge.errors import did_you_mean
 

@@ -63,7 +63,8 @@ def _print(bare: Listed, rows: list[dict[str, Any]]) -> None:
     total, count = sum(row["bytes"] for row in rows), sum(row["tokens"] for row in rows)
     as_sent_total = sum(row["as_sent"] or 0 for row in rows)
     print_lines(
-        f"{bare.server} {bare.version}: {len(rows)} tools in {total:,} bytes, about {count:,}"
+        f"{bare.server} {bare.version}".rstrip()
+        + f": {len(rows)} tools in {total:,} bytes, about {count:,}"
         f" tokens; {as_sent_total:,} bytes as sent.",
         "As sent: the bytes that a client gets, with arguments that rules add, such as view; the"
         " rule budget cuts the answers of tools that no rule file covers.",
