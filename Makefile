@@ -87,7 +87,7 @@ clean:
 	rm -rf $(VENV) .cache build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# rules/REFERENCE.md and examples/sidecar/REFERENCE.md, from docstrings, descriptions and examples.
+# REFERENCE.md and schema.json in rules/ and examples/sidecar/, from Structs, docstrings and examples.
 reference: $(VENV)/.test
 	$(RUN) -m tests.reference
 

@@ -5,22 +5,22 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft7Validator
-from mcp_abridge.cli import schema
 from mcp_abridge.ruleset.loading.yaml_nodes import plain_value, read
 from mcp_abridge.ruleset.selection import library
 
 from tests.cli.conftest import Run
+from tests.reference import schemas
 from tests.reference.__main__ import RULES, SIDECAR
 from tests.rulecases import BAD, GOOD, PYTHON, editor
 
 CONFIGS = Path(__file__).parents[1] / "cases" / "config"
 WHOLE = [
-    pytest.param(schema.schema(), id="rules"),
-    pytest.param(schema.configuration(), id="configuration"),
+    pytest.param(schemas.rules(), id="rules"),
+    pytest.param(schemas.configuration(), id="configuration"),
 ]
 
 
-VALIDATOR = Draft7Validator(schema.schema())
+VALIDATOR = Draft7Validator(schemas.rules())
 
 
 def value(path: Path) -> Any:
@@ -30,7 +30,7 @@ def value(path: Path) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("flag", "make"), [((), schema.schema), (("--config",), schema.configuration)]
+    ("flag", "make"), [((), schemas.rules), (("--config",), schemas.configuration)]
 )
 def test_the_verb_prints_valid_schemas(flag: tuple[str], make: Any, run: Run) -> None:
     assert json.loads(run("schema", *flag).out) == make()
@@ -78,11 +78,11 @@ def test_options_of_a_built_in_step_are_checked_everywhere() -> None:
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*/*.yaml")), ids=lambda path: path.stem)
 def test_the_schema_of_configurations_refuses_only_a_wrong_structure(path: Path) -> None:
     fits = path.parent.name == "good" or editor(path) == "accepts"
-    assert Draft7Validator(schema.configuration()).is_valid(value(path)) == fits
+    assert Draft7Validator(schemas.configuration()).is_valid(value(path)) == fits
 
 
 @pytest.mark.parametrize("whole", WHOLE)
-def test_every_option_of_the_schema_is_described_by_a_sentence(whole: schema.Schema) -> None:
+def test_every_option_of_the_schema_is_described_by_a_sentence(whole: schemas.Schema) -> None:
     definitions = {"": whole, **whole["definitions"]}
     texts = {
         f"{name}.{key}": option.get("description", "")

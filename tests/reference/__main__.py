@@ -1,20 +1,28 @@
-"""`python -m tests.reference`: writes the generated blocks of both reference pages anew."""
+"""`python -m tests.reference`: writes the schemas, and the generated blocks of the pages, anew."""
 
 from pathlib import Path
 
-from tests.reference import rules_page, sidecar_page
+from mcp_abridge.cli.terminal import json_text
+
+from tests.reference import rules_page, schemas, sidecar_page
 from tests.reference.markdown import rendered
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "rules" / "REFERENCE.md"
 SIDECAR = ROOT / "examples" / "sidecar" / "REFERENCE.md"
 PAGES = {RULES: rules_page.blocks, SIDECAR: sidecar_page.blocks}
+SCHEMAS = {
+    RULES.with_name("schema.json"): schemas.rules,
+    SIDECAR.with_name("schema.json"): schemas.configuration,
+}
 
 
 def current(path: Path) -> str:
+    if path in SCHEMAS:
+        return json_text(SCHEMAS[path](), indent=2) + "\n"
     return rendered(path.read_text(encoding="utf-8"), PAGES[path]())
 
 
 if __name__ == "__main__":
-    for path in PAGES:
+    for path in (*PAGES, *SCHEMAS):
         path.write_text(current(path), encoding="utf-8")

@@ -11,7 +11,6 @@ from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
-from mcp_abridge.cli.schema import descriptions
 from mcp_abridge.document.paths import ROOT, Path
 from mcp_abridge.document.sizes import Size
 from mcp_abridge.ruleset.clients import CLIENTS, UNKNOWN, Shows
@@ -36,6 +35,7 @@ from msgspec import Meta, Struct, UnsetType
 
 from tests.reference import examples
 from tests.reference.markdown import anchor, filled, table
+from tests.reference.schemas import descriptions
 
 # The blocks of keys, and the Struct of each.
 KEYS: dict[str, type[Struct]] = {

@@ -11,7 +11,6 @@ from typing import Any
 
 from mcp_abridge.cli import options, serve
 from mcp_abridge.cli.options import Option
-from mcp_abridge.cli.schema import descriptions
 from mcp_abridge.ruleset.loading.config_model import ConfigSpec, LimitsSpec, RouteSpec
 from mcp_abridge.ruleset.loading.convert import fields
 from mcp_abridge.storage.meter import Row, Warnings
@@ -22,6 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.reference.markdown import table
 from tests.reference.rules_page import words
+from tests.reference.schemas import descriptions
 
 _SEPARATORS = {os.pathsep: "colons", ",": "commas", "\n": "line breaks"}
 _DEFAULT = re.compile(r" \(default: (.+)\)$", re.DOTALL)

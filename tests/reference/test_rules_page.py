@@ -1,4 +1,4 @@
-"""The reference of the rule language is current, and its examples, paths and links hold."""
+"""The pages and schemas are current; the examples, paths and links of the rule language hold."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ from mcp_abridge.ruleset.rule import RuleFile
 from mcp_abridge.schema.keywords import FORMATS
 from mcp_abridge.transforms import TRANSFORMS
 
-from tests.reference.__main__ import PAGES, RULES, current
+from tests.reference.__main__ import PAGES, RULES, SCHEMAS, current
 from tests.reference.markdown import anchor
 
 PAGE = RULES.read_text(encoding="utf-8")
@@ -45,8 +45,8 @@ def code(text: str) -> set[str]:
     return set(re.findall(r"`([\w-]+)`", match[1]))
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.parent.name)
-def test_the_generated_blocks_of_a_page_are_current(path: Any) -> None:
+@pytest.mark.parametrize("path", [*PAGES, *SCHEMAS], ids=lambda path: "/".join(path.parts[-2:]))
+def test_a_generated_page_or_schema_is_current(path: Any) -> None:
     assert path.read_text(encoding="utf-8") == current(path), "run `make reference`"
 
 

@@ -3,9 +3,10 @@
 import re
 
 import pytest
-from mcp_abridge.cli.schema import descriptions
 from mcp_abridge.document.sizes import size
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
+
+from tests.reference.schemas import descriptions
 
 LIMITS = (
     *("body", "message", "concurrent", "sessions", "idle_seconds", "children", "drain_seconds"),
