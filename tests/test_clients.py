@@ -28,7 +28,7 @@ RESULTS = {
     "object": tool_result('{"id": 1}'),
     "structured": {"content": [], "structuredContent": {"id": 1.0}},
     "digits": document(
-        [{"id": 2**53 + 1 + 2 * n, "title": f"{n} {WORDS}"} for n in range(999)], structured=True
+        [{"id": 2**53 + 1 + 2 * n, "title": f"{n} {WORDS}"} for n in range(110)], structured=True
     ),
     "beside": {**document(ROWS), "structuredContent": {"count": 1028}},
     # As mcp-remote spells it, which writes 2.0 as 2 in one of the copies.
