@@ -10,11 +10,14 @@ from typing import Any
 
 from msgspec import Raw
 
+from mcp_abridge.document.paths import label
+
 ABRIDGED = "_abridged"
 OWN_NAMES = (ABRIDGED, "_dropped", "_elided", "pagination", "truncation")
 """The members that steps add beside what they cut."""
 
 _MARK = "_of_server"
+_NOTICE = re.compile(f"{ABRIDGED}(?:{_MARK})*")
 _MARKED = re.compile(rf"\b({'|'.join(OWN_NAMES)})((?:{_MARK})*){_MARK}\b")
 
 
@@ -45,6 +48,15 @@ def claim(members: Any, name: str, key: Any = None) -> Any:
     members.clear()
     members.update(renamed)
     return marked.get(key, key)
+
+
+def listed(name: str) -> str:
+    """Return a server's name as a sentence of ours lists it, marked if it is that of our notes.
+
+    >>> listed("_abridged"), listed("title")
+    ('_abridged_of_server', 'title')
+    """
+    return label(f"{name}{_MARK}" if _NOTICE.fullmatch(name) else name)
 
 
 def marked(raw: Raw) -> Raw:

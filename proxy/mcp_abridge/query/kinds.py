@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from mcp_abridge.document.own_names import listed
 from mcp_abridge.document.paths import label
 from mcp_abridge.document.tree import encode
 from mcp_abridge.query.patterns import nodes
@@ -399,5 +400,5 @@ def _a(word: Kind) -> str:
 
 
 def _names(value: Any) -> str:
-    names = [*map(label, value)] if isinstance(value, dict) else []
+    names = [*map(listed, value)] if isinstance(value, dict) else []
     return ", ".join(names[:_NAMES]) + ", …" * (len(names) > _NAMES) or "none"

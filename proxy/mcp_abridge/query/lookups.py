@@ -9,7 +9,8 @@ from itertools import islice, takewhile
 from typing import Any
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.paths import label, nameable
+from mcp_abridge.document.own_names import listed
+from mcp_abridge.document.paths import nameable
 from mcp_abridge.errors import did_you_mean
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression
@@ -308,12 +309,12 @@ def _replaced(node: Node, by: dict[int, Node]) -> Node:
 
 
 def _listed(names: list[str]) -> str:
-    listed = ""
-    for name in map(label, names):
-        if len(listed) + len(name) > _SHOWN:
-            return f"{listed}, …"
-        listed = f"{listed}, {name}" if listed else name
-    return listed
+    sentence = ""
+    for name in map(listed, names):
+        if len(sentence) + len(name) > _SHOWN:
+            return f"{sentence}, …"
+        sentence = f"{sentence}, {name}" if sentence else name
+    return sentence
 
 
 def _shortened(name: str) -> str:
