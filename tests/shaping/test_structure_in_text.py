@@ -376,6 +376,12 @@ def test_lines_whose_words_do_not_stand_below_those_of_the_first_are_no_rows() -
         assert "read_from" not in notes(first("\n".join([head, *lines])))
 
 
+def test_a_line_is_no_head_because_the_one_below_it_is_unlike_all_others() -> None:
+    lines = [f"2026-11-01 10:00:{n} INFO worker {n} took {n} ms" for n in range(10, 60)]
+    lines[5] = "Traceback (most recent call last):"
+    assert read_structure(Document("\n".join(lines)), Fuel()) is None
+
+
 def test_a_log_of_commits_with_more_than_rows_hold_is_shown_as_text() -> None:
     text = REPEATED["git log"](rows_of(99)).replace("    Row", "    Row\n\n    of all:")
     outcome = first(text)

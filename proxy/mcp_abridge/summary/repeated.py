@@ -188,6 +188,7 @@ def _spaced(text: str) -> Rows | None:
             len({*names}) == count > _FEWEST
             and not any(map(str.isdecimal, names))
             and {*names}.isdisjoint(body[0].split())
+            and 4 * sum(not {*names}.isdisjoint(line.split()) for line in body) <= len(body)
             and all(_aligned_in(body, head, column) for column in range(count - 1))
         ):
             break
