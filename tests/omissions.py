@@ -10,7 +10,7 @@ from typing import Any
 from mcp_abridge.document.printable import quoted
 
 _AMOUNT = re.compile(
-    r"(?:(\d+)|first (\d+) and last (\d+)) of (\d+)( members| chars| columns)?"
+    r"(?:(\d+)|first (\d+) and last (\d+)) of (\d+)\+?( members| chars| columns)?"
     r"(?: in (\d+) (?:arrays|objects|texts))?(?:, without (.+?)(?: and (\d+) more)?)?"
 )
 _SUMS = re.compile(r"(.+) at (\d+) paths?")
@@ -22,12 +22,13 @@ class LeftOut:
     """The amounts that a document leaves out of another, by path and unit.
 
     `counts` has elements, members and characters, each `shown`, `total` and the number of `places`;
-    `columns` the names that rows in brief lack.
+    `columns` the names that rows in brief lack, `elsewhere` those of the rows that are not shown.
     """
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self.columns: dict[str, set[str]] = defaultdict(set)
+        self.elsewhere: dict[str, set[str]] = defaultdict(set)
         self.statements: dict[str, dict[str, Any]] = defaultdict(dict)
 
     def count(self, path: str, unit: str, visible: int, total: int) -> None:
@@ -175,6 +176,11 @@ def _compare_rows(
     opened = {column for row in rows for column in _opened(row)}
     for source, row in _pairs(before, rows):
         _compare_row(amounts, source, row, path, "", opened)
+    others = LeftOut()
+    for source in before if len(rows) < len(before) else ():
+        _compare_row(others, source if isinstance(source, dict) else {}, {}, path, "", opened)
+    for array, names in others.columns.items():
+        amounts.elsewhere[array] |= names
 
 
 def _opened(cells: dict[str, Any], outer: str = "") -> Iterator[str]:
@@ -262,12 +268,15 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
             assert match is not None, (name, note)
             all_shown, first, last, total, unit, places, names, more = match.groups()
             if unit == " columns":
-                missing, column_names = columns.pop(path), names.split(", ")
-                assert set(column_names) <= missing
-                assert len(missing) == len(column_names) + int(more or 0)
+                missing, column_names = columns.pop(path, set()), names.split(", ")
+                possible = missing | amounts.elsewhere[path]
+                omitted = {each.removeprefix("parts of ") for each in column_names}
+                assert omitted <= possible, (name, note, possible)
+                number = len(column_names) + int(more or 0)
+                assert len(missing) <= number <= len(possible), (name, note, missing, possible)
                 # Several arrays are counted one by one, but name a column once.
                 count = int(total) - int(all_shown)
-                assert count >= len(missing) if places else count == len(missing)
+                assert count >= number if places else count == number
                 continue
             visible = int(all_shown or 0) + int(first or 0) + int(last or 0)
             numbers = {"shown": visible, "total": int(total), "places": int(places or 1)}
@@ -284,7 +293,9 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
         for part in parts.split(", "):
             amount, _, _, total, unit, *_ = _AMOUNT.fullmatch(part).groups()  # type: ignore[union-attr]
             if unit == " columns":
-                assert int(total) - int(amount) == sum(map(len, columns.values()))
+                most = sum(len(each | amounts.elsewhere[at]) for at, each in columns.items())
+                least = sum(map(len, columns.values()))
+                assert least <= int(total) - int(amount) <= most
                 columns = {}
                 continue
             others[unit or "", "shown"] += int(amount)

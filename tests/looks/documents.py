@@ -108,7 +108,7 @@ PLAIN_ROWS = st.builds(
     _rows,
     st.dictionaries(
         st.sampled_from(_PLAIN_NAMES), st.sampled_from(_PLAIN_KINDS), min_size=2, max_size=6
-    ),
+    ).map(lambda columns: columns | {"id": "number"}),  # by which the head of CSV is told
     COUNTS,
     st.lists(
         st.tuples(PLACES, PLACES, st.sampled_from(["FAILED", "", "007", "1.50", 'a "b"', "a, b"])),

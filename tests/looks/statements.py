@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -22,7 +22,7 @@ _SHORTEST = 24  # characters of a text that may be cut
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|[^.]+')
 _POSITION = re.compile(r"\[\d*\]")
 _WITHOUT = re.compile(
-    r"(\d+) of (\d+) columns(?: in \d+ arrays)?, without (.+?)(?: and (\d+) more)?(?:;|$)"
+    r"(\d+) of \d+(\+?) columns(?: in \d+ arrays)?, without (.+?)(?: and (\d+) more)?(?:;|$)"
 )
 
 
@@ -154,7 +154,7 @@ class _Walk:
         if {*map(type, source)} == {dict} and len(after) > 2:
             visible = {name for each in after if isinstance(each, dict) for name in each}
             if str(self._notes.get(path)).count("columns"):
-                self._columns(source, visible, path)
+                self._columns(source, len(after), visible, path)
 
     def _table(self, source: Any, after: dict[str, Any], path: str) -> None:
         rows = source
@@ -165,15 +165,11 @@ class _Walk:
             return
         self._stated(rows, after.get("same", {}), after.get("counts", {}), path)
         names = after["columns"]
-        without = _WITHOUT.search(str(self._notes.get(path or "@", "")))
-        if without and not without[4] and " in " not in without[0].partition(",")[0]:
-            counts = after.get("counts", {}).items()
-            complete = (name for name, each in counts if str(each).count(" at [") == len(each) - 1)
-            whole = {
-                name for name in (*names, *after.get("same", {}), *complete) if "[" not in name
-            }
-            if int(without[1]) != len(whole - {*without[3].split(", ")}):
-                self._wrong("columns", path, f"{without[0]}, but {whole} are shown")
+        visible = {*names, *after.get("same", {}), *after.get("counts", {})}
+        without = self._without(rows, {_names(name)[0] for name in visible}, path)
+        if without and " in " not in without[0].partition(",")[0]:  # several arrays
+            for claim in _of_columns(rows, after, without):
+                self._wrong("columns", path, f"{without[0]}, but {claim}")
 
         def check(one: Any, cells: list[Any]) -> None:
             if len(cells) != len(names):
@@ -182,14 +178,7 @@ class _Walk:
                 self.value(search(name, one), cell, f"{path}[].{name}")
 
         self._aligned(rows, after["rows"], path, check)
-        self._columns(
-            rows,
-            {
-                _names(name)[0]
-                for name in (*names, *after.get("same", {}), *after.get("counts", {}))
-            },
-            path,
-        )
+        self._columns(rows, len(after["rows"]), {_names(name)[0] for name in visible}, path)
 
     def stated(self, source: Any) -> None:
         """Hold what the notes say of all rows of an array against them."""
@@ -241,13 +230,25 @@ class _Walk:
         parts = (_POSITION.sub("", name.replace("[].", " ", 1)).partition(" ") for name in stated)
         return [column for array, _, column in parts if array == _POSITION.sub("", path)]
 
-    def _columns(self, rows: list[Any], visible: set[str], path: str) -> None:
+    def _without(self, rows: list[Any], visible: set[str], path: str) -> re.Match[str] | None:
+        """Return the note at `path` on columns, if these rows have one of them that is not shown.
+
+        Otherwise it is about other arrays at that path.
+        """
+        without = _WITHOUT.search(str(self._notes.get(path or "@", "")))
+        listed = {_names(name)[0] for name in _listed(without)} - visible
+        here = any(_in(name, listed) for row in rows if isinstance(row, dict) for name in row)
+        return without if here else None
+
+    def _columns(self, rows: list[Any], count: int, visible: set[str], path: str) -> None:
+        """Hold the members of the rows that are shown to be visible or listed."""
+        rows = rows[: count - (count < len(rows))]
         visible = visible | {_names(column)[0] for column in self._stated_columns(path)}
         every = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
         without = _WITHOUT.search(str(self._notes.get(path or "@", "")))
         if without is None and "columns" in str(self._notes.get("others")):
             return  # summed with others
-        listed = {_names(name)[0] for name in without[3].split(", ")} if without else set()
+        listed = {_names(name)[0] for name in _listed(without)}
         more = int(without[4] or 0) if without else 0
         rest = [name for name in every if name not in visible and not _in(name, listed)]
         if len(rest) > more:
@@ -316,9 +317,33 @@ def _names(column: str) -> list[str]:
     return [*map(name_in, _NAME.findall(column.replace("[]", "")))] or [""]
 
 
-def _in(name: str, listed: Iterable[str]) -> bool:
+def _of_columns(rows: list[Any], after: dict[str, Any], without: re.Match[str]) -> Iterator[str]:
+    """Yield what is not so in the note on the columns of a table."""
+    counts = after.get("counts", {}).items()
+    complete = (name for name, each in counts if str(each).count(" at [") == len(each) - 1)
+    every = (*after["columns"], *after.get("same", {}), *complete)
+    whole = {name for name in every if "[" not in name} - _listed(without)
+    if int(without[1]) != len(whole) and not without[4]:
+        yield f"{whole} are shown"
+    filled = {
+        name.partition("[")[0]
+        for name, *cells in zip(after["columns"], *after["rows"], strict=True)
+        if not {*map(str, cells)} <= {"None", "…"}
+    }
+    if both := filled.intersection(without[3].split(", ")):
+        yield f"parts of {both} are shown"
+    if (len(after["rows"]) < len(rows)) != bool(without[2]):
+        yield f"{len(after['rows'])} of {len(rows)} rows are shown"
+
+
+def _listed(without: re.Match[str] | None) -> set[str]:
+    return {each.removeprefix("parts of ") for each in without[3].split(", ")} if without else set()
+
+
+def _in(name: str, listed: set[str]) -> bool:
     """Return True if a name is listed; one that is long or not printable is listed in part."""
-    return any(name == each or name.startswith(each.partition("…")[0]) for each in listed)
+    cut = (each.partition("…")[0] for each in listed if "…" in each)
+    return name in listed or name.startswith((*cut,))
 
 
 def name_in(name: str) -> str:

@@ -40,6 +40,9 @@ def findings(
         cut = cut and look.whole != sample.value
         if cut and "more" not in look.notes and "no way" not in exempt:
             yield Falsehood("no way", "@", str(look.notes))
+        read_by_us = isinstance(document(sample.texts[0]), str) and not isinstance(look.value, str)
+        if read_by_us and "read_from" not in look.notes:
+            yield Falsehood("origin", "@", str(look.notes))
         yield from _voice(sample, look)
         every = [*breaches(sample, conversation, look)]
         if not sample.read_by_us(look.value):
@@ -136,6 +139,7 @@ def in_fence(value: Any) -> Sample:
     [
         (as_json({f"key{n}": {"name": "x" * n, "empty": {}} for n in range(40)}), 600, "empty"),
         (as_json({f"key{n}": n for n in range(100)}), 300, "remark"),
+        (as_json({"a": ["name", ["x" * 50] * 8, 0], "b": "z" * 9000}), 2_000, "amounts"),
         (in_fence({f"text{n or ''}": {} for n in range(30)}), 300, "refused"),
     ],
 )

@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from mcp_abridge.document.paths import nameable, spelled
+from mcp_abridge.document.paths import label, nameable, spelled
 from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles
@@ -88,7 +88,8 @@ class Brief(Struct):
     """An array of rows in brief: `value` as JSON, and the amounts that it leaves out.
 
     `first` and `last` count the rows shown from either end. `columns` is the number of columns
-    shown, `omitted` are the paths of the others, the most telling first. `clips` are the texts that
+    shown, `omitted` are the paths of the others, the most telling first, with those at the
+    end of which parts are shown; rows that are not shown may have more. `clips` are the texts that
     are cut: the row's position, the column, the characters shown, and all. `loss` is in bytes of
     the rows shown. `following` selects what is missing; `examples` are views of all rows. `facts`
     are the statements on all rows, by the place of each member, if `value` is no table, which has
@@ -99,7 +100,7 @@ class Brief(Struct):
     first: int
     last: int
     columns: int
-    omitted: list[Names]
+    omitted: tuple[str, ...]
     clips: list[_Clip]
     loss: int
     following: str
@@ -134,6 +135,8 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
         if not layout.picks:
             return None
         page = _Page(layout, facts, rows, lookout, table)
+        if () in page.reading.left_out:
+            return None  # a row is no object
         if len(page.value) <= room - (0 if table else size):
             if page.count < _FEWEST:
                 return None
@@ -305,17 +308,25 @@ class _Page:
     def brief(self, columns: list[Column], place: str, room: int) -> Brief:
         left_out = self.reading.left_out
         visible = {*map(_head, (each.path for each in self.columns))} | self._facts.paths
+        for column in columns:  # which may stand in other rows alone
+            if not any(each in left_out or each in visible for each in _beginnings(column.path)):
+                left_out[_head(column.path)] = None
+        cells = self.reading.cells.items()
+        filled = (path for path, some in cells if any(each not in (None, _CUT) for each in some))
+        opened = {each for path in filled for each in _beginnings(path)}
         ranks: dict[Names, float] = {}
         for column in columns:
             for length in range(1, len(column.names) + 1):
                 ranks.setdefault(column.names[:length], column.rank)
-        omitted = sorted(left_out, key=lambda path: ranks.get(path, len(columns)))
+        omitted = sorted(left_out, key=lambda at: (at in opened, ranks.get(at, len(columns))))
         return Brief(
             value=self.value,
             first=self.count - self.last,
             last=self.last,
             columns=len(visible - left_out.keys()),
-            omitted=omitted,
+            omitted=tuple(
+                "parts of " * (each in opened) + ".".join(map(label, each)) for each in omitted
+            ),
             clips=self.clips,
             loss=self._size - len(self.value),
             following=self._following(columns, room),
@@ -392,6 +403,11 @@ class _Page:
 def _head(path: Path) -> Names:
     """Return the names on a path up to the first array."""
     return names_of((*takewhile(lambda step: isinstance(step, str), path),))
+
+
+def _beginnings(path: Path) -> Iterator[Names]:
+    head = _head(path)
+    return (head[:length] for length in range(1, len(head) + 1))
 
 
 def _place_in_row(column: Column) -> tuple[bool, float]:

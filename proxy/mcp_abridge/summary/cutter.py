@@ -10,6 +10,7 @@ count as left out, are the whole.
 """
 
 import re
+from collections.abc import Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -55,7 +56,8 @@ class Omission(Struct, frozen=True):
     """The count of elements, members or characters (`unit`) shown of `total`, at some places.
 
     `path` is the place without positions, `place` the view expression of the first place, of which
-    `first_shown` of `first_total` are shown. `loss` is in bytes. `last`: of the visible elements
+    `first_shown` of `first_total` are shown. `partial`: there may be more than `total`, in rows
+    that were not read. `loss` is in bytes. `last`: of the visible elements
     or characters, so many stand at the end. `names` are the columns left out, `following` selects
     some of them; `examples` are questions on all rows.
     """
@@ -70,20 +72,28 @@ class Omission(Struct, frozen=True):
     total: int
     count: int = 1
     last: int = 0
+    partial: bool = False
     names: tuple[str, ...] = ()
     following: str = ""
     examples: tuple[Example, ...] = ()
 
     def __str__(self) -> str:
         several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
-        visible = str(self.visible)
+        text = f"{amount([self])}{several}"
         if self.last and self.count == 1:
-            visible = f"first {self.visible - self.last} and last {self.last}"
-        amount = f"{visible} of {self.total}{self.unit}{several}"
+            ends = f"first {self.visible - self.last} and last {self.last}"
+            text = ends + text.removeprefix(str(self.visible))
         if not self.names:
-            return amount
+            return text
         more = f" and {len(self.names) - _NAMED} more" if len(self.names) > _NAMED else ""
-        return f"{amount}, without {', '.join(self.names[:_NAMED])}{more}"
+        return f"{text}, without {', '.join(self.names[:_NAMED])}{more}"
+
+
+def amount(cuts: Sequence[Omission]) -> str:
+    """Return how much of how much is shown at some places, in one unit."""
+    more = "+" * any(cut.partial for cut in cuts)
+    visible, total = sum(cut.visible for cut in cuts), sum(cut.total for cut in cuts)
+    return f"{visible} of {total}{more}{cuts[0].unit}"
 
 
 class SizeReducer(Struct, kw_only=True):
@@ -222,7 +232,7 @@ class SizeReducer(Struct, kw_only=True):
             elif plain and not numbered and len(memoryview(value[-1])) + 3 <= room:
                 last = [bytes(value[-1])]
                 room -= len(last[0]) + 1
-                value = value[: _PLENTY if beside else -1]
+                value = value[:-1][: _PLENTY if beside else None]
         if parts is None:
             entries = _elements(value[: room // 2], at, numbered)
             parts = self._first(entries, room, depth) + last
@@ -240,11 +250,11 @@ class SizeReducer(Struct, kw_only=True):
             cut = Omission(path or "@", unit, place, rows.first, count, loss, visible, count)
             cut = replace(cut, last=rows.last, following=rows.following, examples=rows.examples)
             self.omissions.append(cut)
-        names = tuple(".".join(map(label, path)) for path in rows.omitted)
-        total = rows.columns + len(names)
+        total = rows.columns + len(rows.omitted)
         cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
-        if names:
-            cut = replace(cut, names=names, following=rows.following, examples=rows.examples)
+        if rows.omitted:
+            cut = replace(cut, names=rows.omitted, partial=visible < count)
+            cut = replace(cut, following=rows.following, examples=rows.examples)
             self.omissions.append(cut)
         for index, column, visible, total in rows.clips:
             below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"
@@ -353,7 +363,8 @@ def _sum(cuts: list[Omission]) -> Omission:
     visible, total = sum(cut.visible for cut in cuts), sum(cut.total for cut in cuts)
     loss, names = sum(cut.loss for cut in cuts), chain.from_iterable(cut.names for cut in cuts)
     first = replace(cuts[0], loss=loss, names=tuple(dict.fromkeys(names)))
-    return replace(first, visible=visible, total=total, count=len(cuts))
+    partial = any(cut.partial for cut in cuts)
+    return replace(first, visible=visible, total=total, count=len(cuts), partial=partial)
 
 
 def _alike(members: list[Raw]) -> bool:

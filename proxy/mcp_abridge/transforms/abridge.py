@@ -8,8 +8,8 @@ from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.measure import TextFrame, chars_that_fit, encoded_size, ending, size
-from mcp_abridge.document.own_names import ABRIDGED, marked
-from mcp_abridge.document.paths import label, nameable, spelled
+from mcp_abridge.document.own_names import ABRIDGED, listed, marked
+from mcp_abridge.document.paths import nameable, spelled
 from mcp_abridge.document.sizes import Size
 from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import (
@@ -77,14 +77,16 @@ class Abridge(Transform, frozen=True):
 
     `_abridged` states for each path how much of how much is shown (`lines[]`: of the elements of
     `lines`; `others`: at all other paths together), and how to see the rest if the tool takes a
-    `view`.
+    `view`. `3+` columns are at least three: rows that are not shown may have others. Of a column
+    that is named as `parts of labels`, some is shown.
 
     >>> rows = [{"id": n, "name": f"name {n}", "text": "x" * 90} for n in range(500)]
     >>> document = Document({"items": rows})
     >>> Abridge(max_bytes=1000)(document.root, Call("list", viewable=True, structured=True))
     >>> notes = document.root.open()["_abridged"]
-    >>> notes["items"], notes["more"].split(";")[0]
-    ('27 of 500; 2 of 3 columns, without text', "call again with view='items[27:54].{id, name}'")
+    >>> print(notes["items"], notes["more"].split(";")[0], sep="\\n")
+    27 of 500; 2 of 3+ columns, without text
+    call again with view='items[27:54].{id, name}'
     """
 
     name: ClassVar[str] = "abridge"
@@ -153,7 +155,7 @@ def _rows(value: Value, form: str, call: Call) -> dict[str, str]:
     value = opened(value)
     if isinstance(value, list):
         first = opened(value[0]) if value else None
-        names = [*map(label, first)] if isinstance(first, dict) else []
+        names = [*map(listed, first)] if isinstance(first, dict) else []
         columns = ", ".join(names[:_COLUMNS]) + ", …" * (len(names) > _COLUMNS)
         rows = f"{len(value)} rows" + f" of {columns}" * bool(columns)
         return {"rows": f"{rows}, read from {form}: {call.question('rows[0:20]')}"}
@@ -242,7 +244,7 @@ class _Task(Struct, frozen=True):
                 return []
             return self._text(content)
         structure = compact(raw(value))
-        if len(structure) <= self.bound:
+        if len(structure) <= self.bound and not self.origin():
             return []
         fitted, notices = self._structured(Raw(structure), self._look(len(structure)))
         if fitted is not None:
@@ -315,7 +317,8 @@ class _Task(Struct, frozen=True):
 
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
-        call, reserve, raw = self.call, _reserve(bound), marked(raw)
+        call, raw, origin = self.call, marked(raw), _first_words(self.origin())
+        reserve = min(_reserve(bound) + encoded_size(origin) * bool(origin), _NOTES)
         head = memoryview(raw)[0]
         # An array as whole document is written as {"items": [...]}, with the notes beside.
         path = "items" if head == 0x5B and not call.blocks else ""
@@ -336,7 +339,7 @@ class _Task(Struct, frozen=True):
         if head == 0x7B:
             fitted = reducer.fit(raw, bound - reserve, (path, ""))
             members, facts = level(Raw(fitted or b"{}")), reducer.statements
-            if reducer.cuts or facts:
+            if reducer.cuts or facts or origin:
                 members[NAME] = self._notes(reducer.cuts, reserve - len(NAME) - 4, facts)
             return members, []
         if head != 0x5B:
@@ -418,8 +421,12 @@ class _Task(Struct, frozen=True):
             notes = _beside(facts | {"more": more} | origin, cuts, room)
             if encoded_size(notes) <= room:
                 return notes
-            origin = {}
+            origin = _first_words(origin)
         return _beside(facts | origin, cuts, room)
+
+
+def _first_words(notes: dict[str, str]) -> dict[str, str]:
+    return {name: note.partition(";")[0] for name, note in notes.items()}
 
 
 def _beside(way: dict[str, Any], cuts: list[Omission], room: int) -> dict[str, Any]:
@@ -437,11 +444,10 @@ def _beside(way: dict[str, Any], cuts: list[Omission], room: int) -> dict[str, A
 
 def _sums(cuts: list[Omission]) -> dict[str, str]:
     """Return the note on all paths without a note of their own: the sums shown of each unit."""
-    sums = {
-        unit: (sum(cut.visible for cut in cuts if cut.unit == unit), total)
+    units = {
+        unit: [cut for cut in cuts if cut.unit == unit]
         for unit in (ELEMENTS, MEMBERS, COLUMNS, CHARACTERS)
-        if (total := sum(cut.total for cut in cuts if cut.unit == unit))
     }
-    amounts = ", ".join(f"{visible} of {total}{unit}" for unit, (visible, total) in sums.items())
+    amounts = ", ".join(cutter.amount(some) for some in units.values() if some)
     paths = len({cut.path for cut in cuts})
     return {"others": f"{amounts} at {paths} path{'s' * (paths != 1)}"} if cuts else {}
