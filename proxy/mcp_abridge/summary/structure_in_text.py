@@ -32,7 +32,6 @@ _LONGEST_YAML = 1 << 18  # characters: the C parser takes about 0.3 s for them
 _LONGEST_PYTHON = 1 << 21
 _BEGINNING = re.compile(r"(?:^[ \t]*|[:=] ?|>)(?=[\[{])", re.MULTILINE)
 _FENCE = re.compile(r"^```([\w+-]*)[ \t]*\r?$\n?", re.MULTILINE)
-_NEXT_DOCUMENT = re.compile(r"(?<=[}\]])\s*\n(?=[{\[])")
 _NO_NUMBER = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"|-?Infinity\b|NaN\b', re.DOTALL)
 _KEY = r"""(?:[\w./$@-]+|"[^"\n]+"|'[^'\n]+')"""
 _YAML = re.compile(rf"(?:[ \t]*(?:#[^\n]*|---)?\r?\n)*(?:- )?{_KEY}:(?: |\r?\n)")
@@ -94,16 +93,12 @@ def _with_words_for_numbers(text: str) -> Reading | None:
 
 def _documents(text: str) -> Reading | None:
     """Read several objects or arrays, each of which begins on a line of its own."""
-    parts, start = [], 0
     try:
-        for match in _NEXT_DOCUMENT.finditer(text):
-            parts.append(_JSON.decode(text[start : match.start()]))
-            start = match.end()
-        if parts:
-            parts.append(_JSON.decode(text[start:]))
+        parts = _JSON.decode_lines(text)
     except _NO_JSON:
         return None
-    if not parts or len({memoryview(part)[0] for part in parts}) > 1:
+    one_kind = len({memoryview(part)[0] for part in parts}) == 1
+    if not (one_kind and 1 < len(parts) <= text.count("\n") + 1):
         return None
     return Raw(encode(parts)), TextFrame(form="NDJSON")
 
