@@ -27,6 +27,7 @@ Rows = Callable[[], Iterator[list[str]]]
 _BATCH = 1024  # rows
 _SAMPLE = 1000  # rows by which it is told if the first one is a head
 _ENCODER = Encoder()
+_FIRST = 50  # rows that show of most texts that they are none
 _SEPARATORS = "\t,;"
 _PREAMBLE = 10  # lines before a head
 _FEWEST = 3  # rows below the head of a text that may be no CSV at all
@@ -97,10 +98,13 @@ def _table(
     spaced = separator != "\t" and line.count(separator) == line.count(f"{separator} ")
     rows = partial(_rows, text, separator, literal=literal, spaced=spaced)
     with _errors():
-        head, *sample = islice(rows(), _SAMPLE)
+        head, *sample = islice(rows(), _FIRST)
         if len(head) < 2 or len(sample) < _FEWEST:
             return None
         columns = [*zip(*sample, strict=True)]
+        if not (is_head(head) or (first and _is_regular(head, columns, separator))):
+            return None
+        columns = [*zip(*islice(rows(), 1, _SAMPLE), strict=True)]
         has_head = _names(head, columns)
         if not (has_head or (first and _is_regular(head, columns, separator))):
             return None
@@ -116,7 +120,7 @@ def _beginnings(lines: list[str]) -> Iterator[tuple[int, str]]:
     start = 0
     for before, *some in zip(lines, lines[1:], lines[2:], lines[3:], strict=False):
         start += len(before)
-        for each in _SEPARATORS:
+        for each in (each for each in _SEPARATORS if each in some[0]):
             widths = {_width(line, each) for line in some}
             if len(widths) == 1 and widths.isdisjoint((1, _width(before, each))):
                 yield start, each

@@ -179,17 +179,18 @@ def _spaced(text: str) -> Rows | None:
     In most lines each word begins or ends below its name: the lines of prose do not.
     """
     sample = text[:_BEGINNING].splitlines()[:-1]
+    widths = [len(line.split()) for line in sample]
     for start, head in enumerate(sample[:_HEADS]):
         ruled = start + 1 < len(sample) and _NO_WORD.fullmatch(sample[start + 1])
-        body = sample[start + (2 if ruled else 1) :]
-        count = min((len(line.split()) for line in (head, *body)), default=0)
+        first = start + (2 if ruled else 1)
+        body, count = sample[first:], min([widths[start], *widths[first:]])
         names = head.split(None, count - 1) if body else []
         if (
             len({*names}) == count > _FEWEST
             and not any(map(str.isdecimal, names))
             and {*names}.isdisjoint(body[0].split())
             and 4 * sum(not {*names}.isdisjoint(line.split()) for line in body) <= len(body)
-            and all(_aligned_in(body, head, column) for column in range(count - 1))
+            and _in_line((head, *body), count - 1)
         ):
             break
     else:
@@ -202,16 +203,15 @@ def _spaced(text: str) -> Rows | None:
     return Rows(rows, "a table", "".join(f"{line}\n" for line in lines[:start]))
 
 
-def _aligned_in(lines: list[str], head: str, column: int) -> bool:
-    """Return True if most words of a column begin or end where its name does."""
-    start, end = _span(head, column)
-    spans = [_span(line, column) for line in lines]
-    most = len(spans) * 3 // 4
-    return max(sum(a == start for a, _ in spans), sum(b == end for _, b in spans)) > most
-
-
-def _span(line: str, column: int) -> tuple[int, int]:
-    return next(islice(_NO_BLANK.finditer(line), column, None)).span()
+def _in_line(lines: Iterable[str], count: int) -> bool:
+    """Return True if most words of so many columns begin or end where the name above does."""
+    words = [_NO_BLANK.finditer(line) for line in lines]
+    most = (len(words) - 1) * 3 // 4
+    for _ in range(count):
+        (start, end), *spans = [next(each).span() for each in words]
+        if max(sum(a == start for a, _ in spans), sum(b == end for _, b in spans)) <= most:
+            return False
+    return True
 
 
 _HEADS = 6  # lines of which one may be the head
