@@ -150,6 +150,11 @@ def test_the_one_failure_among_a_thousand_lines_of_a_log_is_shown(row: dict[str,
     assert f"shows line {number}" in note["more"]
 
 
+def test_names_that_recur_in_many_lines_of_a_log_hide_no_failure() -> None:
+    row = next(row for row in LOGS if row["name"] == "Helm and a rollout")
+    assert row["failure"].partition("\n")[0] in cut(log(row, 15_000), 2000)[0]
+
+
 def test_the_lines_unlike_the_others_are_shown_and_listed_whatever_they_say() -> None:
     lines = [f"2026-01-02T10:{n % 60:02}:00 job {n} took {n % 9} ms" for n in range(2000)]
     lines[1200] = "2026-01-02T10:00:00 a ghost came by"

@@ -9,15 +9,16 @@ Invariant: all lines of the text have been read, or none are returned.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import compress, filterfalse
+from itertools import compress
 
 _HEX = b"0123456789abcdefABCDEF"
 _LOWER = b"0123456789abcdefghijklmnopqrstuvwxyz"
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _MOST_LINES = 200_000
 _MOST_KINDS = 2000
-_BEGINNING = 1 << 16  # bytes that show whether forms are many
-_FIRST = 1000  # lines by which most of the common forms are known
+_BEGINNING = 1 << 14  # bytes that show whether forms are many; in more of them, names recur
+_MIDDLE = 1 << 15  # bytes that show that a text has no regular lines
+_NEARLY_ALL, _HALF = 9, 5  # of ten lines
 _FEWEST = 20  # lines of a log
 _ONCE_OR_TWICE = 2
 _WORDS = 10  # of a line that are compared, with the rest as one more
@@ -53,24 +54,29 @@ def _rare(content: bytes, line_ends: int) -> list[int]:
         lines = beginning.split(b"\n")
         if 2 * len({*lines}) > len(lines):  # to read the words of all takes long
             forms = content.translate(None, _LOWER).split(b"\n")
-            return _places_of(_once_or_twice(forms), forms)
+            return _places_of(_once_or_twice(forms, Counter(forms)), forms)
     forms = content.translate(None, _HEX).split(b"\n")
-    rare = _once_or_twice(forms)
+    counts = Counter(forms)
+    rare = _once_or_twice(forms, counts)
     places = _places_of(rare, forms)
-    if not rare or 0 < len(places) <= _FEW or len({*forms}) > _MOST_KINDS:
+    if not rare or 0 < len(places) <= _FEW or len(counts) > _MOST_KINDS:
         return places
-    numbers = {form: number for number, form in enumerate(forms)}
-    unlike = _unlike(content.translate(_DIGITS).split(b"\n"), [*numbers.values()])
-    if unlike is None:
-        return places
-    odd = {forms[number] for number in unlike}
-    return _places([number for number in rare if forms[number] in odd])
+    if len(places) > _MOST and line_ends > _MOST_KINDS:
+        middle = content[len(content) // 2 :][:_MIDDLE]
+        if _odd(middle, middle.translate(None, _HEX).split(b"\n"), _HALF) is None:
+            return places
+    odd = _odd(content, forms)
+    return places if odd is None else _places([at for at in rare if forms[at] in odd])
 
 
-def _once_or_twice(forms: list[bytes]) -> list[int]:
-    first = Counter(forms[:_FIRST])
-    common = {form for form, count in first.items() if count > _ONCE_OR_TWICE}
-    counts = Counter(filterfalse(common.__contains__, forms))
+def _odd(content: bytes, forms: list[bytes], tenths: int = _NEARLY_ALL) -> set[bytes] | None:
+    """Return the forms of lines that are unlike others; None if fewer of ten are regular."""
+    numbers = dict(zip(forms, range(len(forms)), strict=True))  # the last line of each
+    unlike = _unlike(content.translate(_DIGITS).split(b"\n"), [*numbers.values()], tenths)
+    return None if unlike is None else {forms[number] for number in unlike}
+
+
+def _once_or_twice(forms: list[bytes], counts: Counter[bytes]) -> list[int]:
     rare = {form for form, count in counts.items() if count <= _ONCE_OR_TWICE and form.strip()}
     return [*compress(range(len(forms)), map(rare.__contains__, forms))] if rare else []
 
@@ -85,8 +91,8 @@ def _places(rare: list[int]) -> list[int]:
     return [number for number in rare if number - 1 not in every]
 
 
-def _unlike(lines: list[bytes], numbers: list[int]) -> set[int] | None:
-    """Return those of `numbers` whose line differs in a word or in how many; None if most do."""
+def _unlike(lines: list[bytes], numbers: list[int], tenths: int) -> set[int] | None:
+    """Return those of `numbers` whose line differs in a word or in how many, as few may."""
     groups = defaultdict[int, list[tuple[int, list[bytes]]]](list)
     for number in numbers:
         words = lines[number].split(None, _WORDS)
@@ -100,7 +106,7 @@ def _unlike(lines: list[bytes], numbers: list[int]) -> set[int] | None:
             if rows is not None:
                 regular += len(group)
                 unlike |= {group[row][0] for row in rows}
-    return unlike if regular * 10 >= len(numbers) * 9 else None
+    return unlike if regular * 10 >= len(numbers) * tenths else None
 
 
 def _deviating(rows: list[list[bytes]]) -> set[int] | None:
