@@ -126,7 +126,8 @@ class TextWriteback(Struct):
 
 def encoded_size(value: Value) -> int:
     """Count the bytes of `value` as compact JSON."""
-    return len(compact(encode(value)))
+    content = encode(value)
+    return len(content if isinstance(value, str) else compact(content))
 
 
 def size(document: Document) -> int:
@@ -146,16 +147,15 @@ def writeback_at(document: Document, path: Path) -> TextWriteback | None:
 
 def chars_that_fit(string: str, room: int) -> int:
     r"""Count the characters at the start of `string` that take at most `room` bytes as JSON."""
-    string = string[: max(room, 0)]
-    count, span = 0, len(string)
-    while span and count < len(string):
+    count, span = 0, min(len(string), room)
+    while span > 0:
         part = string[count : count + span]
         size = encoded_size(part) - 2
         if size <= room:
-            count += len(part)
-            room -= size
-        else:
-            span //= 2
+            count, room = count + len(part), room - size
+            span = min(len(string) - count, room)
+        else:  # a guess; of two characters, the first may fit
+            span = span * room // size or span // 2
     return count
 
 

@@ -84,8 +84,7 @@ def headings(text: str, fuel: Fuel) -> list[Heading]:
     >>> [each.text for each in headings("Title\n=====\n\nA\n---\na\n\nB\n---\n", Fuel())]
     ['Title', 'A', 'B']
     """
-    # Most long texts are logs: one search tells that none of the forms is there.
-    if _pattern(_ANY).search(text, fuel) is None:
+    if not any_heading(text, fuel):
         return []
     most = list[_Place]()
     for readers in ((_files,), (_code, _markup), (_underlined,), (_sections,), (_manual,)):
@@ -94,6 +93,11 @@ def headings(text: str, fuel: Fuel) -> list[Heading]:
         if len(most) >= _FEWEST:
             break
     return _numbered(text, most)
+
+
+def any_heading(text: str, fuel: Fuel) -> bool:
+    """Tell by one search if a text may have a heading; most long texts are logs and have none."""
+    return _pattern(_ANY).search(text, fuel) is not None
 
 
 _Place = tuple[int, int, str]

@@ -9,7 +9,7 @@ from itertools import accumulate, takewhile
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.query.call import Call
-from mcp_abridge.query.headings import MOST, headings
+from mcp_abridge.query.headings import MOST, any_heading, headings
 from mcp_abridge.summary.highlights import Highlights, highlights
 
 MARK = "…"  # stands for the characters left out
@@ -17,6 +17,7 @@ NOTE_END = " left out]"  # the end of a note that stands for a whole string, and
 
 _FEWEST = 3  # headings of a text that has an outline
 _SCANNED = 256 << 10  # characters that are searched for headings
+_BEGINNING = 64 << 10  # characters of which some are a heading, if the text has an outline
 _LEAST = 400  # bytes for an outline; with less, the end of the text is shown
 WINDOW = 150  # bytes of a view that are left for its notice
 _PLAIN = "escape codes are not shown"
@@ -104,6 +105,8 @@ def _with_escapes(text: str, plain: str, at: int) -> int:
 def _outline(text: str, start: int, room: int) -> str:
     """Return the headings after `start` of one or two levels that fit; empty if there are few."""
     if room < _LEAST:
+        return ""
+    if not any_heading(text[:_BEGINNING], Fuel()):
         return ""
     every = headings(text[:_SCANNED], Fuel())
     least = "at least " * (len(every) == MOST or len(text) > _SCANNED)
