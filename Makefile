@@ -17,7 +17,7 @@ test: servers
 PURE := document query schema summary transforms ruleset shaping session replay
 unit: $(VENV)/.test
 	$(RUN) -m pytest -q -n 2 --hypothesis-profile=few -m 'not slow' \
-	    tests/looks $(PURE:%=tests/%) $(PURE:%=proxy/mcp_abridge/%) $(ARGS)
+	    tests/test_architecture.py tests/looks $(PURE:%=tests/%) $(PURE:%=proxy/mcp_abridge/%) $(ARGS)
 
 # The same with the lowest versions of all libraries that pyproject.toml allows.
 unit-lowest:
@@ -28,7 +28,6 @@ unit-lowest:
 
 lint: $(VENV)/.test
 	$(RUN) -m ruff check .
-	$(RUN) -m pytest -q tests/test_architecture.py
 
 types: $(VENV)/.test
 	$(RUN) -m mypy

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import answer, call
+from tests.faults.scale import scaled
 from tests.ledgers import filled, row
 from tests.plain_server import IMPORT
 from tests.wrapped import START
@@ -185,8 +186,15 @@ def read(terminal: int) -> bytes:
         return b""
 
 
-@pytest.mark.parametrize("way", [in_a_pipe, on_a_terminal])
-@pytest.mark.parametrize("words", LINES, ids=label)
+# Each line in one of the two ways, and with FAULTS=long in both.
+LINES_AND_WAYS = [
+    pytest.param(words, way, id=f"{label(words)}-{way.__name__}")
+    for number, words in enumerate(LINES)
+    for way in ([in_a_pipe, on_a_terminal] * 2)[number % 2 :][: scaled(1, 2)]
+]
+
+
+@pytest.mark.parametrize(("words", "way"), LINES_AND_WAYS)
 def test_a_hostile_text_in_a_verbs_line_is_seen_and_does_nothing(
     folder: Path, words: Sequence[str], way: object
 ) -> None:
