@@ -2,7 +2,8 @@
 
 The tables are the same on each run; times go to stderr. Ends with 1 if an arm could not run. With
 --model and --endpoint, a model answers the questions instead, directly and through the proxy.
---unseen asks the questions of unseen.yaml only, --looks shows what a first look says of lists.
+--unseen asks the questions of unseen.yaml only, --looks shows what a first look says of the lists
+of described results.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 from tests.answers import looks, model, table
 from tests.answers.arm import Arm
@@ -19,7 +21,7 @@ from tests.answers.ours import Best, LookThenView, Notices, Paging
 from tests.answers.questions import questions
 from tests.answers.rivals import rivals
 from tests.answers.session import Attempt, attempts
-from tests.answers.sets import described_questions
+from tests.answers.sets import SEEN, described_questions
 
 OURS = (Paging, Notices, LookThenView, Best)
 
@@ -37,7 +39,7 @@ def main() -> int:
     add("--arm", metavar="WORD", help="only arms with this in their name")
     add("--budget", metavar="SIZE", help="budget of ours (default: that of an unknown client)")
     add("-v", "--verbose", action="store_true", help="show each call, and the answer's beginning")
-    add("--unseen", action="store_true", help="only the half that is kept for the end of a work")
+    add("--unseen", action="store_true", help="only the set that is kept for the end of a work")
     add("--looks", action="store_true", help="print what a first look shows of each list instead")
     add("--model", metavar="NAME", help="ask this model instead, at --endpoint")
     add("--endpoint", metavar="URL", help="the base of any OpenAI-compatible API: http://host/v1")
@@ -46,10 +48,10 @@ def main() -> int:
     if (options.model is None) != (options.endpoint is None):
         parser.error("--model and --endpoint belong together")
     if options.looks:
-        kind = "unseen" if options.unseen else "second"
-        print(looks.table(looks.looks(kind, options.budget)))
+        for kind in ("unseen",) if options.unseen else SEEN:
+            print(looks.table(looks.looks(kind, options.budget)))
         return 0
-    every = (*questions(), *described_questions("second"))
+    every = (*questions(), *chain.from_iterable(map(described_questions, SEEN)))
     if options.unseen:
         every = described_questions("unseen")
     some = [question for question in every if re.search(options.k or "", question.name)]

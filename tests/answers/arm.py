@@ -59,7 +59,7 @@ class Arm:
     """
 
     name: str
-    sets: tuple[str, ...] = ("first", "second", "unseen")
+    sets: tuple[str, ...] = ("first", "second", "third", "unseen")
     fresh = True
 
     def command(self, server: Sequence[str]) -> list[str]:

@@ -2,7 +2,8 @@
 
 A text in a template may have expressions in braces, such as `{int 1 9}`; what is no known one stays
 as it is. An object with `repeat` and `of` is an array of so many, with `map`, `key` and `of` an
-object; `at` changes single elements, of an object pairs of a key and a value.
+object; `at` changes single elements, of an object pairs of a key and a value. An object with
+nothing but `one_of` is one of some templates; `{@a.b}` is what a member around has already.
 """
 
 import json
@@ -35,6 +36,8 @@ class Maker:
         [{'id': 7, 'in': 'Oslo'}, {'id': 0, 'in': 'Oslo'}]
         >>> maker.fill(["{n}", "{unknown}", "{int 3 3:>4}"])
         ['{n}', '{unknown}', '   3']
+        >>> maker.fill({"a": {"b": 1}, "same": "{@a.b}", "other": {"one_of": [2]}})
+        {'a': {'b': 1}, 'same': 1, 'other': 2}
         """
         if isinstance(template, str):
             return self._text(template)
@@ -44,6 +47,8 @@ class Maker:
             return template
         if {"repeat", "of"} <= template.keys():
             return [self._element(template, n) for n in range(self.fill(template["repeat"]))]
+        if template.keys() == {"one_of"}:
+            return self.fill(self._dice.pick(template["one_of"]))
         if {"map", "key", "of"} <= template.keys():
             pair = {**template, "of": [template["key"], template["of"]]}
             pairs = [self._element(pair, n) for n in range(template["map"])]
@@ -72,7 +77,8 @@ class Maker:
     def _value(self, match: re.Match[str]) -> Any:
         name, argument, dice = match[1], match[2].strip(), self._dice
         if name[0] == "@":
-            return next((each[name[1:]] for each in self._objects[::-1] if name[1:] in each), "")
+            around = next((each for each in self._objects[::-1] if name[1:] in each), None)
+            return at_path(around, f"{name[1:]}{argument}")[0] if around else ""
         if name in self._words:
             return dice.pick(self._words[name])
         if name in ("n", "o") and len(self._counts) > (name == "o"):

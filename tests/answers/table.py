@@ -10,7 +10,7 @@ from tests.answers.question import Question
 from tests.answers.session import Attempt
 
 HEAD = ("", "answered", "never", "calls", "each", "bytes read", "each", "of direct")
-_SETS = {"first": "", "second": ", second set", "unseen": ", unseen half"}
+_SETS = {"first": "", "second": ", second set", "third": ", third set", "unseen": ", unseen set"}
 _BEGINNING = 1500  # characters of an answer that --verbose shows
 
 

@@ -13,28 +13,28 @@ from tests.answers.questions import questions
 from tests.answers.session import attempts
 from tests.answers.test_answers import Shared
 
-SECOND, UNSEEN = map(sets.described_questions, ("second", "unseen"))
+SEEN = [question for kind in sets.SEEN for question in sets.described_questions(kind)]
+UNSEEN = sets.described_questions("unseen")
 
 
-@pytest.mark.parametrize("half", [SECOND, UNSEEN], ids=["second", "unseen"])
-def test_a_set_is_of_thirty_questions_on_fifteen_results_with_fifteen_lists(
-    half: tuple[Question, ...],
-) -> None:
-    results = sets.described(half[0].set)
-    assert len({question.name for question in half}) == len(half) >= 30
-    assert {question.tool for question in half} == results.keys()
+@pytest.mark.parametrize("kind", [*sets.SEEN, "unseen"])
+def test_a_set_is_of_thirty_questions_on_fifteen_results_with_fifteen_lists(kind: str) -> None:
+    results, own = sets.described(kind), sets.described_questions(kind)
+    assert len({question.name for question in own}) == len(own) >= 30
+    assert {question.tool for question in own} == results.keys()
     assert len(results) >= 15
     assert sum(len(result.names) for result in results.values()) >= 15
-    assert all(len(visible_text(sets.whole(half[0].set, name))) > 8_000 for name in results)
+    assert all(len(visible_text(sets.whole(kind, name))) > 8_000 for name in results)
 
 
-def test_the_sets_have_no_question_and_their_halves_no_tool_in_common() -> None:
-    names = [question.name for question in (*questions(), *SECOND, *UNSEEN)]
+def test_the_sets_have_no_question_and_those_described_no_tool_in_common() -> None:
+    names = [question.name for question in (*questions(), *SEEN, *UNSEEN)]
     assert len(set(names)) == len(names)
-    assert not sets.described("second").keys() & sets.described("unseen").keys()
+    tools = [tool for kind in (*sets.SEEN, "unseen") for tool in sets.described(kind)]
+    assert len(set(tools)) == len(tools)
 
 
-@pytest.mark.parametrize("question", [*SECOND, *UNSEEN], ids=lambda each: each.name)
+@pytest.mark.parametrize("question", [*SEEN, *UNSEEN], ids=lambda each: each.name)
 def test_the_evidence_stands_in_the_whole_result_and_not_without_the_answer(
     question: Question,
 ) -> None:
@@ -46,5 +46,5 @@ def test_the_evidence_stands_in_the_whole_result_and_not_without_the_answer(
 
 
 def test_the_best_view_answers_each_question() -> None:
-    results = attempts(Shared(), SECOND)
+    results = attempts(Shared(), SEEN)
     assert [each.question for each in results if each.never] == []
