@@ -9,6 +9,7 @@ import random
 import sys
 import time
 from collections.abc import Iterator
+from functools import cache
 
 from mcp_abridge.shaping.job import ShapeJob
 from mcp_abridge.shaping.pipeline import shape
@@ -128,6 +129,7 @@ def rows(size: int = SIZE) -> bytes:
     )
 
 
+@cache
 def documents(size: int = SIZE) -> dict[str, tuple[bytes, tuple[str, ...]]]:
     """Return documents of about so many bytes by their kind, each with the views of it."""
     dice = random.Random(3)

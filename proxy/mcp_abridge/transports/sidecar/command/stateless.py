@@ -1,8 +1,6 @@
 """Answer the requests of the stateless era (MCP 2026-07-28) with a few shared servers."""
 
-import asyncio
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import partial
 
 from aiohttp import web
@@ -12,7 +10,7 @@ from mcp_abridge.document.message import LISTEN
 from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.transports.aio import others
 from mcp_abridge.transports.correlation import correlate, progress_token
-from mcp_abridge.transports.driver import Routed
+from mcp_abridge.transports.driver import Routed, in_time
 from mcp_abridge.transports.http import headers
 from mcp_abridge.transports.http.negotiation import Wanted
 from mcp_abridge.transports.sidecar import header_checks
@@ -93,16 +91,23 @@ class _Answering:
         pooled = PooledRequest(self._key, progress_token(read.first), self._abort, lasts=lasts)
         server = await self._route.pool.open(pooled, self._context.caller.token)
         send = partial(server.send, pooled)
+        late: list[Routed] = []
         try:
             self._send(routed, send)
             self._driver.session.restart_deadlines(self._id_prefix, read.ids)
-            if pooled.forwarded:
-                # Wait while its input buffer is full, but not longer than for an answer.
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._patience):
-                        await server.child.ready()
             await self._say(*routed.to_client)
-            await self._pass_on(pooled, send)
+            goes_on = True
+            while goes_on:
+                held = self._query is not None
+                async with in_time(self._driver, late.append, self._id_prefix, read.ids):
+                    if pooled.forwarded:
+                        await server.child.ready()
+                    goes_on = await self._pass_on(pooled, send)
+                    continue
+                goes_on = held
+                await self._continue_call(late.pop(), send)
+                if not held:
+                    self._record.answered_by, self._record.failure = "proxy", _LATE
         finally:
             server.cancel(pooled)
         if not pooled.forwarded:
@@ -113,40 +118,28 @@ class _Answering:
             lines = self._context.end(pooled.over)
         return await self._finish(lines, pooled.over or "the server gave no answer")
 
-    @property
-    def _patience(self) -> float | None:
-        return self._driver.session.time_left(self._id_prefix, self._read.ids)
-
-    async def _pass_on(self, pooled: PooledRequest, send: Send) -> None:
+    async def _pass_on(self, pooled: PooledRequest, send: Send) -> bool:
+        """Pass messages on until the last, or until the call follows its query: then True."""
         while pooled.forwarded or self._query is not None:
-            overdue = await self._driver.expire(self._id_prefix, self._read.ids)
-            if any(overdue):
-                query = self._query
-                await self._continue_call(overdue, send)
-                if query is not None:
-                    continue
-                self._record.answered_by, self._record.failure = "proxy", _LATE
-                return
-            patience = self._patience
-            seconds = PING if patience is None else min(patience, PING)
             try:
-                raw = await pooled.next(seconds)
+                raw = await pooled.next(PING)
             except TimeoutError:
-                if seconds == PING and (self._read.keeps_alive or self._answer.started):
+                if self._read.keeps_alive or self._answer.started:
                     await self._answer.keep_alive(SILENCE)
                 continue
             if raw is None:
-                return
+                return False
             routed = await self._driver.from_server(raw, self._id_prefix)
             if self._query is None:
                 self._record.bytes_received += len(raw)
                 await self._route.learn(self._context, raw)
             elif correlate(raw).answers == self._query:
                 await self._continue_call(routed, send)
-                continue
+                return True
             # While a call is held, it may still be answered as JSON.
             if self._query is None or self._answer.started:
                 await self._say(*routed.to_client)
+        return False
 
     async def _continue_call(self, routed: Routed, send: Send) -> None:
         self._query = None
