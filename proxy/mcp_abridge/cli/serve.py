@@ -46,12 +46,13 @@ from mcp_abridge.storage.snapshots import Memory, Store
 from mcp_abridge.transports.client.endpoint import os_error_text
 from mcp_abridge.transports.client.forward_proxy import ForwardProxy, forward_proxy
 from mcp_abridge.transports.log import Level, Log
+from mcp_abridge.transports.sidecar import memory
 from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, WatchedTokens
 from mcp_abridge.transports.sidecar.metrics import Metrics
 from mcp_abridge.transports.sidecar.reload import Configuration, Reloading, Replacement
 from mcp_abridge.transports.sidecar.route import Handler, Route, Services
 from mcp_abridge.transports.sidecar.router import Mount
-from mcp_abridge.transports.sidecar.sidecar import Sidecar, share
+from mcp_abridge.transports.sidecar.sidecar import Sidecar
 from mcp_abridge.transports.workers.pool import Workers
 
 _UNUSABLE = 2
@@ -337,7 +338,7 @@ def _prepare() -> None:
 
     Threads that run Python must neither hold up the event loop nor have memory arenas of their own.
     """
-    share()
+    memory.share_arena()
     sys.setswitchinterval(_SWITCH)
     logging.getLogger().addHandler(logging.NullHandler())
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

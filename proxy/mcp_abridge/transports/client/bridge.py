@@ -15,6 +15,7 @@ from mcp_abridge.transports.client.streamable import Streamable
 from mcp_abridge.transports.correlation import refusal_of_long_line
 from mcp_abridge.transports.driver import Driver
 from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.stdio.child import END_SIGNALS, release_signals
 from mcp_abridge.transports.stdio.pipes import (
     Lines,
     LineTruncated,
@@ -33,8 +34,6 @@ _LAST = 1.0  # seconds for the last messages
 _QUESTION = 1.0  # seconds for a client's first request
 _AHEAD = 8  # lines that are read ahead
 _ATOMIC = 4096  # bytes that a pipe takes without blocking if it takes any
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class End(NamedTuple):
@@ -102,13 +101,13 @@ class Bridge:
     # The end
 
     def _heed_signals(self) -> None:
-        for number in _SIGNALS:
+        for number in END_SIGNALS:
             # A signal that was ignored when the proxy was started stays ignored (nohup).
             if signal.getsignal(number) is not signal.SIG_IGN:
                 reason = f"the proxy was ended by {signal.Signals(number).name}"
                 end = End(128 + number, reason, _HURRIED)
                 self._loop.add_signal_handler(number, self._ends.put_nowait, end)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_SIGNALS, signal.SIGCHLD})
+        release_signals()
 
     async def _late_answers(self, end: End, taking: "asyncio.Task[None]") -> End:
         self._log.debug(end.reason)

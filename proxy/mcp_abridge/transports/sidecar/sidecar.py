@@ -4,7 +4,6 @@ Every request writes one line to the log, without a header's value, a token or a
 """
 
 import asyncio
-import ctypes
 import os
 import signal
 import socket
@@ -27,6 +26,7 @@ from mcp_abridge.transports.client.endpoint import os_error_text
 from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.http.negotiation import STREAM
 from mcp_abridge.transports.log import Field, Level, Log
+from mcp_abridge.transports.sidecar import memory
 from mcp_abridge.transports.sidecar.access import AccessRefused
 from mcp_abridge.transports.sidecar.connection import (
     BodyStalled,
@@ -41,36 +41,6 @@ from mcp_abridge.transports.sidecar.metrics import Metrics
 from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused
 from mcp_abridge.transports.sidecar.route import AccessRecord, Handler
 from mcp_abridge.transports.sidecar.router import Mount, Router
-
-_EVERY = 5.0  # seconds
-_ARENA_MAX = -8  # of glibc's <malloc.h>
-
-
-def share() -> None:
-    """Make all threads that start from now on share one memory arena."""
-    # Under Python's lock they cannot allocate at the same time anyway.
-    _call_libc("mallopt", ctypes.c_int(_ARENA_MAX), ctypes.c_int(1))
-
-
-def trim() -> None:
-    """Return free memory to the system; takes a few milliseconds without Python's lock."""
-    _call_libc("malloc_trim", ctypes.c_size_t(0))
-
-
-def _call_libc(name: str, *args: object) -> None:
-    with suppress(AttributeError, OSError, TypeError):  # another C library
-        getattr(ctypes.CDLL(None), name)(*args)
-
-
-async def trim_after_use(use: asyncio.Event) -> None:
-    """Return free memory to the system some seconds after each use."""
-    while True:
-        await use.wait()
-        await asyncio.sleep(_EVERY)
-        use.clear()
-        with suppress(RuntimeError, MemoryError):  # no thread: try again after the next use
-            await asyncio.to_thread(trim)
-
 
 _BACKLOG = 1024
 # Connections accepted at once: if there is no descriptor for one, asyncio tries all the others,
@@ -130,7 +100,7 @@ class Sidecar:
     async def start(self) -> None:
         """Open the routes and listen; raises AbridgeError if that is not possible."""
         await self._open_handlers()
-        self._tasks.spawn(trim_after_use(self._use))
+        self._tasks.spawn(memory.trim_after_use(self._use))
         loop = asyncio.get_running_loop()
         for listen, mounts in self._listeners.items():
             server = SidecarServer(partial(self._handle, mounts), self._log, self._connections)

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 TERMINATE: int = _signal.SIGTERM
 KILL: int = _signal.SIGKILL
+END_SIGNALS: "tuple[int, ...]" = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
+"""The signals that end the proxy."""
 
 _NOT_FOUND = 127
+_HELD = (*END_SIGNALS, _signal.SIGCHLD)
 
 # Reads which groups exist, and ends them as the proxy would once the proxy has ended. Names are the
 # proxy's, since it does not learn the number of a group whose start fails.
@@ -75,13 +78,7 @@ class ChildProcess:
 
     def signal(self, number: int) -> bool:
         """Send a signal to the whole group (0 only checks it); return False if it is empty."""
-        if self.pid is None:
-            return False
-        try:
-            os.killpg(self.pid, number)
-        except OSError:
-            return False
-        return True
+        return self.pid is not None and signal_group(self.pid, number)
 
     def give_up(self) -> None:
         """Count the server as ended if even SIGKILL did not end it in time."""
@@ -143,13 +140,26 @@ class Guardian:
             return  # it was killed: its groups are unguarded, but the proxy continues
 
 
+def signal_group(group: int, number: int) -> bool:
+    """Send a signal to a process group (0 only checks it); return False if it is empty."""
+    try:
+        os.killpg(group, number)
+    except OSError:
+        return False
+    return True
+
+
 def hold_signals() -> "Iterable[int]":
     """Block the signals that the proxy handles, for later threads too; return the mask before."""
     # If it were ignored, the system would not report the server's exit code.
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-    signals = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM, _signal.SIGCHLD)
-    before: Iterable[int] = _signal.pthread_sigmask(_signal.SIG_BLOCK, signals)
+    before: Iterable[int] = _signal.pthread_sigmask(_signal.SIG_BLOCK, _HELD)
     return before
+
+
+def release_signals() -> None:
+    """Let the signals that were held reach this thread."""
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _HELD)
 
 
 def spawn(command: list[str], mask: "Iterable[int]" = ()) -> ChildProcess:

@@ -9,7 +9,13 @@ from time import monotonic, sleep
 
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.stdio.alarm import new_alarm
-from mcp_abridge.transports.stdio.child import KILL, TERMINATE, ChildProcess
+from mcp_abridge.transports.stdio.child import (
+    END_SIGNALS,
+    KILL,
+    TERMINATE,
+    ChildProcess,
+    release_signals,
+)
 from mcp_abridge.transports.stdio.pipes import PipeReader, PipeWriter
 
 # The events that begin the shutdown, and the time that the server's group then has: seconds until
@@ -29,7 +35,6 @@ _REPORTS = ("client began", "client ended", "client gone", "server deaf", "outpu
 _LAST = 0.5  # seconds from SIGKILL until no more output is expected
 _SLOW = 5.0  # seconds for a client that is slow to read the rest, and sends no more requests
 _QUESTION = 1.0  # seconds for a client's first request
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Shutdown:
@@ -71,9 +76,9 @@ class Shutdown:
     def listen(self) -> None:
         """Receive signals from now on, in this thread, which must be the main thread."""
         # A signal that was ignored when the proxy was started stays ignored (nohup).
-        signals = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+        signals = [each for each in END_SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
         self._alarm.heed([*signals, signal.SIGCHLD])
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_SIGNALS, signal.SIGCHLD})
+        release_signals()
 
     def wait(self) -> None:
         """Return once the server has ended and all of its output was passed on."""

@@ -14,13 +14,14 @@ from msgspec.structs import replace
 
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
+from mcp_abridge.transports.stdio.child import END_SIGNALS
 from mcp_abridge.transports.stdio.pipes import widen
 
 
 def serve() -> NoReturn:
     """Run the jobs that arrive on stdin and answer on stdout, until stdin ends."""
     # It ends with its parent, which may still be draining when its whole group gets a signal.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in END_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     requests, responses = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output that a transform prints is no answer

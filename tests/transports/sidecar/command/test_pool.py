@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.command.child import ChildServer
-from mcp_abridge.transports.sidecar.command.pool import Pool, PooledRequest, PooledServer
+from mcp_abridge.transports.sidecar.command.pool import Pool
+from mcp_abridge.transports.sidecar.command.pooled_server import PooledRequest, PooledServer
 from mcp_abridge.transports.sidecar.request import RequestRefused
 
 # Answers each request with the messages that it was sent, or with the text of `raw`, in which $ID

@@ -6,7 +6,6 @@ whose output is not read; no process group outlives the proxy, even if the proxy
 
 import asyncio
 import os
-import signal
 from asyncio.subprocess import SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +14,7 @@ from itertools import count
 from mcp_abridge.transports.aio import others, threaded
 from mcp_abridge.transports.correlation import error_for_long_line
 from mcp_abridge.transports.log import TAIL, Log
-from mcp_abridge.transports.stdio.child import Guardian
+from mcp_abridge.transports.stdio.child import KILL, TERMINATE, Guardian, signal_group
 from mcp_abridge.transports.stdio.pipes import Event, Lines, LineTruncated, LongLine, widen
 from mcp_abridge.transports.stdio.shutdown import end_of_server
 
@@ -195,11 +194,11 @@ class ChildServer:
         await self._wait(first)
         if not self._exited.is_set():
             self._log.warning("a server did not end by itself: sent it SIGTERM")
-        if self._signal(signal.SIGTERM):
+        if signal_group(self.pid, TERMINATE):
             end = self._loop.time() + then
-            while self._signal(0) and self._loop.time() < end:
+            while signal_group(self.pid, 0) and self._loop.time() < end:
                 await asyncio.sleep(_LOOK)
-            self._signal(signal.SIGKILL)
+            signal_group(self.pid, KILL)
             await self._wait(then)
 
     async def _ending(self, pace: tuple[float, float]) -> None:
@@ -220,13 +219,6 @@ class ChildServer:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._exited.wait()
-
-    def _signal(self, number: int) -> bool:
-        try:
-            os.killpg(self.pid, number)
-        except OSError:
-            return False
-        return True
 
     async def _read(self, stream: asyncio.StreamReader) -> bytes:
         """Return the available bytes; no bytes at the end.

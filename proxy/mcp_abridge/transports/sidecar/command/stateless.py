@@ -14,7 +14,8 @@ from mcp_abridge.transports.driver import Routed, in_time
 from mcp_abridge.transports.http import headers
 from mcp_abridge.transports.http.negotiation import Wanted
 from mcp_abridge.transports.sidecar import header_checks
-from mcp_abridge.transports.sidecar.command.pool import Pool, PooledRequest, Start
+from mcp_abridge.transports.sidecar.command.pool import Pool, Start
+from mcp_abridge.transports.sidecar.command.pooled_server import PooledRequest
 from mcp_abridge.transports.sidecar.command.streams import PING, SILENCE
 from mcp_abridge.transports.sidecar.request import FAILED, INVALID, PostedBody, RequestRefused
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event
