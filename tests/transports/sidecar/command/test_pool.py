@@ -166,7 +166,7 @@ async def test_a_late_response_reaches_no_client() -> None:
 async def test_a_client_that_does_not_read_is_disconnected_and_delays_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mcp_abridge.transports.sidecar.command.pool._MOST_BEHIND", 1000)
+    monkeypatch.setattr("mcp_abridge.transports.sidecar.command.pooled_server._MOST_BEHIND", 1000)
     cut = asyncio.Event()
     note = '{"method":"notifications/progress","params":{"progressToken":$TOKEN,"x":"%s"}}'
     async with open_pool() as pool:

@@ -77,7 +77,6 @@ class _Answering:
         self._record = context.record
         self._answer = self._writer(self._read.accepts_from_command)
         self._responded = False
-        self._query: bytes | None = None  # the id of the proxy's query while it is pending
 
     async def answer(self) -> web.StreamResponse:
         read = self._read
@@ -94,21 +93,20 @@ class _Answering:
         send = partial(server.send, pooled)
         late: list[Routed] = []
         try:
-            self._send(routed, send)
+            send(routed.all_to_server)
             self._driver.session.restart_deadlines(self._id_prefix, read.ids)
             await self._say(*routed.to_client)
-            goes_on = True
-            while goes_on:
-                held = self._query is not None
+            while pooled.awaited:
                 async with in_time(self._driver, late.append, self._id_prefix, read.ids):
                     if pooled.forwarded:
                         await server.child.ready()
-                    goes_on = await self._pass_on(pooled, send)
-                    continue
-                goes_on = held
-                await self._continue_call(late.pop(), send)
-                if not held:
-                    self._record.answered_by, self._record.failure = "proxy", _LATE
+                    await self._pass_on(pooled, send)
+                for overdue in late:
+                    send(overdue.all_to_server)
+                    if not pooled.awaited:
+                        self._record.answered_by, self._record.failure = "proxy", _LATE
+                    await self._say(*overdue.to_client)
+                late.clear()
         finally:
             server.cancel(pooled)
         if not pooled.forwarded:
@@ -119,9 +117,9 @@ class _Answering:
             lines = self._context.end(pooled.over)
         return await self._finish(lines, pooled.over or "the server gave no answer")
 
-    async def _pass_on(self, pooled: PooledRequest, send: Send) -> bool:
-        """Pass messages on until the last, or until the call follows its query: then True."""
-        while pooled.forwarded or self._query is not None:
+    async def _pass_on(self, pooled: PooledRequest, send: Send) -> None:
+        """Pass messages on until the last, or until something else is sent: its time begins."""
+        while True:
             try:
                 raw = await pooled.next(PING)
             except TimeoutError:
@@ -129,28 +127,16 @@ class _Answering:
                     await self._answer.keep_alive(SILENCE)
                 continue
             if raw is None:
-                return False
-            routed = await self._driver.from_server(raw, self._id_prefix)
-            if self._query is None:
+                return
+            if pooled.forwarded:
                 self._record.bytes_received += len(raw)
+            routed = await self._driver.from_server(raw, self._id_prefix)
+            if pooled.forwarded:
                 await self._route.learn(self._context, raw)
-            elif correlate(raw).answers == self._query:
-                await self._continue_call(routed, send)
-                return True
-            # While a call is held, it may still be answered as JSON.
-            if self._query is None or self._answer.started:
-                await self._say(*routed.to_client)
-        return False
-
-    async def _continue_call(self, routed: Routed, send: Send) -> None:
-        self._query = None
-        self._send(routed, send)
-        await self._say(*routed.to_client)
-
-    def _send(self, routed: Routed, send: Send) -> None:
-        send(routed.all_to_server)
-        for query in routed.queries:
-            self._query = query.token.removeprefix(self._id_prefix)
+            send(routed.all_to_server)
+            await self._say(*routed.to_client)
+            if routed.all_to_server or not (pooled.awaited or pooled.forwarded):
+                return
 
     async def _finish(self, lines: list[bytes], reason: str = "") -> web.StreamResponse:
         await self._say(*lines)
