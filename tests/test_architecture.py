@@ -295,3 +295,47 @@ def files(folder: Path) -> Iterator[Path]:
             yield from files(entry)
         elif entry.is_file():
             yield entry
+
+
+# The names that stand for a promise of the transports: whoever uses one has a part in it.
+PROMISES = {
+    "perform what the session returns": {"carry_out"},
+    "end a call or a query that is overdue": {"expire", "time_left"},
+    "read the lines of a child": {"error_for_long_line"},
+    "end a child: its stdin, TERM, then KILL": {"TERMINATE"},
+    "signal a group of processes, guard it": {"killpg"},
+    "read an HTTP answer, whole or in events": {"Events", "iter_any"},
+    "resume a stream that broke off": {"end_reason", "resume"},
+    "speak HTTP+SSE of 2024-11-05": {"ENDPOINT"},
+    "ask a guard's query": {"Probe"},
+    "end the exchange of a cancelled request": {"cancels"},
+    "fail what waits for a server that ended": {"fail_pending"},
+}
+# They state a fact for all, and promise nothing.
+STATING = {
+    f"transports.{name}" for name in ("correlation", "client.request", "effects", "http.sse")
+}
+
+
+def test_each_promise_of_the_transports_has_the_home_that_their_page_names() -> None:
+    page = ast.get_docstring(ast.parse(MODULES["mcp_abridge.transports"].read_text())) or ""
+    rows = re.findall(r"^(.{40}) +(\S[\w., ]*(?:\n {40}.*)*)", page, re.MULTILINE)
+    homes = {promise.strip(): set(re.findall(r"[\w.]+", names)) for promise, names in rows}
+    assert homes.keys() == PROMISES.keys()
+    for promise, names in PROMISES.items():
+        users = {
+            module.removeprefix("mcp_abridge.")
+            for module, file in MODULES.items()
+            if module.startswith("mcp_abridge.transports.") and names & used(file)
+        }
+        expected = {f"transports.{home}" for home in homes[promise]}
+        assert users - STATING == expected, promise
+
+
+def used(file: Path) -> set[str]:
+    """Name what a module reads of others: names and attributes that it does not define."""
+    return {
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
+    }
