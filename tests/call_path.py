@@ -1,15 +1,23 @@
 """Prints the files of proxy/ that a tool call runs through: `python -m tests.call_path`.
 
-Two lists, each of the second message of its kind, since the first one also fills caches:
+Lists, each of the second message of its kind, since the first one also fills caches:
 
-response  one response that a rule with `keep` reshapes, from its bytes to the new bytes
-stdio     one call of that tool and its response, from stdin to the server and back to stdout
+response   one response that a rule with `keep` reshapes, from its bytes to the new bytes
+stdio      one call of that tool and its response, from stdin to the server and back to stdout
+json       the same by `serve URL`, before a server that answers in JSON
+stream     the same, before one that answers in an event stream
+session    the same by `serve -- command`, in a session of the handshake era
+stateless  the same, of the stateless era
 """
 
+import http.client
+import json
 import os
 import sys
 import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import sleep
 from types import FrameType
 from typing import Any
@@ -95,18 +103,117 @@ def of_stdio() -> list[str]:
     raise AssertionError("the client ends the process")
 
 
+RESULT = {"content": [{"type": "text", "text": '{"items": [{"id": 1, "more": 2}]}'}]}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+STATELESS = {
+    "MCP-Protocol-Version": "2026-07-28",
+    "Mcp-Method": "tools/call",
+    "Mcp-Name": "list",
+}
+
+
+class Upstream(BaseHTTPRequestHandler):
+    """Answers each request with the same result, in the form that its path names."""
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": RESULT}).encode()
+        kind = "application/json"
+        if self.path == "/stream":
+            body, kind = b"data: %s\n\n" % body, "text/event-stream"
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+def of_serve(kind: str) -> None:
+    """Print the files that one call runs through by `serve`; needs its own process."""
+    from mcp_abridge.cli import main as run
+
+    from tests.conformance.suite import free_port
+
+    port, profile = free_port(), Profile()
+    server = ["--", sys.executable, "-c", SERVER]
+    if kind in ("json", "stream"):
+        upstream = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
+        threading.Thread(target=upstream.serve_forever, daemon=True).start()
+        server = [f"http://127.0.0.1:{upstream.server_port}/{kind}"]
+
+    def ask(
+        id: int, method: str, params: dict[str, Any], **headers: str
+    ) -> http.client.HTTPResponse:
+        accept = "application/json, text/event-stream"
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        body = json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+        fields = {"Content-Type": "application/json", "Accept": accept, **headers}
+        connection.request("POST", "/mcp", body, fields)
+        return connection.getresponse()
+
+    def client() -> None:
+        for _ in range(200):
+            sleep(0.05)
+            try:
+                http.client.HTTPConnection("127.0.0.1", port).connect()
+                break
+            except OSError:
+                continue
+        params: dict[str, Any] = {"name": "list", "arguments": {}}
+        headers: dict[str, str] = {}
+        if kind == "session":
+            session = ask(0, "initialize", {"protocolVersion": "2025-06-18"}).headers
+            headers = {"Mcp-Session-Id": session["Mcp-Session-Id"]}
+        elif kind == "stateless":
+            params["_meta"], headers = META, STATELESS
+        for id in (1, 2):
+            profile.files.clear()
+            answer = ask(id, "tools/call", params, **headers).read()
+            assert b"items" in answer, answer
+            assert b"more" not in answer, answer
+            sleep(0.1)  # what follows the response belongs to it
+        print("\n".join(sorted(profile.files)), flush=True)
+        os._exit(0)
+
+    with TemporaryDirectory() as folder:
+        rule = Path(folder) / "rules.yaml"
+        rule.write_text(f"version: 1\nrules:\n  - {RULE}\n")
+        threading.Thread(target=client).start()
+        sys.setprofile(profile)
+        options = ["--listen", f"127.0.0.1:{port}", "--rules", str(rule), "--ledger", "off"]
+        code = run(["serve", *options, *server])
+    raise AssertionError(f"the client ends the process: {code}")
+
+
+OF_SERVE = ("json", "stream", "session", "stateless")
+
+
 def main() -> None:
-    """Print both lists."""
+    """Print all lists."""
     import subprocess
 
     if sys.argv[1:] == ["stdio"]:
         of_stdio()
-    command = [sys.executable, "-m", "tests.call_path", "stdio"]
-    completed = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
-    )
-    for name, files in ("response", of_response()), ("stdio", completed.stdout.splitlines()):
-        print(f"{name}: {len(files)}", *files, sep="\n  ")
+    if sys.argv[1:]:
+        of_serve(sys.argv[1])
+    print_list("response", of_response())
+    for kind in ("stdio", *OF_SERVE):
+        command = [sys.executable, "-m", "tests.call_path", kind]
+        completed = subprocess.run(
+            command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, timeout=60
+        )
+        print_list(kind, completed.stdout.splitlines())
+
+
+def print_list(name: str, files: list[str]) -> None:
+    """Print the number of files, and each."""
+    print(f"{name}: {len(files)}", *files, sep="\n  ")
 
 
 if __name__ == "__main__":

@@ -136,7 +136,10 @@ def test_starting_the_wrapper_loads_nothing_slow() -> None:
 
 # The most files of proxy/ that a message may run through, as `python -m tests.call_path` lists
 # them: whoever reads how a call is handled opens each of them.
-CALL_PATH = {"response": 10, "stdio": 19}
+CALL_PATH = {
+    **{"response": 10, "stdio": 19},
+    **{"json": 45, "stream": 46, "session": 44, "stateless": 49},
+}
 
 
 def test_a_call_runs_through_few_files() -> None:
