@@ -1,4 +1,4 @@
-"""`tools` and `call`: a server, seen through the real wrapper."""
+"""`call`: a server, seen through the real wrapper."""
 
 import json
 import re
@@ -69,10 +69,10 @@ def rules(folder: Path) -> str:
     return str(folder / "rules.yaml")
 
 
-def test_tools_shows_the_size_of_each_definition(
+def test_without_a_tool_all_are_listed_with_the_size_of_their_definitions(
     server: list[str], tmp_path: Path, run: Run
 ) -> None:
-    out = run("tools", "--json", "--rules", rules(tmp_path), *server).out
+    out = run("call", "--json", "--rules", rules(tmp_path), *server).out
     first, second = json.loads(out)
     assert (first["tool"], first["hints"]) == ("list_books", ["readOnly"])
     assert first["rules"] == ["brief books"]
@@ -82,7 +82,11 @@ def test_tools_shows_the_size_of_each_definition(
     required = [each["required"] for each in first["arguments"]]
     assert required == [True, False, False]
 
-    *rows, total, legend = run("tools", *server).out.splitlines()
+    words = ["--json", "--rules", rules(tmp_path), "--definitions", "0"]
+    shorter, _ = json.loads(run("call", *words, *server).out)
+    assert shorter["as_sent"] < first["as_sent"]
+
+    *rows, total, legend = run("call", *server).out.splitlines()
     assert any(row.startswith(" list_books (count) ") for row in rows)
     assert total.startswith("shelf 2.1: 2 tools in ")
     assert legend.startswith("As sent: ")
@@ -107,7 +111,7 @@ def test_call_prints_the_view_of_a_client_s_model_and_saves_the_whole(
     assert json.loads(run("view", saved, "count_by(books, &calls)").out) == {"view": {"1": 300}}
 
 
-def test_tools_and_calls_say_who_gets_the_answers_for_a_widget_whole(
+def test_calls_and_lists_say_who_gets_the_answers_for_a_widget_whole(
     server: list[str], run: Run
 ) -> None:
     words = ["call", "list_books", "count=300", *server]
@@ -117,9 +121,9 @@ def test_tools_and_calls_say_who_gets_the_answers_for_a_widget_whole(
     assert f"list_books: {whole}" in error
     assert "widget" not in run(*words).err
 
-    last = run("tools", *server, "--widget").out.splitlines()[-1]
+    last = run("call", *server, "--widget").out.splitlines()[-1]
     assert last == "A client that shows widgets (MCP Apps) has no budget for list_books."
-    assert "widget" not in run("tools", *server).out
+    assert "widget" not in run("call", *server).out
 
 
 def test_call_applies_the_rules_or_none_and_shows_an_error(
@@ -171,7 +175,7 @@ def test_a_call_that_cannot_be_made_or_saved_is_refused(server: list[str], run: 
     assert run("call", "list_book", *server, code=2) == ("", f"mcp-abridge call: {complaint}\n")
     error = run("call", "x", *server, code=2).err
     assert error.endswith("the server has no tool 'x'; known: list_books, fail\n")
-    assert run("call", code=2).err.endswith("the following arguments are required: TOOL\n")
+    assert run("call", code=2).err.endswith("write its command after --\n")
     error = run("call", "list_books", "count=1", "shelf-server", "--db-path", "x", code=2).err
     assert error.endswith("unexpected '--db-path'; what is the server's goes after --\n")
 

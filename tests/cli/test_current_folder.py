@@ -147,7 +147,7 @@ def says(answer: str, *words: str, server: bool = False) -> Callable[[Checkout],
 
 
 USES: dict[str, Callable[[Checkout], object]] = {
-    "run": wraps("run", "--budget", "off", *WITH_RULES),
+    "run": wraps("run", "--budget", "off", "--record", "new", *WITH_RULES),
     "serve": serve,
     "wrap": says("shelf", "wrap", "--all", "--dry-run"),
     "unwrap": says("", "unwrap", "--all"),
@@ -155,11 +155,8 @@ USES: dict[str, Callable[[Checkout], object]] = {
     "test": says("2 passed", "test", *OF_RULES),
     "explain": says("3999", "explain", *TOOL, "--show", *OF_RULES, "answer.json"),
     "schema": says("$schema", "schema"),
-    "tools": says("rows", "tools", *WITH_RULES, server=True),
     "call": says("items", "call", "rows", *WITH_RULES, server=True),
-    "record": wraps("record", "new"),
-    "suggest": says("rules:", "suggest", "calls"),
-    "init": says("", "init", "-o", "new.yaml", server=True),
+    "suggest": says("", "suggest", "-o", "new.yaml", server=True),
     "replay": says("list", "replay", "calls", *WITH_RULES),
     "weigh": says("1 MCP tools", "weigh", "talk.jsonl"),
     "report": says("[]", "report", "--json"),
@@ -188,4 +185,4 @@ def test_a_server_that_lies_in_the_current_folder_is_found_there(
 ) -> None:
     (tmp_path / "theirs.py").write_text(SERVER)
     monkeypatch.chdir(tmp_path)
-    assert "rows" in run("tools", "--", sys.executable, "-m", "theirs").out
+    assert "rows" in run("call", "--", sys.executable, "-m", "theirs").out

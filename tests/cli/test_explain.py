@@ -13,7 +13,6 @@ from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.ruleset.selection import Selection
-from msgspec.json import encode
 
 from tests.builders import answer, call, document, line, rules, tool_result
 from tests.cli.conftest import Printed, Run
@@ -262,41 +261,6 @@ def test_an_unusable_recording_is_reported(verb: Explain) -> None:
     ):
         Path("recorded.json").write_bytes(raw)
         assert verb.run(code=2).err.startswith(error + message)
-
-
-LONG = {"type": "object", "properties": {"q": {"type": "string", "description": "Words. " * 99}}}
-TOOLS: dict[str, Any] = {
-    "tools": [
-        {"name": "list", "inputSchema": LONG},
-        {"name": "gone", "inputSchema": {"type": "object"}},
-        {"name": "other", "description": "One.", "inputSchema": {"type": "object"}},
-    ]
-}
-
-
-def test_definitions_are_weighed_as_sent_and_with_a_bound_in_any_recording(verb: Explain) -> None:
-    accounts = []
-    for recording in (TOOLS, json.loads(answer(TOOLS)), {"response": answer(TOOLS).decode()}):
-        Path("recorded.json").write_text(json.dumps(recording))
-        accounts.append(verb.json("--definitions", "100"))
-    assert accounts[0] == accounts[1] == accounts[2]
-
-    sizes = {
-        each["tool"]: [each[size] for size in ("direct", "sent", "diet")] for each in accounts[0]
-    }
-    assert [size for size, *_ in sizes.values()] == [len(encode(each)) for each in TOOLS["tools"]]
-    direct, listed, diet = sizes["list"]
-    assert diet < direct < listed
-    assert sizes["gone"][1:] == [0, 0]
-    direct, listed, diet = sizes["other"]
-    assert direct < listed == diet
-
-    *_, last = filter(None, map(str.strip, verb.text("--definitions", "100").splitlines()))
-    assert last.split()[3:] == [f"{sum(column):,}" for column in zip(*sizes.values(), strict=True)]
-
-    Path("recorded.json").write_text('{"content": []}')
-    message = "recorded.json: no tools: --definitions takes a recorded result of tools/list\n"
-    assert verb.run("--definitions", "300", code=2) == ("", f"mcp-abridge explain: {message}")
 
 
 def test_the_query_result_and_decision_of_a_guard_are_printed(verb: Explain) -> None:

@@ -51,8 +51,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [sys.executable, str(path)]
 
 
-def record(*words: str) -> list[str]:
-    return [sys.executable, "-c", START, *words]
+def recorded(server: list[str], folder: Path, *options: str) -> list[str]:
+    return wrapped(server, "--rules", "none", "--record", str(folder), *options)
 
 
 def speak(command: list[str], *requests: bytes) -> tuple[list[bytes], str]:
@@ -77,7 +77,7 @@ def books(response: bytes) -> list[dict[str, Any]]:
 
 
 @pytest.mark.fault(45, "stdio")
-def test_record_passes_everything_unchanged_and_keeps_it_for_its_owner_alone(
+def test_without_rules_all_passes_unchanged_and_keeps_it_for_its_owner_alone(
     server: list[str], tmp_path: Path
 ) -> None:
     requests = [
@@ -87,7 +87,7 @@ def test_record_passes_everything_unchanged_and_keeps_it_for_its_owner_alone(
         call("get/../it", {"n": 1}, id=4),
     ]
     direct, _ = speak(server, *requests)
-    answers, error = speak(record("record", f"{tmp_path}/new", "--", *server), *requests)
+    answers, error = speak(recorded(server, tmp_path / "new"), *requests)
 
     assert (answers, error) == (direct, "")
     session = recording(tmp_path)
@@ -122,12 +122,12 @@ def test_rules_apply_to_the_client_s_copy_and_not_to_the_recording(
 
 
 def test_secrets_are_masked_by_name_and_by_pattern(server: list[str], tmp_path: Path) -> None:
-    words = ["record", "--redact", "TOKEN", "--redact", r"sk-\d+", str(tmp_path), "--", *server]
+    command = recorded(server, tmp_path, "--redact", "TOKEN", "--redact", r"sk-\d+")
     requests = [
         line(id=1, method="tools/list"),
         call("list", {"count": 2, "auth": {"token": "abc"}, "note": "uses sk-77"}, id=2),
     ]
-    [_, answer], _ = speak(record(*words), *requests)
+    [_, answer], _ = speak(command, *requests)
 
     assert books(answer)[0]["token"] == "abc"
     session = recording(tmp_path)
@@ -144,7 +144,7 @@ def test_secrets_are_masked_by_name_and_by_pattern(server: list[str], tmp_path: 
 def test_a_killed_wrapper_leaves_the_recordings_of_answered_calls(
     server: list[str], tmp_path: Path
 ) -> None:
-    with Wire(record("record", str(tmp_path), "--", *server)) as wire:
+    with Wire(recorded(server, tmp_path)) as wire:
         wire.send("initialize", "i", **HELLO)
         for number in range(1, 6):
             wire.answer(call("list", {"count": number}, id=number) + b"\n")
@@ -157,27 +157,26 @@ def test_a_killed_wrapper_leaves_the_recordings_of_answered_calls(
 def test_a_full_folder_keeps_the_oldest_recordings_and_logs_that_once(
     server: list[str], tmp_path: Path
 ) -> None:
-    words = ["record", "--record-size", "20kB", str(tmp_path), "--", *server]
+    command = recorded(server, tmp_path, "--record-size", "20kB")
     requests = [call("list", {"count": count}, id=id) for id, count in enumerate((50, 50, 50, 1))]
-    answers, error = speak(record(*words), *requests)
+    answers, error = speak(command, *requests)
 
     assert [len(books(answer)) for answer in answers] == [50, 50, 50, 1]
     assert len(recording(tmp_path).exchanges) == 1
     [warning] = error.splitlines()
     assert warning.startswith("mcp-abridge: warning: --record: 20000 bytes are in ")
     # What an earlier session left counts as well.
-    _, error = speak(record(*words), requests[0])
+    _, error = speak(command, requests[0])
     assert "20000 bytes" in error
     assert sum(len(session.exchanges) for session in sessions([str(tmp_path)])) == 1
 
 
 @pytest.mark.fault(44, "stdio")
 def test_an_exchange_that_cannot_be_written_passes(server: list[str], tmp_path: Path) -> None:
-    # No file may be larger than 16 kB, as on a disk that fills up.
-    limited = ["sh", "-c", 'ulimit -f 32; exec "$@"', "sh"]
-    words = record("record", str(tmp_path), "--", *server)
+    # No file may be larger than 16 kB, as on a disk that fills up; Python's caches are none of it.
+    limited = ["sh", "-c", 'ulimit -f 32; PYTHONDONTWRITEBYTECODE=1 exec "$@"', "sh"]
     requests = [call("list", {"count": count}, id=count) for count in (2, 500, 400, 3)]
-    answers, error = speak([*limited, *words], *requests)
+    answers, error = speak([*limited, *recorded(server, tmp_path)], *requests)
 
     assert [len(books(answer)) for answer in answers] == [2, 500, 400, 3]
     reason = f"an exchange was not recorded in {tmp_path}: File too large"
@@ -188,22 +187,32 @@ def test_an_exchange_that_cannot_be_written_passes(server: list[str], tmp_path: 
     assert not list(Path(session.path).glob("*.new"))
 
 
-def test_a_folder_that_cannot_be_used(server: list[str], tmp_path: Path, run: Run) -> None:
+def test_a_folder_that_cannot_be_used_is_no_reason_to_fail(
+    server: list[str], tmp_path: Path
+) -> None:
     file = tmp_path / "file"
     file.write_text("")
     [answer], error = speak(wrapped(server, "--record", str(file)), call("list"))
     assert len(books(answer)) == 1
     assert error.startswith("mcp-abridge: warning: --record: an exchange was not recorded in ")
-    refusal = f"mcp-abridge record: {file} is a file; name a folder, or a new one\n"
-    assert run("record", file, "--", *server, code=2) == ("", refusal)
 
 
 def test_a_pattern_that_is_none_is_refused_before_anything_is_made(
     tmp_path: Path, run: Run
 ) -> None:
-    out, error = run("record", tmp_path / "new", "--redact", "(", "--", "x", code=2)
+    out, error = run("--record", tmp_path / "new", "--redact", "(", "--", "x", code=2)
     assert (out, "is not a regular expression RE2 takes" in error) == ("", True)
     assert not (tmp_path / "new").exists()
+
+
+def test_the_verb_of_an_earlier_version_does_the_same(server: list[str], tmp_path: Path) -> None:
+    words = ["record", "--redact", "token", str(tmp_path), "--deadline", "60", "--", *server]
+    direct, _ = speak(server, call("list", {"count": 900}))
+    answers, error = speak([sys.executable, "-c", START, *words], call("list", {"count": 900}))
+    assert answers == direct
+    assert error == "mcp-abridge: `record` is now `run --rules none --record`\n"
+    [(_, exchange)] = recording(tmp_path).exchanges
+    assert {book["token"] for book in books(exchange.response)} == {"***"}
 
 
 @pytest.mark.parametrize(

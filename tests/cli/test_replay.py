@@ -14,7 +14,7 @@ from tests.cli.conftest import Run
 from tests.plain_server import IMPORT
 from tests.python_client import connected
 from tests.wire import Wire
-from tests.wrapped import START, wrapped
+from tests.wrapped import wrapped
 
 SERVER = """
 from mcp.server.mcpserver import MCPServer
@@ -49,8 +49,8 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("server") / "server.py"
     path.write_text(SERVER)
     folder = str(tmp_path_factory.mktemp("recorded") / "all")
-    command = [sys.executable, "-c", START, "record", folder, "--", sys.executable, str(path)]
-    with connected(command) as client:
+    server = [sys.executable, str(path)]
+    with connected(wrapped(server, "--rules", "none", "--record", folder)) as client:
         client.call("list_books", {"shelf": "fiction"})
         client.call("get_book", {"id": "bk_7"})
     return folder
@@ -194,7 +194,7 @@ def test_a_file_that_cannot_be_replayed_is_refused(
     empty.mkdir()
     for verb in ("replay", "suggest"):
         error = run(verb, str(empty), code=2).err
-        assert f"no recorded call in {empty}; `mcp-abridge record` makes recordings" in error
+        assert f"no recorded call in {empty}; `mcp-abridge --record DIR` makes recordings" in error
     (empty / "0001-t.json").write_text("{")
     error = run("replay", str(empty), code=2).err
     assert f"{empty}/0001-t.json: neither a recorded exchange nor JSON" in error

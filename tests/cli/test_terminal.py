@@ -72,8 +72,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (recordings / f"{name}.json").write_text(recording)
     (recordings / "0002.json").rename(folder / "answer.json")
     (folder / f"{HOSTILE}.json").write_text("{")
-    tools = [{"name": HOSTILE, "inputSchema": {"type": "object"}}]
-    (folder / "tools.json").write_text(json.dumps({"tools": tools}))
     transcripts = folder / "transcripts"
     transcripts.mkdir()
     use = {"type": "tool_use", "id": "1", "name": f"mcp__crm__{HOSTILE}", "input": {}}
@@ -88,27 +86,25 @@ LISTED = ("--", sys.executable, "server.py")
 LEDGER = ("--ledger", "ledger", "--by")
 # What each prints are lines of its own.
 LINES: tuple[Sequence[str], ...] = (
-    ("tools", *LISTED),
-    ("tools", "--json", *LISTED),
-    ("tools", "--", sys.executable, "-c", f"import sys; sys.exit({HOSTILE!r})"),
-    ("tools", "--rules", f"{HOSTILE}-mistake.yaml", *LISTED),
+    ("call", *LISTED),
+    ("call", "--json", *LISTED),
+    ("call", "--", sys.executable, "-c", f"import sys; sys.exit({HOSTILE!r})"),
+    ("call", "--rules", f"{HOSTILE}-mistake.yaml", *LISTED),
     ("doctor", "--rules", "other.yaml", "--rules", f"{HOSTILE}.yaml", *LISTED),
     ("doctor", "--rules", "mistake.yaml", "--", sys.executable, "-c", f"print({HOSTILE!r})"),
     ("call", "nothing", *LISTED),
     ("call", "ask", "x=1", *LISTED),
     ("call", "ask", HOSTILE, *LISTED),
-    ("init", "-o", "none.yaml", *LISTED),
-    ("init", "-o", f"{HOSTILE}.yaml", *LISTED),
+    ("suggest", "-o", "none.yaml", *LISTED),
+    ("suggest", "-o", f"{HOSTILE}.yaml", *LISTED),
     ("check", f"{HOSTILE}.yaml"),
     ("check", "mistake.yaml"),
     ("check", f"{HOSTILE}-absent.yaml"),
     ("test", f"{HOSTILE}.yaml"),
     ("test", "other.yaml"),
-    ("explain", f"{HOSTILE}.json", "--definitions", "300"),
     ("explain", "answer.json"),
     ("explain", "answer.json", "--json"),
     ("explain", f"{HOSTILE}.yaml", "answer.json", "--tool", "ask"),
-    ("explain", "tools.json", "--definitions", "300"),
     ("replay", "recordings"),
     ("replay", "recordings", "--json"),
     ("replay", f"{HOSTILE}.json"),

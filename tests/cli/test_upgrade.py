@@ -1,11 +1,13 @@
 """Files of an earlier version, here 21e20fe: nobody loses what it wrapped, recorded, counted."""
 
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
+from tests.plain_server import IMPORT
 
 LEFT = Path(__file__).parents[1] / "fixtures" / "upgrade"
 
@@ -46,3 +48,26 @@ def test_python_that_imports_from_the_earlier_package_is_told_the_line(
     rules.write_text("version: 1\ntransforms: {mine: 'mine:Mine'}\nrules: []\n")
     printed = run("check", rules, "--allow-python", code=1)
     assert "write 'from mcp_abridge.plugin import ...'" in printed.out + printed.err
+
+
+SERVER = f"""{IMPORT}
+tool = {{"name": "list", "inputSchema": {{"type": "object"}}}}
+serve("shelf", "1", [{{**tool, "annotations": {{"readOnlyHint": True}}}}],
+      lambda name, _: {{"content": [{{"type": "text", "text": "a line of many\\\\n" * 900}}]}})
+"""
+
+
+@pytest.mark.parametrize("dashes", [["--"], []])
+def test_the_verbs_of_an_earlier_version_run_and_say_how_they_are_written_now(
+    dashes: list[str], tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("server.py").write_text(SERVER)
+    server = [*dashes, sys.executable, "server.py"]
+    out, error = run("tools", "--budget", "off", *server)
+    assert "list" in out
+    assert error == "mcp-abridge: `tools` is now `call --`\n"
+
+    error = run("init", "-o", "rules.yaml", *server).err
+    assert error.startswith("mcp-abridge: `init` is now `suggest --`\n")
+    assert run("test", "rules.yaml").out.startswith("1 passed")

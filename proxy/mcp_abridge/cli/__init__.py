@@ -22,17 +22,12 @@ SITUATIONS = {
     },
     "which answers, and what is saved": {
         "weigh": ("", "list the largest answers in your transcripts"),
-        "tools": ("-- npx -y some-server", "list a server's tools, and what they cost"),
-        "call": ("TOOL name=value URL", "call a tool once, show what a model gets"),
+        "call": ("TOOL name=value URL", "call a tool, or list all and what they cost"),
         "report": ("--since 7d", "show what is still large, and what was saved"),
         "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),
     },
-    "a first rule": {
-        "init": ("-- npx -y some-server", "call a server's tools, draft rules for them"),
-        "record": ("DIR -- npx my-server", "wrap a server unchanged, and keep each call"),
-        "suggest": ("DIR -o rules.yaml", "draft rules from what was recorded"),
-    },
-    "work on rules": {
+    "rules": {
+        "suggest": ("-- npx some-server", "draft rules from real answers"),
         "check": ("rules.yaml", "list every mistake in rule files"),
         "test": ("rules.yaml", "run the tests in rule files"),
         "explain": ("answer.json --show", "show what the model gets of a saved answer"),
@@ -48,9 +43,16 @@ VERBS = {verb: how for verbs in SITUATIONS.values() for verb, how in verbs.items
 """Each verb: the words of an example after it, and what the verb does."""
 
 
+OLD_VERBS = {
+    "init": ("suggest", "--"),
+    "record": ("run", "--rules", "none", "--record"),
+    "tools": ("call", "--"),
+}
+"""Verbs of earlier versions: what is written now before the words of a server or a folder."""
+
 # These verbs take the command of a server as well, the second ones only after --.
-_TAKE_A_SERVER = frozenset(("serve", "doctor", "tools", "init"))
-_TAKE_A_DASHED_SERVER = frozenset(("call", "record"))
+_TAKE_A_SERVER = frozenset(("serve", "doctor"))
+_TAKE_A_DASHED_SERVER = frozenset(("call", "suggest"))
 
 # Names that other programs have for a flag.
 _OTHER_NAMES = {"--host": "--listen", "--port": "--listen"}
@@ -70,6 +72,8 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    if words and words[0] in OLD_VERBS:
+        words = _in_new_words(*words)
     verb = words[0] if words else ""
     if verb in VERBS and verb != "run":
         return _verb(verb, words[1:])
@@ -85,6 +89,17 @@ def _run(words: list[str]) -> int:
     return run.run(settings, first_word=verb)
 
 
+def _in_new_words(old: str, *words: str) -> list[str]:
+    """Return a command line with an old verb as it is written now, and say how that is."""
+    from mcp_abridge.cli import options
+    from mcp_abridge.cli.terminal import print_lines
+
+    verb, *own = OLD_VERBS[old]
+    before, rest = options.split(_parser_of(verb), [*words])
+    print_lines(f"{PROGRAM}: `{old}` is now `{' '.join(OLD_VERBS[old])}`", stderr=True)
+    return [verb, *before, *(own if rest else ()), *rest]
+
+
 def _verb(verb: str, words: list[str]) -> int:
     import argparse
     from importlib import import_module
@@ -98,13 +113,7 @@ def _verb(verb: str, words: list[str]) -> int:
         codecs.register_error("json", _escaped)
         sys.stdout.reconfigure(errors="json")
     module = import_module(f"mcp_abridge.cli.{verb}")
-    example, help = VERBS[verb]
-    parser = argparse.ArgumentParser(
-        prog=f"{PROGRAM} {verb}",
-        description=f"{help[0].upper()}{help[1:]}.",
-        epilog=f"example: {PROGRAM} {verb} {example}".rstrip(),
-    )
-    module.add(parser)
+    parser = _parser_of(verb)
     ours = words
     command: list[str] = []
     dashed = verb in _TAKE_A_DASHED_SERVER
@@ -182,6 +191,22 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
     assert isinstance(error, UnicodeEncodeError)
     return dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+def _parser_of(verb: str) -> "argparse.ArgumentParser":
+    import argparse
+    from importlib import import_module
+
+    if verb == "run":
+        return _parser()
+    example, help = VERBS[verb]
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {verb}",
+        description=f"{help[0].upper()}{help[1:]}.",
+        epilog=f"example: {PROGRAM} {verb} {example}".rstrip(),
+    )
+    import_module(f"mcp_abridge.cli.{verb}").add(parser)
+    return parser
 
 
 def _parser() -> "argparse.ArgumentParser":

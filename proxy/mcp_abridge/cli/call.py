@@ -1,4 +1,7 @@
-"""`call`: without it, an answer cannot be seen before a client and a model are set up."""
+"""`call`: without it, no answer can be seen before a client and a model are set up.
+
+Without the name of a tool it lists all of them, and what their definitions cost in each request.
+"""
 
 import argparse
 import asyncio
@@ -8,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from mcp_abridge.cli import PROGRAM, options
-from mcp_abridge.cli.server import Listed, Tools, edited, listing
+from mcp_abridge.cli import PROGRAM, options, server, tool_table
+from mcp_abridge.cli.server import Listed, Tools, edited
 from mcp_abridge.cli.terminal import check_output, put, say
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.document.tree import TOO_DEEP
@@ -28,32 +31,27 @@ class UnusableCall(AbridgeError):
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.usage = f"{PROGRAM} call TOOL [NAME=VALUE]... [OPTION]... (URL | -- COMMAND [ARG]...)"
-    parser.allow_abbrev = False
-    parser.add_argument("tool", metavar="TOOL", help="the tool's name")
-    parser.add_argument(
-        "arguments",
-        nargs="*",
-        default=[],  # else argparse calls them required
-        metavar="NAME=VALUE",
-        help="arguments, or all as one JSON object",
-    )
+    usage = "call [TOOL [NAME=VALUE]...] [OPTION]... (URL | -- COMMAND [ARG]...)"
+    parser.usage = f"{PROGRAM} {usage}"
+    parser.add_argument("call", nargs="*", default=[], metavar="TOOL", help=_CALL)
     parser.add_argument(
         "--client", metavar="NAME", help="the client, as in its clientInfo: codex-mcp-client"
     )
     parser.add_argument("--direct", action="store_true", help="print the server's own answer")
     parser.add_argument("--save", metavar="FILE", help="write the call and the server's answer")
-    names = ("rules", "allow_python", "budget", "header")
-    options.add(parser, [*options.by_name(*names), options.LISTING_DEADLINE])
+    server.add(parser, "rules", "allow_python", "budget")
+    tool_table.add(parser)
+
+
+_CALL = "the tool to call, with NAME=VALUE ... or one JSON object; without one, all are listed"
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the answer. Returns 1 if it is an error; raises AbridgeError if there is no call."""
-    urls = [each for each in arguments.arguments if each.startswith(("http://", "https://"))]
-    words = [word for word in arguments.arguments if word not in urls]
-    arguments.url = urls[0] if urls and not arguments.command else None
-    server = options.server_words(arguments, "header")
-    name = arguments.tool
+    name, *words = server.without_url(arguments, arguments.call) or [""]
+    server.check(arguments)
+    if not name:
+        return tool_table.run(arguments)
 
     async def call(client: Any, listed: Listed) -> tuple[RecordedExchange, Replay, bool]:
         rules = selection(listed.server, arguments.client).fitting(listed.tools)
@@ -71,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.save:
         check_output(arguments.save, force=True)
     selection = options.selection(arguments, os.environ)
-    listed = asyncio.run(listing(server, arguments.deadline, call, arguments.client or ""))
+    listed = asyncio.run(server.listing(arguments, call, client=arguments.client or ""))
     exchange, replay, app = listed.answer
     if arguments.save:
         with open(arguments.save, "wb") as file:

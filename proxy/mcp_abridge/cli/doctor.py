@@ -5,8 +5,8 @@ import asyncio
 import os
 from collections.abc import Iterator
 
-from mcp_abridge.cli import PROGRAM, options
-from mcp_abridge.cli.server import Finding, Level, Listed, Silent, Tools, edited, json_size, listing
+from mcp_abridge.cli import PROGRAM, options, server
+from mcp_abridge.cli.server import Finding, Level, Listed, Silent, Tools, edited, json_size
 from mcp_abridge.cli.terminal import print_lines
 from mcp_abridge.document.paths import matches
 from mcp_abridge.errors import AbridgeError, RuleErrors, did_you_mean
@@ -22,7 +22,9 @@ _Lines = tuple[str, ...]
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb: those of the wrapper that matter to a diagnosis."""
-    options.add_server(parser, "rules", "allow_python", "budget", "ledger", "max_message")
+    parser.usage = f"{PROGRAM} doctor [OPTION]... (URL | [--] COMMAND [ARG]...)"
+    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
+    server.add(parser, "rules", "allow_python", "budget", "ledger", "max_message")
     parser.epilog = options.VARIABLES
 
 
@@ -36,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _findings(settings: argparse.Namespace) -> Iterator[_Lines]:
-    server = options.server_words(settings, "header")
+    server.check(settings)
     yield _ledger(settings)
     yield from _entries()
     yield from _way(settings)
@@ -46,7 +48,7 @@ def _findings(settings: argparse.Namespace) -> Iterator[_Lines]:
     except RuleErrors as errors:
         yield from (("error", str(each)) for each in errors.problems)
     try:
-        bare = asyncio.run(listing(server, settings.deadline))
+        bare = asyncio.run(server.listing(settings))
     except Silent as silent:
         yield from silent.log
         if all(level != "error" for level, _ in silent.log):

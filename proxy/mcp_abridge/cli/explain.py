@@ -6,12 +6,11 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from mcp_abridge.cli import definitions, options, takes_rules
+from mcp_abridge.cli import options, takes_rules
 from mcp_abridge.cli.terminal import (
     console,
     content,
@@ -70,13 +69,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show", action="store_true", help="print what the model gets, and only it"
     )
-    parser.add_argument(
-        "--definitions",
-        type=int,
-        metavar="N",
-        help="FILE is a result of tools/list: the bytes of each tool, direct, as sent, and with "
-        "definition: {max_bytes: N}, such as 300",
-    )
     options.add(parser, options.by_name("budget"))
     parser.add_argument(
         "--arguments",
@@ -113,11 +105,6 @@ def run(arguments: argparse.Namespace) -> int:
     selection = options.selection(arguments, os.environ)
     raw = content(name)
     try:
-        if (limit := arguments.definitions) is not None:
-            rules = selection(None, arguments.client)
-            tools = definitions.explained(raw, rules, limit)
-            show(arguments, tools, partial(definitions.show, limit=limit))
-            return 0
         recording = as_json(raw)
         # Without rules, the budget treats the answers of all tools alike.
         any_tool = None if arguments.rules else "tool"

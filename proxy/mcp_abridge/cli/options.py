@@ -84,8 +84,11 @@ class Option:
             raise ValueError(f"{self.variable}: {error}") from None
 
 
-URL = "MCP_ABRIDGE_URL"
-"""The variable of the server's URL, which others would see among the words of a command."""
+URL, HEADER = SECRETS = ("MCP_ABRIDGE_URL", "MCP_ABRIDGE_HEADER")
+"""The variables of a server's URL and headers, which others would see among a command's words.
+
+No server that is a command may inherit them.
+"""
 
 VARIABLES = "Each flag is also a variable: --log-format is MCP_ABRIDGE_LOG_FORMAT."
 _FALSE = ("0", "false", "no", "off")
@@ -305,7 +308,7 @@ def read(words: list[str], environment: "Mapping[str, str]") -> Options:
         source = f"{URL}: "
         urls.append(environment[URL])
     if len(urls) + bool(options.command) != 1:
-        raise ValueError(_ONE_SERVER)
+        raise ValueError(ONE_SERVER)
     if urls:
         from mcp_abridge.ruleset.loading import config_model
 
@@ -320,10 +323,7 @@ def read(words: list[str], environment: "Mapping[str, str]") -> Options:
 
 
 HEADER_TO_COMMAND = "--header is for a server behind a URL, which has a ://"
-_ONE_SERVER = "one server: give its URL, or write its command after --"
-_HEADER = next(option for option in OPTIONS if option.name == "header")
-SECRETS = (URL, _HEADER.variable)
-"""The variables of a server at a URL, which no command may inherit."""
+ONE_SERVER = "one server: give its URL, or write its command after --"
 AFTER_DASHES = "; what is the server's goes after --"
 
 
@@ -390,55 +390,6 @@ def complete(parser: "argparse.ArgumentParser", arguments: "argparse.Namespace")
                 setattr(arguments, option.name, option.absent(os.environ))
         except ValueError as error:
             raise AbridgeError(str(error)) from None
-
-
-def add_server(parser: "argparse.ArgumentParser", *names: str) -> None:
-    """Declare the URL of a server, its options, and those of these names, for a verb on it."""
-    parser.usage = f"{parser.prog} [OPTION]... (URL | [--] COMMAND [ARG]...)"
-    parser.allow_abbrev = False
-    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
-    add(parser, [*by_name(*names, "header"), LISTING_DEADLINE])
-
-
-def server_words(arguments: "argparse.Namespace", *flags: str) -> list[str]:
-    """Return a wrapper's words for a server, with these flags. AbridgeError unless it is one."""
-    from mcp_abridge.errors import AbridgeError
-
-    by_variable = not arguments.command and not arguments.url and os.environ.get(URL)
-    if not by_variable and bool(arguments.command) == bool(arguments.url):
-        raise AbridgeError(_ONE_SERVER)
-    if arguments.url:
-        from mcp_abridge.ruleset.loading import config_model
-
-        config_model.url(arguments.url)
-    texts = ((name, text) for name in flags for text in getattr(arguments, name) or ())
-    words = [word for name, text in texts for word in (f"--{name}", text)]
-    url = [arguments.url] if arguments.url else []
-    return [*words, *(["--", *arguments.command] if arguments.command else url)]
-
-
-def by_environment(words: "Iterable[str]") -> tuple[list[str], dict[str, str]]:
-    """Return the words of `server_words` without URL and headers, and the variables of these.
-
-    >>> by_environment(["--record", "x", "--header", "A: b", "--header", "C: d", "https://e.org"])
-    (['--record', 'x'], {'MCP_ABRIDGE_URL': 'https://e.org', 'MCP_ABRIDGE_HEADER': 'A: b\\nC: d'})
-    """
-    rest: list[str] = []
-    headers: list[str] = []
-    variables = {}
-    remaining = iter(words)
-    for word in remaining:
-        if word == "--":
-            rest += (word, *remaining)
-        elif _locates(word):
-            variables[URL] = word
-        elif word == _HEADER.flag:
-            headers.append(next(remaining))
-        else:
-            rest += (word, next(remaining))
-    if headers:
-        variables[_HEADER.variable] = _HEADER.separator.join(headers)
-    return rest, variables
 
 
 def selection(

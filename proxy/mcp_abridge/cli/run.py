@@ -209,11 +209,11 @@ def _scope(options: "Options") -> str:
 
 
 def _account() -> "dict[str, str]":
-    from mcp_abridge.cli.options import OPTIONS
+    from mcp_abridge.cli.options import HEADER, OPTIONS
     from mcp_abridge.storage.scope import account
 
     # Another wrapper within the command would send that header.
-    own = {option.variable for option in OPTIONS} - {"MCP_ABRIDGE_HEADER"}
+    own = {option.variable for option in OPTIONS} - {HEADER}
     return account(os.environ, own)
 
 

@@ -173,7 +173,7 @@ def _upstream(arguments: argparse.Namespace) -> config_model.Url | Command | Non
         if command:
             raise AbridgeError("a server is a URL, or a command, not both")
         return config_model.url(arguments.url)
-    if command and arguments.header and "MCP_ABRIDGE_HEADER" not in os.environ:
+    if command and arguments.header and options.HEADER not in os.environ:
         raise AbridgeError(options.HEADER_TO_COMMAND)
     if not command and not arguments.config:
         raise AbridgeError("no server: give its URL, or write its command after --, or --config")

@@ -1,5 +1,6 @@
 """A server as the official client sees it through the wrapper: its tools, and one answer."""
 
+import argparse
 import asyncio
 import os
 import tempfile
@@ -12,6 +13,7 @@ from mcp_abridge.cli import PROGRAM, options
 from mcp_abridge.document.tree import loads
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.replay.differences import to_json
+from mcp_abridge.ruleset.loading import config_model
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.ruleset.selection import NO_RULES
 from mcp_abridge.session import tool_lists
@@ -58,24 +60,57 @@ class Silent(AbridgeError):
         self.cause, self.log, self.stderr = cause, log, stderr
 
 
-async def listing(
-    words: Sequence[str], deadline: float | None, further: Further | None = None, client: str = ""
-) -> Listed:
-    """Return the tools listed through a wrapper without rules, by the words that name the server.
+def add(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Declare the options of a verb on a server, and those of these names."""
+    parser.allow_abbrev = False
+    options.add(parser, [*options.by_name(*names, "header"), options.LISTING_DEADLINE])
 
-    `deadline` is the time limit in seconds to connect, again to list the tools, and of a call
-    without progress. `client` is the name that the client tells the server. Raises Silent, or the
-    AbridgeError of `further`.
+
+def without_url(arguments: argparse.Namespace, words: list[str]) -> list[str]:
+    """Return the words but for the URL of a server, which `arguments` get."""
+    urls = [each for each in words if each.startswith(("http://", "https://"))]
+    arguments.url = urls[0] if urls and not arguments.command else None
+    return [word for word in words if word not in urls]
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """Raise AbridgeError unless the arguments name one server."""
+    by_variable = not arguments.command and not arguments.url and os.environ.get(options.URL)
+    if not by_variable and bool(arguments.command) == bool(arguments.url):
+        raise AbridgeError(options.ONE_SERVER)
+    if arguments.url:
+        config_model.url(arguments.url)
+
+
+async def listing(
+    arguments: argparse.Namespace,
+    further: Further | None = None,
+    *,
+    client: str = "",
+    more: Sequence[str] = (),
+) -> Listed:
+    """Return the tools that a server lists through a wrapper without rules; `more` are its options.
+
+    `deadline` of the arguments is the time limit in seconds to connect, again to list the tools,
+    and of a call without progress. `client` is the name that the client tells the server. Raises
+    Silent, or the AbridgeError of `further`.
     """
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
+    check(arguments)
+    deadline: float | None = arguments.deadline
     patience = deadline or _PATIENCE
     limited = ["--deadline", str(deadline)] if deadline else []
-    rest, variables = options.by_environment(words)
-    program, *arguments = own_command("run", "--rules", NO_RULES, *limited, *rest)
-    environment = {**os.environ, "MCP_ABRIDGE_LEDGER": "off", **variables}
-    wrapper = StdioServerParameters(command=program, args=arguments, env=environment)
+    words = ["run", "--rules", NO_RULES, *limited, *more]
+    environment = {**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
+    if arguments.command:
+        words += ["--", *arguments.command]
+    else:  # others would see a URL and headers among the words
+        environment |= {options.URL: arguments.url} if arguments.url else {}
+        environment |= {options.HEADER: "\n".join(arguments.header)} if arguments.header else {}
+    program, *own = own_command(*words)
+    wrapper = StdioServerParameters(command=program, args=own, env=environment)
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
         try:
             async with asyncio.timeout(patience) as limit:

@@ -17,7 +17,7 @@ from mcp_abridge.storage.regular import open_regular
 TOOLS = "0000-tools.json"
 SESSION = "session.json"
 
-NO_CALL = "no recorded call in {}; `mcp-abridge record` makes recordings"
+NO_CALL = "no recorded call in {}; `mcp-abridge --record DIR` makes recordings"
 
 _NUMBER = re.compile(r"\d*")
 

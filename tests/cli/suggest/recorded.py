@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ def record(folder: Path, command: Sequence[str], calls: Calls) -> str:
         for tool, arguments in calls:
             await client.call_tool(tool, arguments)
 
-    words = ["--record", str(folder), "--", *command]
-    asyncio.run(listing(words, 60.0, further))
+    server = Namespace(command=[*command], url=None, header=None, deadline=60.0)
+    asyncio.run(listing(server, further, more=["--record", str(folder)]))
     return str(folder)
 
 

@@ -315,7 +315,7 @@ def test_the_answers_in_a_session_of_codex_get_a_rule(
     assert (rule["tools"], rule["before"]) == (["list"], 14_206)
     if form == "scripts":
         assert "id stays: the model's own text has it" in rule["used"]
-        cut = "no rule for export: the client kept no whole answer; `mcp-abridge record` does"
+        cut = "no rule for export: the client kept no whole answer; `mcp-abridge --record DIR` does"
         assert cut in capfd.readouterr().err
 
 

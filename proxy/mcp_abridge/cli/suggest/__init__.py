@@ -1,11 +1,14 @@
 """`suggest`: without it, somebody has to read answers of 500 kB to write the first rule."""
 
 import argparse
+import shlex
+import tempfile
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from mcp_abridge.cli import transcripts
+from mcp_abridge.cli import PROGRAM, server, transcripts
+from mcp_abridge.cli.suggest import calls
 from mcp_abridge.cli.suggest.draft import SMALL, Answered, drafted, short_list
 from mcp_abridge.cli.suggest.rules import DraftedRule, page, rules_of
 from mcp_abridge.cli.terminal import check_output, put, refuse_error, say, show
@@ -20,51 +23,84 @@ from mcp_abridge.ruleset.rule import Rule
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
+    parser.usage = f"{PROGRAM} suggest [OPTION]... (PATH... | URL | -- COMMAND [ARG]...)"
     parser.add_argument(
         "paths",
-        nargs="+",
+        nargs="*",
+        default=[],
         metavar="PATH",
-        help="recordings: folders of `record`, saved calls, or transcripts (.jsonl)",
+        help="recordings: folders of --record, saved calls, or transcripts (.jsonl)",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the rules to a new file")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="a new file for the rules (of a server: NAME.yaml)"
+    )
     parser.add_argument("--server", metavar="NAME", help="the server, if there are several")
     parser.add_argument("--force", action="store_true", help="replace FILE if it is there")
     parser.add_argument("--json", action="store_true", help="print the evidence as JSON")
+    calls.add(parser)
+    server.add(parser, "record", "redact")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a rule file. Raises AbridgeError or OSError if the recordings are of no use for one."""
+    """Print a rule file, or write it. Raises AbridgeError or OSError if there is nothing of use.
+
+    Returns 2 if no recording can be read, and 1 if the calls of a server show no rule.
+    """
     if arguments.output:
         check_output(arguments.output, force=arguments.force)
+    paths = server.without_url(arguments, arguments.paths)
+    if paths and (arguments.command or arguments.url):
+        raise AbridgeError("recordings, or one server; not both")
+    if paths:
+        suggestion = _suggestion(arguments, paths, used=True)
+        return 2 if suggestion is None else 0
+    server.check(arguments)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = arguments.record or scratch
+        arguments.server = calls.record(arguments, folder)
+        suggestion = _suggestion(arguments, [folder], used=False)
+    return int(suggestion is None or not suggestion.rules)
+
+
+def _suggestion(
+    arguments: argparse.Namespace, paths: list[str], *, used: bool
+) -> "Suggestion | None":
+    """Show what recordings suggest; return it, None if they cannot be read."""
     unusable: list[AbridgeError | OSError] = []
-    recordings = list(_sessions(arguments.paths, unusable.append))
+    recordings = list(_sessions(paths, unusable.append))
     for error in unusable:
         refuse_error("suggest", error)
     empty = not any(session.exchanges or session.cut for session, _ in recordings)
     if empty and unusable:
-        return 2
+        return None
     if empty:
-        raise AbridgeError(NO_CALL.format(", ".join(arguments.paths)))
+        raise AbridgeError(NO_CALL.format(", ".join(paths)))
     servers = list(dict.fromkeys(each.server for each, _ in recordings if each.server))
-    names, server = ", ".join(servers), arguments.server
-    if server is None and len(servers) > 1:
+    names, name = ", ".join(servers), arguments.server
+    if name is None and len(servers) > 1:
         choice = f"choose one by --server: {names}"
         raise AbridgeError(f"these are recordings of several servers; {choice}")
-    if server not in (*servers, None):
-        advice = did_you_mean(server, servers) or f"; there are: {names}"
-        raise AbridgeError(f"no recording of a server {server!r}{advice}")
-    server = server or next(iter(servers), None)
-    suggestion = suggest([each for each in recordings if each[0].server in (server, None)])
+    if name not in (*servers, None):
+        advice = did_you_mean(name, servers) or f"; there are: {names}"
+        raise AbridgeError(f"no recording of a server {name!r}{advice}")
+    name = name or next(iter(servers), None)
+    own = (each for each in recordings if each[0].server in (name, None))
+    suggestion = suggest(own, used=used)
     show(arguments, suggestion.rows(), lambda _: _write(suggestion, arguments))
-    return 0
+    return suggestion
 
 
 def _write(suggestion: "Suggestion", arguments: argparse.Namespace) -> None:
-    if suggestion.rules and arguments.output:
-        suggestion.write(arguments.output, force=arguments.force)
-    elif suggestion.rules:
+    path = arguments.output
+    if suggestion.rules and not path:
         put(suggestion.text)
+    elif suggestion.rules:
+        with open(path, "w" if arguments.force else "x", encoding="utf-8") as file:
+            file.write(suggestion.text)
     suggestion.show()
+    if suggestion.rules and path:
+        options = f"--rules {shlex.quote(path)}"
+        say("suggest", f"next: read {path}; then: {PROGRAM} wrap NAME {options}")
 
 
 class Suggestion:
@@ -82,11 +118,6 @@ class Suggestion:
     ) -> None:
         self.server, self.rules, self.small, self.unusable = server, rules, small, unusable
         self.text = page(server, rules, small)
-
-    def write(self, path: str, *, force: bool) -> None:
-        """Write the rule file. Raises OSError if it is there already, unless `force`."""
-        with open(path, "w" if force else "x", encoding="utf-8") as file:
-            file.write(self.text)
 
     def rows(self) -> list[dict[str, Any]]:
         return [
@@ -155,7 +186,7 @@ def suggest(
     return Suggestion(server, list(rules_of(noisy)), small, unusable)
 
 
-_CUT = "the client kept no whole answer; `mcp-abridge record` does"
+_CUT = "the client kept no whole answer; `mcp-abridge --record DIR` does"
 _ERRORS = "its answers are errors"
 _NO_TEXT = "its answers have no text"
 _SEVERAL = (

@@ -8,14 +8,12 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from mcp_abridge.cli import PROGRAM
-from mcp_abridge.cli.options import SECRETS, URL
+from mcp_abridge.cli.options import HEADER, URL
 from mcp_abridge.cli.wrap.places import Place, dialect
 from mcp_abridge.cli.wrap.text import Path, Syntax, entry_at, put_first, replace
 from mcp_abridge.document.masks import masked_url, masked_words
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.regular import open_regular
-
-_, _HEADER = SECRETS
 
 _URLS = ("url", "httpUrl", "serverUrl")
 HEADERS = ("headers", "http_headers", "env_http_headers", "bearer_token_env_var")
@@ -238,7 +236,7 @@ def _wrap_url(
     else:
         own = {URL: url}
     if headers:
-        own[_HEADER] = "\n".join(headers)
+        own[HEADER] = "\n".join(headers)
     members: dict[str, Any] = {"command": command[0], "args": command[1:]}
     if server.place.client == "opencode":
         members = {"command": command}

@@ -1,4 +1,4 @@
-"""`init`: from a real server to a rule file whose tests pass, by the calls that change nothing."""
+"""`suggest -- COMMAND`: from a server to rules whose tests pass, by calls that change nothing."""
 
 import json
 import os
@@ -69,24 +69,23 @@ def calls(folder: Path) -> list[str]:
 def test_tools_that_only_read_are_called_and_get_rules_that_pass(
     server: list[str], tmp_path: Path, run: Run
 ) -> None:
-    out, error = run("init", *server)
-    assert calls(tmp_path) == ["list_books"]
-    assert out.startswith("ok: the-shelf.yaml: 1 rule, 1 test\n1 passed in ")
+    out, error = run("suggest", *server)
+    assert (calls(tmp_path), out) == (["list_books"], "")
     assert "not called, since they need arguments: get_shelf (name)\n" in error
     assert "not called, since they do not declare readOnlyHint: count_books\n" in error
-    assert "init: --sample \"get_shelf name='...'\" calls such a tool" in error
+    assert "suggest: --sample \"get_shelf name='...'\" calls such a tool" in error
     assert "bytes become" in error
-    assert f"mcp-abridge --rules the-shelf.yaml -- {sys.executable}" in error
+    assert "next: read the-shelf.yaml; then: mcp-abridge wrap NAME --rules " in error
     run("test", "--require-tests", "the-shelf.yaml")
     assert "server: {name: the shelf}" in (tmp_path / "the-shelf.yaml").read_text()
 
     # What is there is not touched, and nothing is called for it.
     (tmp_path / "the-shelf.yaml").write_text("mine")
-    error = run("init", *server, code=2).err
+    error = run("suggest", *server, code=2).err
     assert "the-shelf.yaml is there already; --force replaces it" in error
     assert calls(tmp_path) == ["list_books"]
     assert (tmp_path / "the-shelf.yaml").read_text() == "mine"
-    run("init", "--force", *server)
+    run("suggest", "--force", *server)
     assert "version: 1" in (tmp_path / "the-shelf.yaml").read_text()
 
 
@@ -95,9 +94,9 @@ def test_samples_call_other_tools_and_the_calls_may_be_kept(
 ) -> None:
     samples = ["get_shelf name='top left'", 'get_shelf {"name": "none"}', "count_books"]
     words = [word for sample in samples for word in ("--sample", sample)]
-    out, error = run("init", "-o", "r.yaml", "--record", "kept", *words, *server)
+    error = run("suggest", "-o", "r.yaml", "--record", "kept", *words, *server).err
     assert calls(tmp_path) == ["list_books", "get_shelf top left", "get_shelf none", "count_books"]
-    assert "ok: r.yaml: 2 rules, 2 tests" in out
+    assert run("check", "r.yaml").out == "ok: r.yaml: 2 rules, 2 tests\n"
     complaint = "an error: no such shelf\n"
     assert f'called get_shelf {{"name": "none"}}: {complaint}' in error
     assert "no rule for count_books: no answer above 4,000 bytes" in error
@@ -108,7 +107,7 @@ def test_samples_call_other_tools_and_the_calls_may_be_kept(
 def test_a_sample_that_cannot_be_called_is_refused_before_any_call(
     server: list[str], tmp_path: Path, run: Run
 ) -> None:
-    error = run("init", "--sample", "get_shelv name=a", *server, code=2).err
+    error = run("suggest", "--sample", "get_shelv name=a", *server, code=2).err
     [line] = error.splitlines()  # and not what the server wrote
     assert "the server has no tool 'get_shelv'; did you mean 'get_shelf'?" in line
     assert not (tmp_path / "calls").exists()
@@ -120,7 +119,7 @@ def test_a_mistake_that_needs_no_server_is_refused_without_one(tmp_path: Path, r
         (["--sample", "get_shelf name=top left"], "'left' is no argument; write NAME=VALUE"),
         (["-o", "nowhere/r.yaml"], "nowhere/r.yaml: there is no folder nowhere\n"),
     ):
-        assert complaint in run("init", *words, "--", "touch", tmp_path / "started", code=2).err
+        assert complaint in run("suggest", *words, "--", "touch", tmp_path / "started", code=2).err
     assert not (tmp_path / "started").exists()
 
 
@@ -130,44 +129,48 @@ def test_without_a_rule_no_file_is_written_and_the_reason_is_given(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "server.py").write_text(IMPORT + DENSE)
     server = ["--", sys.executable, "server.py"]
-    error = run("init", "-o", "r.yaml", *server, "calls", code=1).err
-    assert error.endswith("init: no file written: nothing to take off\n")
+    error = run("suggest", "-o", "r.yaml", *server, "calls", code=1).err
+    assert "no rule for digits: its answers are several text blocks; " in error
     assert not (tmp_path / "r.yaml").exists()
 
-    error = run("init", "-o", "r.yaml", *server, "no/calls", code=1).err
-    assert error.endswith("init: no file written: no call had a result\n")
+    error = run("suggest", "-o", "r.yaml", *server, "no/calls", code=1).err
+    assert error.endswith("no rule for digits: its answers are errors\n")
 
 
 def test_a_server_that_does_not_start_is_reported(tmp_path: Path, run: Run) -> None:
     command = [sys.executable, "-c", "raise SystemExit('no database')"]
-    assert "no database" in run("init", "-o", tmp_path / "r.yaml", "--", *command, code=2).err
+    assert "no database" in run("suggest", "-o", tmp_path / "r.yaml", "--", *command, code=2).err
     assert not (tmp_path / "r.yaml").exists()
-    assert "init: it does not answer as an MCP server: " in run("init", "cat", code=2).err
+    assert (
+        "suggest: it does not answer as an MCP server: " in run("suggest", "--", "cat", code=2).err
+    )
 
 
 def test_on_a_terminal_it_asks_for_the_arguments_of_tools_that_only_read(
     server: list[str], tmp_path: Path
 ) -> None:
     terminal, stdin = pty.openpty()
-    init = subprocess.Popen(
-        [sys.executable, "-c", START, "init", "-o", "r.yaml", *server],
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, "suggest", "-o", "r.yaml", *server],
         cwd=tmp_path,
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
     os.close(stdin)
-    assert init.stdout is not None
-    assert init.stderr is not None
-    with init.stdout, init.stderr:
-        until(init.stderr.fileno(), b"get_shelf needs name (optional: floor); NAME=VALUE ")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
+        until(process.stderr.fileno(), b"get_shelf needs name (optional: floor); NAME=VALUE ")
         os.write(terminal, b"nmae=low\n")
-        error = b"get_shelf has no argument 'nmae'; did you mean 'name'?"
-        until(init.stderr.fileno(), error, b"or nothing: ")
+        advice = b"get_shelf has no argument 'nmae'; did you mean 'name'?"
+        until(process.stderr.fileno(), advice, b"or nothing: ")
         os.write(terminal, b"name=low\n")
-        assert b"2 passed" in init.stdout.read()
-        assert b"needs" not in init.stderr.read()  # count_books is not asked for
-    assert init.wait() == 0
+        error = process.stderr.read()
+        assert b"list_books: " in error
+        assert b"get_shelf: " in error
+        assert b"needs" not in error  # count_books is not asked for
+    assert process.wait() == 0
     os.close(terminal)
     assert calls(tmp_path) == ["list_books", "get_shelf low"]
 

@@ -1,4 +1,4 @@
-"""`tools`: without it, nobody sees what the definitions of a server cost in each request."""
+"""`call` without a tool: nobody else says what a server's definitions cost in each request."""
 
 import argparse
 import asyncio
@@ -10,28 +10,36 @@ from mcp_abridge.cli.server import Listed, arguments_of, edited, json_size, list
 from mcp_abridge.cli.terminal import console, print_lines, show, table
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.replay.differences import to_json
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule import Definition, Rule, RuleSet
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the verb."""
-    options.add_server(parser, "rules", "allow_python", "budget")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    """Declare the options of the list."""
+    parser.add_argument("--json", action="store_true", help="print the list of tools as JSON")
+    parser.add_argument(
+        "--definitions",
+        type=int,
+        metavar="N",
+        help="list the tools as with definition: {max_bytes: N} in a rule, such as 300",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each tool. Raises Silent if the server does not list its tools."""
-    bare = asyncio.run(listing(options.server_words(arguments, "header"), arguments.deadline))
-    rules = options.selection(arguments)(bare.server, None)
-    show(arguments, _rows(bare, rules.fitting(bare.tools)), partial(_print, bare))
+    selection = options.selection(arguments)
+    bare = asyncio.run(listing(arguments))
+    rules = selection(bare.server, None).fitting(bare.tools)
+    show(arguments, _rows(bare, rules, arguments.definitions), partial(_print, bare))
     return 0
 
 
-def _rows(bare: Listed, rules: RuleSet) -> list[dict[str, Any]]:
+def _rows(bare: Listed, rules: RuleSet, limit: int | None) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    client_tools, edit = edited(bare.tools, rules)
+    short = Rule(name="short", tools=("*",), view=False, definition=Definition(max_bytes=limit))
+    tools, _ = edited(bare.tools, RuleSet(otherwise=short))
+    client_tools, edit = edited(tools, rules)
     for name, tool in bare.tools.items():
         definition = to_json(tool)
         hints, as_sent = tool.get("annotations") or {}, client_tools.get(name)

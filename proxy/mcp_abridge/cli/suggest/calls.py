@@ -1,21 +1,18 @@
-"""`init`: without it, a first rule takes five commands and the reading of a long answer."""
+"""Calls of a server's tools that only read: without it, a first rule waits for recorded work."""
 
 import argparse
 import asyncio
 import re
 import shlex
 import sys
-import tempfile
 from functools import partial
 from typing import Any
 
-from mcp_abridge.cli import PROGRAM, check, options, test
 from mcp_abridge.cli.call import UnusableCall, parsed, values_of
 from mcp_abridge.cli.server import Listed, Tools, arguments_of, listing, with_needs
-from mcp_abridge.cli.suggest import suggest
 from mcp_abridge.cli.suggest.draft import short_list
-from mcp_abridge.cli.terminal import ask, check_output, json_text, refuse_error, say
-from mcp_abridge.replay.recordings import sessions
+from mcp_abridge.cli.terminal import ask, check_output, json_text, say
+from mcp_abridge.errors import AbridgeError
 
 _WIDTH = 200  # characters of an error
 
@@ -24,35 +21,27 @@ Plan = list[tuple[str, dict[str, Any]]]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
-    options.add_server(parser, "record", "redact")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="the rule file to write (default: SERVER.yaml)"
-    )
-    parser.add_argument("--force", action="store_true", help="replace FILE if it is there")
+    """Declare the option for further calls."""
     parser.add_argument(
         "--sample",
         action="append",
         default=[],
         metavar="'TOOL ARGUMENTS'",
-        help="also call this tool, with NAME=VALUE ... or one JSON object",
+        help="also call this tool of the server, with NAME=VALUE ... or one JSON object",
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Write the rules. Returns 1 if no file was written; raises AbridgeError or OSError."""
-    server = options.server_words(arguments)
-    with tempfile.TemporaryDirectory() as scratch:
-        if arguments.output:
-            check_output(arguments.output, force=arguments.force)
-        for _, words in map(_split, arguments.sample):
-            parsed(words)  # a mistake should not wait for the server
-        return _init(arguments, server, arguments.record or scratch)
+def record(arguments: argparse.Namespace, folder: str) -> str:
+    """Call the tools of a server, and record that in a folder; return the server's name.
 
+    Without a file for the rules, the arguments get one. Raises AbridgeError.
+    """
+    for _, words in map(_split, arguments.sample):
+        parsed(words)  # a mistake should not wait for the server
 
-def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
-    async def call(client: Any, listed: Listed) -> list[str]:
-        check_output(_path(arguments, listed), force=arguments.force)
+    async def call(client: Any, listed: Listed) -> None:
+        arguments.output = arguments.output or re.sub(r"[^\w.-]+", "-", listed.server) + ".yaml"
+        check_output(arguments.output, force=arguments.force)
         tools = listed.tools
         plan: Plan = [
             (name, {}) for name, tool in tools.items() if _reads(tool) and not _required(tool)
@@ -60,43 +49,15 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
         samples = map(_split, arguments.sample)
         plan += [(name, values_of(name, words, tools)) for name, words in samples]
         plan += _asked_for(tools, plan) if sys.stdin.isatty() else []
-        return await _call(client, plan, tools)
+        await _call(client, plan, tools)
+        if not plan:
+            raise AbridgeError("no tool was called, so that there is nothing to draft from")
 
-    words = ["--record", folder, *options.server_words(arguments, "redact", "header")]
-    listed = asyncio.run(listing(words, arguments.deadline, call))
+    masks = [word for text in arguments.redact or () for word in ("--redact", text)]
+    listed = asyncio.run(listing(arguments, call, more=["--record", folder, *masks]))
     for _, line in listed.log:
         _say(line)
-    path = _path(arguments, listed)
-    recordings = (
-        each
-        for each in sessions([folder], partial(refuse_error, "init"))
-        if each.server == listed.server
-    )
-    suggestion = suggest(((each, []) for each in recordings), used=False)
-    suggestion.show()
-    drafted = {tool for rule in suggestion.rules for tool in rule.tools}
-    others = drafted.union(suggestion.small, suggestion.unusable)
-    if rest := [name for name in listed.answer if name not in others]:
-        _say(f"no rule for {', '.join(rest)}: nothing to take off")
-    if not suggestion.rules:
-        reason = "nothing to take off" if listed.answer else "no call had a result"
-        _say(f"no file written: {reason}")
-        return 1
-    suggestion.write(path, force=arguments.force)
-    file = argparse.Namespace(
-        rules=[path], allow_python=False, update=False, k="", junit=None, require_tests=True
-    )
-    code = check.run(file) or test.run(file)
-    _say(
-        f"next: read {path}; then put it to use:",
-        f"{PROGRAM} --rules {shlex.quote(path)} {shlex.join(server)}",
-        f"{PROGRAM} wrap NAME --rules {shlex.quote(path)}    (a server of your clients)",
-    )
-    return code
-
-
-def _path(arguments: argparse.Namespace, listed: Listed) -> str:
-    return arguments.output or re.sub(r"[^\w.-]+", "-", listed.server) + ".yaml"
+    return listed.server
 
 
 def _reads(tool: dict[str, Any]) -> bool:
@@ -140,18 +101,15 @@ def _asked_for(tools: Tools, plan: Plan) -> Plan:
     return calls
 
 
-async def _call(client: Any, plan: Plan, tools: Tools) -> list[str]:
-    results: dict[str, None] = {}
+async def _call(client: Any, plan: Plan, tools: Tools) -> None:
     for name, values in plan:
         try:
             result = await client.call_tool(name, values)
             state = f"an error{_first_line(result)}" if result.is_error else "done"
-            results |= {} if result.is_error else {name: None}
         except Exception as error:  # a JSON-RPC error, which is no reason to stop
             state = str(error)
         _say(f"called {name} {json_text(values)}: {state}")
     _name_others([name for name in tools if not any(name == each for each, _ in plan)], tools)
-    return list(results)
 
 
 def _first_line(result: Any) -> str:
@@ -172,4 +130,4 @@ def _name_others(others: list[str], tools: Tools) -> None:
         _say(f'--sample "{words}" calls such a tool; JSON will do, too')
 
 
-_say = partial(say, "init")
+_say = partial(say, "suggest")
