@@ -74,13 +74,13 @@ def of_stdio() -> list[str]:
     from mcp_abridge.session.state import SessionState
     from mcp_abridge.storage.meter import Meters
     from mcp_abridge.storage.snapshots import Memory
+    from mcp_abridge.system import platform
     from mcp_abridge.transports.log import Log
-    from mcp_abridge.transports.stdio import child
     from mcp_abridge.transports.stdio.relay import Relay
 
     from tests.builders import call, rules
 
-    server = child.spawn([sys.executable, "-c", SERVER], child.hold_signals())
+    server = platform.spawn([sys.executable, "-c", SERVER], platform.hold_signals())
     (stdin, to_proxy), (from_proxy, stdout) = os.pipe(), os.pipe()
     printed = os.dup(1)
     os.dup2(stdin, 0)

@@ -17,6 +17,7 @@ PACKAGE = ROOT / "proxy" / "mcp_abridge"
 # for everything in it.
 LEVELS = (
     {"errors"},
+    {"system"},
     {"document"},
     {"query"},
     {"storage"},
@@ -306,7 +307,6 @@ PROMISES = {
     "end a call or a query that is overdue": {"expire", "time_left"},
     "read the lines of a child": {"error_for_long_line"},
     "end a child: its stdin, TERM, then KILL": {"TERMINATE"},
-    "signal a group of processes, guard it": {"killpg"},
     "read an HTTP answer, whole or in events": {"Events", "iter_any"},
     "resume a stream that broke off": {"end_reason", "resume"},
     "speak HTTP+SSE of 2024-11-05": {"ENDPOINT"},
@@ -342,3 +342,23 @@ def used(file: Path) -> set[str]:
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
     }
+
+
+# What differs between platforms: `mcp_abridge.system` alone has it. `select` and `signal` have
+# names that all have.
+OF_A_PLATFORM = re.compile(
+    r"\bos\.(name|fork|killpg|kill|setsid|waitpid|geteuid|readv|O_NOFOLLOW|O_NONBLOCK)\b"
+    r"|\bsys\.platform\b|\bimport (fcntl|resource|msvcrt|mmap|_winapi)\b"
+    r"|\bsignal\.(SIG[A-Z]+|pthread_sigmask)\b|\bstart_new_session\b|/dev/tty"
+)
+
+
+def test_what_differs_between_platforms_stands_in_one_room() -> None:
+    others = [
+        f"{file.relative_to(ROOT)}:{number}: {line.strip()}"
+        for name, file in MODULES.items()
+        if part_of(name) != "system"
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if OF_A_PLATFORM.search(line)
+    ]
+    assert not others, "\n".join(others)

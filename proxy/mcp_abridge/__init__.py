@@ -4,6 +4,7 @@ A page for maintainers. Each package imports those above it only (LEVELS in
 tests/test_architecture.py has the few on one level):
 
 errors      every error raised on purpose, and "did you mean"
+system      the calls that differ between platforms
 document    JSON that is read lazily: messages, values, paths, sizes
 query       expressions under fuel, in rules and in views; the facts of a call, and notices
 storage     snapshots, in memory, a folder or Redis; the ledger of sizes; recent calls; recordings

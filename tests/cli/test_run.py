@@ -212,9 +212,8 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
         "mcp_abridge.cli.run",
         "mcp_abridge.document",
         "mcp_abridge.document.sizes",
-        "mcp_abridge.transports",
-        "mcp_abridge.transports.stdio",
-        "mcp_abridge.transports.stdio.child",
+        "mcp_abridge.system",
+        "mcp_abridge.system.posix",
     ]
 
 

@@ -6,7 +6,7 @@ A server behind a URL is not started; the rules load during its first request.
 import os
 import sys
 
-from mcp_abridge.transports.stdio import child
+from mcp_abridge.system import platform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
     used. `first_word` of the command line may be a mistyped verb.
     """
     _open_standard()
-    mask = child.hold_signals()
+    mask = platform.hold_signals()
     if options.url is not None:
         _bridge(options, options.url)
     from mcp_abridge.cli.options import SECRETS
@@ -48,7 +48,7 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
         os.environ.pop(name, None)
     cause = None
     try:
-        server = child.spawn(options.command, mask)
+        server = platform.spawn(options.command, mask)
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         from mcp_abridge.document.masks import masked_words
@@ -61,7 +61,7 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
             from mcp_abridge.errors import did_you_mean
 
             cause += f"; nor is it a verb of mcp-abridge{did_you_mean(first_word, VERBS)}"
-        server = _stillborn(cause)
+        server = _absent(cause)
     log, rules, records, session = _session(options)
     from mcp_abridge.transports.stdio.relay import Relay
 
@@ -69,16 +69,16 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
         log.error(cause)
     else:
         log.debug(f"started {options.command[0]!r} as process {server.pid}")
-        if server.guardian is None:
-            log.warning("no /bin/sh: nothing ends the server if this process is killed")
+        if not server.guarded:
+            log.warning(platform.UNGUARDED)
     relay = Relay(server, session, _store(options, log), log, options.max_message, cause)
     rules.refuse = relay.refuse
     _end(rules, records, log, relay.run)
 
 
-def _stillborn(cause: str) -> child.ChildProcess:
+def _absent(cause: str) -> platform.ChildProcess:
     try:
-        server = child.stillborn()
+        server = platform.absent()
         # Check that descriptors are left: shutdown and later imports need at least four.
         for descriptor in (*os.pipe(), *os.pipe()):
             os.close(descriptor)

@@ -5,7 +5,6 @@ import asyncio
 import errno
 import logging
 import os
-import resource
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
@@ -43,6 +42,7 @@ from mcp_abridge.storage.recorder import Recorder
 from mcp_abridge.storage.rule_history import RuleHistory
 from mcp_abridge.storage.scope import place
 from mcp_abridge.storage.snapshots import Memory, Store
+from mcp_abridge.system import platform
 from mcp_abridge.transports.client.endpoint import os_error_text
 from mcp_abridge.transports.client.forward_proxy import ForwardProxy, forward_proxy
 from mcp_abridge.transports.log import Level, Log
@@ -341,10 +341,7 @@ def _prepare() -> None:
     memory.share_arena()
     sys.setswitchinterval(_SWITCH)
     logging.getLogger().addHandler(logging.NullHandler())
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    target = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
-    if soft != resource.RLIM_INFINITY and soft < target:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
+    platform.descriptors(_DESCRIPTORS)
 
 
 async def _serve(sidecar: Sidecar, replacement: Replacement, log: Log) -> int:

@@ -16,6 +16,7 @@ from msgspec import UNSET, Raw, UnsetType
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.surrogates import replace_lone
 from mcp_abridge.errors import DocumentError
+from mcp_abridge.system import platform
 
 if TYPE_CHECKING:
     from mcp_abridge.document.measure import TextWriteback
@@ -33,10 +34,7 @@ def have_room(size: int) -> None:
     if size < LARGE:
         return
     try:
-        import mmap
-
-        # Reserves address space alone: nothing is ever written to it.
-        mmap.mmap(-1, _TIMES * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANON).close()
+        platform.reserve(_TIMES * size)
     except (ImportError, OSError, OverflowError, ValueError):
         raise MemoryError(f"for a document of {size} bytes") from None
 

@@ -13,6 +13,7 @@ from mcp_abridge.storage.answer_list import MOST, StoredAnswer, listing, text_of
 from mcp_abridge.storage.regular import write_whole
 from mcp_abridge.storage.scope import secret_of_store
 from mcp_abridge.storage.snapshots import LABELS, Key, Snapshot, digest, label_of, pack, unpack
+from mcp_abridge.system import platform
 
 _SUFFIX = ".snapshot"
 
@@ -35,11 +36,8 @@ class Folder:
             status = os.stat(path)
         except OSError as error:
             raise StoreError(f"--store {path}: {_reason(error)}") from None
-        if status.st_uid != os.geteuid():
-            raise StoreError(f"--store {path}: the folder belongs to another user")
-        if status.st_mode & 0o077:
-            reason = f"others can open the folder (mode {status.st_mode & 0o777:o})"
-            raise StoreError(f"--store {path}: {reason}; do `chmod 700` first")
+        if (reason := platform.publicity(status)) is not None:
+            raise StoreError(f"--store {path}: {reason}")
         try:
             self._secret = secret_of_store(path)
         except OSError as error:

@@ -22,6 +22,7 @@ from mcp_abridge.storage import calls
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.meter import Definitions, Meters, Row, Warnings, label
 from mcp_abridge.storage.scope import secret
+from mcp_abridge.system import platform
 
 # The import of sqlite3 takes several milliseconds: just the writing thread and `report` need it.
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def default_path() -> str:
 
 def home_path() -> str:
     """Return the default path for a process without XDG_STATE_HOME."""
-    return os.path.join(os.path.expanduser("~"), ".local", "state", *_NAME)
+    return os.path.join(platform.state_folder(), *_NAME)
 
 
 class Ledger:

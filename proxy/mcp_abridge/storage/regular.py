@@ -8,6 +8,8 @@ import stat
 from contextlib import suppress
 from typing import BinaryIO
 
+from mcp_abridge.system import platform
+
 
 def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> BinaryIO:
     """Open a file for reading, without waiting for a writer.
@@ -15,8 +17,7 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> Binary
     Raises OSError, also if it is no regular file, or a link while `follow` is false (only the last
     part of the path counts).
     """
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
-    descriptor = os.open(path, flags)
+    descriptor = platform.open_at_once(path, os.O_RDONLY, follow=follow)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(0, "is no regular file", os.fspath(path))

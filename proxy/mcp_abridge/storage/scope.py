@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 
 from mcp_abridge.storage.snapshots import digest
+from mcp_abridge.system import platform
 
 # Variables that say where or when a process runs: each session of one client has others.
 _OF_THE_SESSION = {
@@ -44,15 +45,14 @@ def account(environ: Mapping[str, str], own: Set[str] = frozenset()) -> dict[str
 
 def secret(path: str) -> str:
     """Return the secret in a file, which is written at its first use. Raises OSError."""
-    import fcntl
-
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    descriptor = platform.open_at_once(path, os.O_RDWR | os.O_CREAT, follow=False)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        platform.lock(descriptor)
         raw = os.read(descriptor, _SECRET_BYTES)
         if len(raw) < _SECRET_BYTES:  # new, or its writer was killed before anybody used it
             raw = os.urandom(_SECRET_BYTES)
-            os.pwrite(descriptor, raw, 0)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            os.write(descriptor, raw)
     finally:
         os.close(descriptor)
     return raw.hex()

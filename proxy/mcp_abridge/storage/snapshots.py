@@ -3,7 +3,6 @@
 Bounded by number, bytes and age: the least recently used snapshot is dropped first.
 """
 
-import select
 import struct
 import time
 from collections import OrderedDict
@@ -14,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.measure import Structure
+from mcp_abridge.system import platform
 
 _GLANCES = 30  # how often an aging store looks for expired snapshots during their lifetime
 _RECENT = 5  # seconds of an age that nobody needs to know
@@ -248,8 +248,7 @@ class Memory:
 
     def _age(self) -> None:
         while True:
-            # time.sleep() fails if the clock is set back: it waits until a point in time.
-            select.select((), (), (), min(self._seconds / _GLANCES, _SELDOM))
+            platform.pause(min(self._seconds / _GLANCES, _SELDOM))
             with self._lock:
                 self._expire()
 

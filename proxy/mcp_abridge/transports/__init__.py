@@ -1,8 +1,8 @@
 """The only package that moves bytes: between a client, the session and a server.
 
 A message comes in at a front, the session decides, a back sends it on. Fronts: `stdio.relay` and
-`client.bridge` read lines of the client, `sidecar` takes its HTTP requests. Backs: `stdio.child`
-and `sidecar.command` run a server, `client.streamable` and `sidecar.url` reach one at a URL.
+`client.bridge` read lines of the client, `sidecar` takes its HTTP requests. Backs: `stdio` and
+`sidecar.command` run a server, `client.streamable` and `sidecar.url` reach one at a URL.
 
 Each promise and its home; tests/test_architecture.py holds the table. The relay is the second of
 several: it wraps a command with threads, since an event loop doubles its start and its memory.
@@ -11,7 +11,6 @@ perform what the session returns          driver, stdio.relay
 end a call or a query that is overdue     driver, stdio.relay, sidecar.url.route_handler
 read the lines of a child                 stdio.relay, sidecar.command.child
 end a child: its stdin, TERM, then KILL   stdio.shutdown, sidecar.command.child
-signal a group of processes, guard it     stdio.child
 read an HTTP answer, whole or in events   client.endpoint
 resume a stream that broke off            client.streamable, sidecar.command.child_session
 speak HTTP+SSE of 2024-11-05              client.streamable, sidecar.url.http_sse

@@ -23,6 +23,7 @@ from mcp_abridge.cli.wrap.text import Json, Layout, Path, Syntax, Toml, entry_at
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.ledger import default_path
 from mcp_abridge.storage.regular import open_regular
+from mcp_abridge.system import platform
 
 _BACKUPS = 10  # of each file
 _BESIDE = ".mcp-abridge-"  # in the name of a folder beside a file that is being written
@@ -223,43 +224,24 @@ def _content(path: str) -> bytes:
 def _put(new: str, path: str, raw: bytes) -> bool:
     """Put a file in the place of another; return False if that is not `raw`, which then stays."""
     ours = os.stat(new).st_ino
-    if not _exchange(new, path):
+    if not platform.exchange(new, path):
         os.replace(new, path)
         return True
     if _content(new) == raw:
         return True
     # Another program has written at this very moment.
-    _exchange(new, path)
+    platform.exchange(new, path)
     if os.stat(new).st_ino != ours:  # and again
-        _exchange(new, path)
+        platform.exchange(new, path)
     return False
-
-
-def _exchange(one: str, other: str) -> bool:
-    """Swap two files at once; return False if that is not possible here."""
-    import ctypes
-
-    paths = os.fsencode(one), os.fsencode(other)
-    try:
-        library = ctypes.CDLL(None)
-        if sys.platform == "darwin":
-            return bool(library.renamex_np(*paths, 2) == 0)  # RENAME_SWAP
-        here = -100  # AT_FDCWD
-        return bool(library.renameat2(here, paths[0], here, paths[1], 2) == 0)  # RENAME_EXCHANGE
-    except (AttributeError, OSError, TypeError):  # musl, Windows
-        return False
 
 
 def _take_attributes(path: str, original: str, status: os.stat_result) -> None:
     """Give a file the owner, group, mode and extended attributes of another."""
-    own = os.stat(path)
-    if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
-        try:
-            os.chown(path, status.st_uid, status.st_gid)
-        except OSError:
-            raise NotPossible(
-                f"{original} belongs to another user or group, which it would lose; edit it by hand"
-            ) from None
+    if not platform.keep_owner(path, status):
+        raise NotPossible(
+            f"{original} belongs to another user or group, which it would lose; edit it by hand"
+        )
     shutil.copystat(original, path)
     os.utime(path)  # whoever watches the file looks at its time
 
@@ -300,22 +282,13 @@ def exclusive(*, wait: bool = True) -> Iterator[bool]:
 
     Yields False if another is at work and this one does not `wait`.
     """
-    try:
-        import fcntl
-    except ImportError:  # on Windows
-        yield True
-        return
     os.makedirs(_state(), mode=0o700, exist_ok=True)
     path = os.path.join(_state(), "lock")
     with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600)) as lock:
-        free = True
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            free = wait
-            if wait:
-                print("another `wrap` or `unwrap` is at work; waiting for its end", file=sys.stderr)
-                fcntl.flock(lock, fcntl.LOCK_EX)
+        free = platform.lock(lock.fileno(), wait=False)
+        if not free and wait:
+            print("another `wrap` or `unwrap` is at work; waiting for its end", file=sys.stderr)
+            free = platform.lock(lock.fileno())
         yield free
 
 

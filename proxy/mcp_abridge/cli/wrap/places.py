@@ -7,9 +7,10 @@ for in the current folder and in those above it, up to the root of a repository.
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from mcp_abridge.system import platform
 
 
 class Place(NamedTuple):
@@ -135,10 +136,8 @@ def _candidates(pattern: str) -> list[str]:
 
 
 def _variable(match: re.Match[str]) -> str:
-    if match[1] == "CONFIG" and sys.platform == "darwin":
-        return "~/Library/Application Support"
     if match[1] == "CONFIG":
-        return os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+        return platform.config_folder()
     return os.environ.get(match[1]) or match[2]
 
 

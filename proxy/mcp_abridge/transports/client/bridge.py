@@ -10,12 +10,12 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from mcp_abridge.system import platform
 from mcp_abridge.transports.client.endpoint import HttpClient
 from mcp_abridge.transports.client.streamable import Streamable
 from mcp_abridge.transports.correlation import refusal_of_long_line
 from mcp_abridge.transports.driver import Driver
 from mcp_abridge.transports.log import Log
-from mcp_abridge.transports.stdio.child import END_SIGNALS, release_signals
 from mcp_abridge.transports.stdio.pipes import (
     Lines,
     LineTruncated,
@@ -101,13 +101,12 @@ class Bridge:
     # The end
 
     def _heed_signals(self) -> None:
-        for number in END_SIGNALS:
-            # A signal that was ignored when the proxy was started stays ignored (nohup).
-            if signal.getsignal(number) is not signal.SIG_IGN:
+        for number in platform.END_SIGNALS:
+            if not platform.ignores(number):
                 reason = f"the proxy was ended by {signal.Signals(number).name}"
                 end = End(128 + number, reason, _HURRIED)
-                self._loop.add_signal_handler(number, self._ends.put_nowait, end)
-        release_signals()
+                platform.heed(number, self._ends.put_nowait, end)
+        platform.release_signals()
 
     async def _late_answers(self, end: End, taking: "asyncio.Task[None]") -> End:
         self._log.debug(end.reason)
@@ -171,7 +170,7 @@ class Bridge:
         readable = asyncio.Event()
         try:
             self._loop.add_reader(0, readable.set)
-        except OSError:
+        except (OSError, NotImplementedError):
             return await asyncio.to_thread(reader.read)
         try:
             await readable.wait()

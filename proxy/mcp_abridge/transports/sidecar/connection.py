@@ -6,7 +6,6 @@ new ones. aiohttp quotes an ambiguous request in its response; here nothing is q
 """
 
 import asyncio
-import resource
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -18,6 +17,7 @@ from aiohttp import hdrs, web
 from aiohttp.http import SERVER_SOFTWARE, HttpVersion11
 
 from mcp_abridge.document import message
+from mcp_abridge.system import platform
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused
 
@@ -239,8 +239,8 @@ class Connections:
 def most_connections(concurrent: int) -> int:
     """Return a limit on connections that leaves half of the descriptors to servers and files."""
     most = max(_MOST_CONNECTIONS, 4 * concurrent)
-    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if descriptors == resource.RLIM_INFINITY:
+    descriptors = platform.descriptors()
+    if descriptors is None:
         return most
     return max(1, min(most, (descriptors - _OWN_DESCRIPTORS) // 2))
 

@@ -5,7 +5,6 @@ Every request writes one line to the log, without a header's value, a token or a
 
 import asyncio
 import os
-import signal
 import socket
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -21,6 +20,7 @@ from msgspec.structs import replace
 from mcp_abridge.document.message import LISTEN
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.ruleset.loading.config_model import TOKEN, LimitsSpec, ListenAddress
+from mcp_abridge.system import platform
 from mcp_abridge.transports.aio import Tasks, threaded
 from mcp_abridge.transports.client.endpoint import os_error_text
 from mcp_abridge.transports.http.headers import SESSION
@@ -158,14 +158,11 @@ class Sidecar:
                 os._exit(128 + number)
             self._asked_to_end.set()
 
-        heed = asyncio.get_running_loop().add_signal_handler
-        for number in (signal.SIGTERM, signal.SIGINT):
-            heed(number, end, number)
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-            if _has_terminal():
-                heed(signal.SIGHUP, end, signal.SIGHUP)
-            else:
-                heed(signal.SIGHUP, on_hangup)
+        for number in platform.END_SIGNALS:
+            if number != platform.HANGUP:
+                platform.heed(number, end, number)
+            elif not platform.ignores(number):
+                platform.heed(number, *((end, number) if platform.has_terminal() else (on_hangup,)))
 
     async def until_signal(self) -> None:
         """Serve until such a signal comes."""
@@ -390,14 +387,6 @@ class Sidecar:
         # Writing a thousand series takes a while.
         raw, media_type = await threaded(self._metrics.exposition)
         return web.Response(body=raw, headers={hdrs.CONTENT_TYPE: media_type})
-
-
-def _has_terminal() -> bool:
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return False
-    return True
 
 
 def _paths(mounts: Router, request: web.BaseRequest) -> str:

@@ -10,20 +10,20 @@ process that started the proxy may have left them so.
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from io import FileIO
 from threading import Lock, Thread
 from typing import Literal
 
 from msgspec import Struct
 
 from mcp_abridge.document.message import ENDS
+from mcp_abridge.system import platform
 
 LONG = 32 << 10
 """The size in bytes from which a line may be streamed before it has ended."""
 
 _CHUNK = 64 << 10
 _LARGE = 32 << 10  # bytes of a write from which a wide pipe pays off
-_WIDE = 1 << 20
 _GLANCE = 0.2  # seconds between two checks of a waiting writer if it was closed
 
 
@@ -175,6 +175,7 @@ class PipeReader:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._file: FileIO | None = None
         self._buffer = bytearray()
         self._large = False
         self.idle = False
@@ -185,9 +186,12 @@ class PipeReader:
         while True:
             self.idle = True
             try:
-                if self._large:
+                if self._large and self._file is not None:
                     chunk: bytes | bytearray = self._buffer
-                    size = os.readv(self._descriptor, [self._buffer])
+                    count = self._file.readinto(self._buffer)
+                    if count is None:
+                        raise BlockingIOError
+                    size = count
                 else:
                     chunk = os.read(self._descriptor, _CHUNK)
                     size = len(chunk)
@@ -204,10 +208,11 @@ class PipeReader:
     def _switch(self) -> None:
         if not self._buffer:
             try:
-                self._buffer = bytearray(_WIDE)
-            except MemoryError:
+                self._buffer = bytearray(platform.WIDE)
+                self._file = FileIO(self._descriptor, closefd=False)
+            except (MemoryError, OSError):
                 return
-            widen(self._descriptor)
+            platform.widen(self._descriptor)
         self._large = not self._large
 
 
@@ -288,7 +293,7 @@ class PipeWriter:
     def _write(self, raw: bytes | bytearray | memoryview) -> None:
         if len(raw) >= _LARGE and not self._wide:
             self._wide = True
-            widen(self._descriptor)
+            platform.widen(self._descriptor)
         try:
             while not self._closed:
                 try:
@@ -303,18 +308,6 @@ class PipeWriter:
             if not (self.broken or self._closed):
                 self.broken = True
                 self._on_broken()
-
-
-def widen(descriptor: int) -> None:
-    """Give a pipe the largest capacity that the system allows; other descriptors are unchanged.
-
-    Only once it is needed: the wide pipes of one user share a limit of 64 MiB on Linux.
-    """
-    # There may be no memory to load it.
-    with suppress(ImportError, AttributeError, OSError):
-        import fcntl
-
-        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _WIDE)
 
 
 def ready(descriptor: int, event: str, seconds: float) -> bool:

@@ -28,11 +28,11 @@ from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import failure_reason
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.storage.snapshots import Store
+from mcp_abridge.system import platform
 from mcp_abridge.transports.correlation import error_for_long_line, refusal_of_long_line
 from mcp_abridge.transports.effects import carry_out
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.stdio.alarm import new_alarm
-from mcp_abridge.transports.stdio.child import ChildProcess, hold_signals
 from mcp_abridge.transports.stdio.pipes import (
     Chunk,
     Event,
@@ -78,7 +78,7 @@ class Relay:
 
     def __init__(
         self,
-        child: ChildProcess,
+        child: platform.ChildProcess,
         session: Session,
         store: Store,
         log: Log,
@@ -103,7 +103,7 @@ class Relay:
     def run(self) -> int:
         """Move lines until both sides have ended; return the exit code of the proxy."""
         # Only the main thread acts on signals, so only it may receive them.
-        hold_signals()
+        platform.hold_signals()
         sides = {
             "stderr": self._read_stderr,
             "server": self._read_server,

@@ -7,15 +7,9 @@ import signal
 from math import inf
 from time import monotonic, sleep
 
+from mcp_abridge.system import platform
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.stdio.alarm import new_alarm
-from mcp_abridge.transports.stdio.child import (
-    END_SIGNALS,
-    KILL,
-    TERMINATE,
-    ChildProcess,
-    release_signals,
-)
 from mcp_abridge.transports.stdio.pipes import PipeReader, PipeWriter
 
 # The events that begin the shutdown, and the time that the server's group then has: seconds until
@@ -42,7 +36,7 @@ class Shutdown:
 
     def __init__(
         self,
-        child: ChildProcess,
+        child: platform.ChildProcess,
         stdin: PipeWriter,
         stdout: PipeReader,
         log: Log,
@@ -75,10 +69,7 @@ class Shutdown:
 
     def listen(self) -> None:
         """Receive signals from now on, in this thread, which must be the main thread."""
-        # A signal that was ignored when the proxy was started stays ignored (nohup).
-        signals = [each for each in END_SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
-        self._alarm.heed([*signals, signal.SIGCHLD])
-        release_signals()
+        platform.listen(self._child, self._alarm)
 
     def wait(self) -> None:
         """Return once the server has ended and all of its output was passed on."""
@@ -97,11 +88,11 @@ class Shutdown:
     def sweep(self) -> None:
         """End the processes that the server has left in its group, then the guardian."""
         # Processes that were killed stay in the group until their parent waits for them.
-        if self._step < 2 and self._child.signal(TERMINATE):
+        if self._step < 2 and self._child.signal(platform.TERMINATE):
             deadline = monotonic() + _LAST
             while self._child.signal(0):
                 if monotonic() > deadline:
-                    self._child.signal(KILL)
+                    self._child.signal(platform.KILL)
                     break
                 sleep(0.01)
         self._child.release()
@@ -136,7 +127,7 @@ class Shutdown:
             return "late"
         if byte >= 128:
             return _REPORTS[byte - 128]
-        if byte != signal.SIGCHLD:
+        if byte != platform.CHILD_ENDED:
             again, self._signal = self._signal, byte
             return "late" if again else "signal"
         return "child ended" if self._child.ended() else "another child"
@@ -164,10 +155,11 @@ class Shutdown:
         self._step += 1
         wait = _LAST
         if self._step == 1:
-            self._send(TERMINATE, "the server did not end by itself: sent it SIGTERM")
+            words = f"the server did not end by itself: {platform.TERMINATED}"
+            self._send(platform.TERMINATE, words)
             wait = self._kill_after
         elif self._step == 2:
-            self._send(KILL, "the server did not end on SIGTERM: sent it SIGKILL")
+            self._send(platform.KILL, f"the server did not end on that: {platform.KILLED}")
         else:
             # A process that no signal reaches may hold the server's stdout. For a client that is
             # slow to read, wait: forever while it may still send requests, else for a while.

@@ -21,8 +21,8 @@ from mcp_abridge.document.fuel import LITTLE
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
+from mcp_abridge.system import platform
 from mcp_abridge.transports.own_process import own_python
-from mcp_abridge.transports.stdio.pipes import widen
 
 # The C library of Linux gives freed parts of a document back, and does not leave holes in the heap.
 _GIVES_BACK = {"MALLOC_MMAP_THRESHOLD_": str(1 << 20)}
@@ -197,19 +197,18 @@ class Worker:
     """One process, used by one thread at a time."""
 
     def __init__(self) -> None:
-        # A session of its own: signals of a terminal to the proxy's group are not for the worker.
         self._process = Popen(
             own_python(_START),
             stdin=PIPE,
             stdout=PIPE,
             env=os.environ | _GIVES_BACK,
-            start_new_session=True,
+            **platform.DETACHED,
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests, self._responses = self._process.stdin, self._process.stdout
-        widen(self._requests.fileno())
-        widen(self._responses.fileno())
+        platform.widen(self._requests.fileno())
+        platform.widen(self._responses.fileno())
 
     def alive(self) -> bool:
         return self._process.poll() is None

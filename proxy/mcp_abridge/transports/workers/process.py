@@ -14,19 +14,18 @@ from msgspec.structs import replace
 
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
-from mcp_abridge.transports.stdio.child import END_SIGNALS
-from mcp_abridge.transports.stdio.pipes import widen
+from mcp_abridge.system import platform
 
 
 def serve() -> NoReturn:
     """Run the jobs that arrive on stdin and answer on stdout, until stdin ends."""
     # It ends with its parent, which may still be draining when its whole group gets a signal.
-    for number in END_SIGNALS:
+    for number in platform.END_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     requests, responses = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output that a transform prints is no answer
-    widen(requests.fileno())
-    widen(responses.fileno())
+    platform.widen(requests.fileno())
+    platform.widen(responses.fileno())
     waiting: SimpleQueue[ShapeJob] = SimpleQueue()
     Thread(target=_receive, args=(requests, waiting), daemon=True).start()
     while True:

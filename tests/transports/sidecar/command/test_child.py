@@ -6,15 +6,15 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from mcp_abridge.system import platform
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.command.child import HASTY, ChildServer
-from mcp_abridge.transports.stdio.child import Guardian
 from mcp_abridge.transports.stdio.pipes import Event
 
 
 @asynccontextmanager
 async def started(
-    command: list[str], guardian: Guardian | None = None, limit: int = 1 << 24
+    command: list[str], guardian: platform.Guardian | None = None, limit: int = 1 << 24
 ) -> AsyncIterator[ChildServer]:
     child = await ChildServer.start(command, guardian, Log("error"), limit)
     try:

@@ -5,17 +5,15 @@ whose output is not read; no process group outlives the proxy, even if the proxy
 """
 
 import asyncio
-import os
 from asyncio.subprocess import SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
-from itertools import count
 
+from mcp_abridge.system import platform
 from mcp_abridge.transports.aio import others, threaded
 from mcp_abridge.transports.correlation import error_for_long_line
 from mcp_abridge.transports.log import TAIL, Log
-from mcp_abridge.transports.stdio.child import KILL, TERMINATE, Guardian, signal_group
-from mcp_abridge.transports.stdio.pipes import Event, Lines, LineTruncated, LongLine, widen
+from mcp_abridge.transports.stdio.pipes import Event, Lines, LineTruncated, LongLine
 from mcp_abridge.transports.stdio.shutdown import end_of_server
 
 _CHUNK = 64 << 10
@@ -28,8 +26,6 @@ _LOOK = 0.02  # seconds between two checks for the end of a group
 ORDERLY = (2.0, 2.0)
 HASTY = (0.2, 1.0)
 
-_NAMES = count()
-
 
 class ChildServer:
     """A server that runs, or has ended, made by `start`; `limit` bounds its lines, in bytes."""
@@ -39,9 +35,8 @@ class ChildServer:
     _stdout: asyncio.StreamReader
     _forwarding: "asyncio.Task[None] | None" = None
 
-    def __init__(self, guardian: Guardian | None, log: Log, limit: int) -> None:
-        self._guardian = guardian
-        self._name = next(_NAMES)
+    def __init__(self, guardian: platform.Guardian | None, log: Log, limit: int) -> None:
+        self._group = platform.Group(guardian)
         self._log = log
         self._limit = limit
         self._loop = asyncio.get_running_loop()
@@ -58,7 +53,7 @@ class ChildServer:
     async def start(
         cls,
         command: Sequence[str],
-        guardian: Guardian | None,
+        guardian: platform.Guardian | None,
         log: Log,
         limit: int,
         env: Mapping[str, str] | None = None,
@@ -76,22 +71,16 @@ class ChildServer:
         return child
 
     async def _start(self, command: Sequence[str], env: Mapping[str, str] | None) -> None:
-        def register() -> None:
-            # In the child, since the parent may be killed before it knows the process id.
-            assert self._guardian is not None
-            self._guardian.guard(self._name, os.getpid())
-
         try:
             self._transport, protocol = await self._loop.subprocess_exec(
                 lambda: _Protocol(self._loop, self._on_exit, self._on_deaf),
                 *command,
                 env=env,
-                start_new_session=True,
-                preexec_fn=None if self._guardian is None else register,
+                **self._group.options,
             )
+            self._group.adopt(self._transport)
         except BaseException:
-            if self._guardian is not None:
-                self._guardian.leave(self._name)
+            self._group.leave()
             raise
         assert protocol.stdin is not None
         assert protocol.stdout is not None
@@ -125,7 +114,7 @@ class ChildServer:
         while chunk := await self._read(self._stdout):
             pipe = self._transport.get_pipe_transport(1)
             if len(chunk) >= _CHUNK and not wide and pipe is not None and not pipe.is_closing():
-                widen(pipe.get_extra_info("pipe").fileno())
+                platform.widen(pipe.get_extra_info("pipe").fileno())
                 wide = True
             await others(len(chunk))  # its output may arrive faster than it is processed
             for event in lines.feed(chunk, len(chunk)):
@@ -193,12 +182,12 @@ class ChildServer:
         first, then = pace
         await self._wait(first)
         if not self._exited.is_set():
-            self._log.warning("a server did not end by itself: sent it SIGTERM")
-        if signal_group(self.pid, TERMINATE):
+            self._log.warning(f"a server did not end by itself: {platform.TERMINATED}")
+        if self._group.signal(platform.TERMINATE):
             end = self._loop.time() + then
-            while signal_group(self.pid, 0) and self._loop.time() < end:
+            while self._group.signal(0) and self._loop.time() < end:
                 await asyncio.sleep(_LOOK)
-            signal_group(self.pid, KILL)
+            self._group.signal(platform.KILL)
             await self._wait(then)
 
     async def _ending(self, pace: tuple[float, float]) -> None:
@@ -212,8 +201,7 @@ class ChildServer:
         self._forwarding.cancel()
         self._transport.close()
         await asyncio.sleep(0)  # the loop closes the descriptors
-        if self._guardian is not None:
-            self._guardian.leave(self._name)
+        self._group.leave()
 
     async def _wait(self, seconds: float) -> None:
         with suppress(TimeoutError):

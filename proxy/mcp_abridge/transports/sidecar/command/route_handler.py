@@ -11,6 +11,7 @@ import shutil
 
 from aiohttp import web
 
+from mcp_abridge.system import platform
 from mcp_abridge.transports.aio import Tasks
 from mcp_abridge.transports.http import negotiation
 from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
@@ -32,7 +33,6 @@ from mcp_abridge.transports.sidecar.request import (
     read_post,
 )
 from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Rules, Services
-from mcp_abridge.transports.stdio.child import Guardian
 
 _HANDSHAKES = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
 _GIVEN_UP = 4  # times the idle time, after which a session ends even if a call is pending
@@ -54,14 +54,14 @@ class CommandRoute:
         self._starting: list[str] = []  # the callers of sessions whose server is being started
         self._store = EventStore()
         self._stateless = Stateless(route, rules, shared, self._child)
-        self._guardian: Guardian | None = None
+        self._guardian: platform.Guardian | None = None
         self._unready: str | None = None
         self._reaping: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Start the guardian and check that the command exists."""
         try:
-            self._guardian = Guardian()
+            self._guardian = platform.Guardian()
         except OSError as error:
             self._shared.log.warning(f"nothing ends the servers should this be killed: {error}")
         if shutil.which(self._command[0]) is None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from mcp_abridge.transports.stdio import child
-from mcp_abridge.transports.stdio.child import ChildProcess
+from mcp_abridge.system import posix
+from mcp_abridge.system.posix import ChildProcess
 
 from tests.faults.processes import until
 
@@ -22,7 +22,7 @@ def spawn() -> Iterator[Spawn]:
     with ExitStack() as ends:
 
         def start(command: list[str], mask: Iterable[int] = ()) -> ChildProcess:
-            started = child.spawn(command, mask)
+            started = posix.spawn(command, mask)
 
             def end() -> None:
                 started.release()
@@ -49,7 +49,7 @@ def test_it_holds_no_pipe_but_its_own(spawn: Spawn) -> None:
 def test_signals_that_the_proxy_blocks_are_not_blocked_in_the_server(spawn: Spawn) -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
-        mask = child.hold_signals()
+        mask = posix.hold_signals()
         assert signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, ())
         started = spawn(["/bin/sh", "-c", "read line"], mask)
     finally:
@@ -66,7 +66,7 @@ def test_a_command_that_cannot_be_started_is_an_error_and_leaves_no_descriptor(
     lowest = os.dup(0)
     os.close(lowest)
     with pytest.raises((FileNotFoundError, PermissionError)):
-        child.spawn(command)
+        posix.spawn(command)
     again = os.dup(0)
     os.close(again)
     assert again == lowest
