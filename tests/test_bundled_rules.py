@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 from mcp_abridge.cli import main
-from mcp_abridge.cli.explain import explained
 from mcp_abridge.document.paths import matches
+from mcp_abridge.replay.account import account_of
 from mcp_abridge.replay.exchanges import recorded
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset import selection
@@ -68,7 +68,7 @@ class Ruled:
         replay = Replay(
             RuleSet((self._file,)), recorded(orjson.dumps(self.exchange(tool, **arguments)))
         )
-        account = explained(replay)
+        account = account_of(replay)
         assert account["log"] == []
         assert account["rule"] is not None
         before, after = account["before"]["visible"], account["after"]["visible"]

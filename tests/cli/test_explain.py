@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_abridge.cli.explain import explained
 from mcp_abridge.replay import exchanges
+from mcp_abridge.replay.account import account_of
 from mcp_abridge.replay.answers import read
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.clients import client_for
@@ -301,7 +301,7 @@ def account(
     ruleset: RuleSet, raw: bytes, arguments: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     both = {"request": call("read", arguments).decode(), "response": raw.decode()}
-    return explained(Replay(ruleset, exchanges.recorded(json.dumps(both).encode())))
+    return account_of(Replay(ruleset, exchanges.recorded(json.dumps(both).encode())))
 
 
 def error(message: str) -> bytes:

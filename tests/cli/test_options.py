@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from mcp_abridge.cli import VERBS
-from mcp_abridge.cli.options import OPTIONS, header, read
+from mcp_abridge.cli.options import OPTIONS, read
 from mcp_abridge.errors import AbridgeError
+from mcp_abridge.ruleset.loading.config_model import header
 
 from tests.cli.conftest import Run
 

@@ -91,11 +91,10 @@ def _run(words: list[str]) -> int:
 
 def _in_new_words(old: str, *words: str) -> list[str]:
     """Return a command line with an old verb as it is written now, and say how that is."""
-    from mcp_abridge.cli import options
     from mcp_abridge.cli.terminal import print_lines
 
     verb, *own = OLD_VERBS[old]
-    before, rest = options.split(_parser_of(verb), [*words])
+    before, rest = _split(_parser_of(verb), [*words])
     print_lines(f"{PROGRAM}: `{old}` is now `{' '.join(OLD_VERBS[old])}`", stderr=True)
     return [verb, *before, *(own if rest else ()), *rest]
 
@@ -121,7 +120,7 @@ def _verb(verb: str, words: list[str]) -> int:
         at = words.index("--")
         ours, command = words[:at], words[at + 1 :]
     elif verb in _TAKE_A_SERVER:
-        ours, command = options.split(parser, words)
+        ours, command = _split(parser, words)
     try:
         namespace = argparse.Namespace(command=command, words=words)
         # In `explain R --tool T FILE`, argparse would take FILE as absent before the option.
@@ -151,6 +150,13 @@ def _verb(verb: str, words: list[str]) -> int:
 
         return refuse(verb, f"a text that it reads is {TOO_DEEP}")
     return code
+
+
+def _split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str], list[str]]:
+    from mcp_abridge.cli import options
+
+    actions = parser._option_string_actions.items()
+    return options.split(words, {flag for flag, action in actions if action.nargs is None})
 
 
 def _unexpected(

@@ -80,17 +80,12 @@ def _ledger(settings: argparse.Namespace) -> Finding:
 
 def _entries() -> Iterator[_Lines]:
     from mcp_abridge.cli.wrap.changes import Configs, faults
-    from mcp_abridge.cli.wrap.files import Key, Records, tidy
+    from mcp_abridge.cli.wrap.records import recorded_keys
 
-    keys: list[Key] = []
-    try:
-        tidy()
-        keys = Records(dry_run=True).keys
-    except AbridgeError as error:
-        yield "warning", str(error)
+    errors: list[AbridgeError] = []
     configs = Configs(None)
-    configs.add(keys)
-    yield from (("warning", line) for line in faults(configs))
+    configs.add(recorded_keys(errors.append))
+    yield from (("warning", str(each)) for each in (*errors, *faults(configs)))
 
 
 def _way(settings: argparse.Namespace) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from mcp_abridge.document.sizes import size
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
     from typing import Any, Literal
 
     from mcp_abridge.ruleset.selection import Selection
@@ -270,13 +270,10 @@ def read(words: list[str], environment: "Mapping[str, str]") -> Options:
     options.headers, options.url = [], None
     lists: dict[str, list[str]] = {}
     urls: list[str] = []
-    at = 0
-    while at < len(words) and words[at] != "--":
-        word = words[at]
-        if word[:1] not in ("", "-") and not _locates(word):
-            at -= 1  # as if -- preceded it
-            break
-        at += 1
+    valued = {flag for flag, option in _FLAGS.items() if option.read is not None}
+    ours, options.command = split(words, valued)
+    rest = iter(ours)
+    for word in rest:
         if _locates(word):
             urls.append(word)
             continue
@@ -289,20 +286,17 @@ def read(words: list[str], environment: "Mapping[str, str]") -> Options:
                 raise ValueError(f"argument {flag}: takes no value")
             setattr(options, option.name, True)
             continue
-        if not equals:
-            if at == len(words) or words[at] == "--":
-                raise ValueError(f"argument {flag}: expected one argument")
-            value = words[at]
-            at += 1
         try:
+            value = value if equals else next(rest)
             setting = option.read(value)
+        except StopIteration:
+            raise ValueError(f"argument {flag}: expected one argument") from None
         except ValueError as error:
             raise ValueError(f"argument {flag}: {error}") from None
         if option.many:
             setting = lists.setdefault(option.name, [])
             setting.append(value)
         setattr(options, option.name, setting)
-    options.command = words[at + 1 :]
     source = ""
     if not urls and not options.command and environment.get(URL):
         source = f"{URL}: "
@@ -316,7 +310,8 @@ def read(words: list[str], environment: "Mapping[str, str]") -> Options:
             options.url = config_model.url(urls[0])
         except ValueError as error:
             raise ValueError(f"{source}{error}") from None
-        options.headers = [header(text, environment) for text in options.header or ()]
+        lines = options.header or ()
+        options.headers = [config_model.header(line, environment) for line in lines]
     elif "header" in lists:
         raise ValueError(HEADER_TO_COMMAND)
     return options
@@ -336,24 +331,6 @@ def _unknown(word: str) -> str:
 
 def _locates(word: str) -> bool:
     return "://" in word and word[0] != "-"
-
-
-def header(text: str, environment: "Mapping[str, str]") -> tuple[str, str]:
-    """Return the name and the value of a header, with `${NAME}` taken from the environment.
-
-    >>> name, value = header("Authorization: Bearer ${TOKEN}", {"TOKEN": "x"})
-    >>> name, str(value), value
-    ('Authorization', 'Bearer x', '***')
-
-    Raises TextError, without the value, which may be secret.
-    """
-    from mcp_abridge.ruleset.loading import config_model
-
-    name, colon, value = text.partition(":")
-    if not colon:
-        raise config_model.TextError("a header is written like 'Authorization: Bearer ${TOKEN}'")
-    name = config_model.header_name(name.strip())
-    return name, config_model.header_value(value.strip(), environment)
 
 
 def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS) -> None:
@@ -405,8 +382,8 @@ def selection(
     return Selection(files, budget, lambda _: None, environ=environment or {})
 
 
-def split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str], list[str]]:
-    """Split off a server's command, or argparse would read its flags as the proxy's.
+def split(words: list[str], valued: "Container[str]") -> tuple[list[str], list[str]]:
+    """Split off a server's command: its flags are not the proxy's, of which `valued` take a value.
 
     The command begins after --, or with the first word that is no option, option value or URL.
     """
@@ -416,7 +393,6 @@ def split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str
         if word[:1] not in ("", "-") and not _locates(word):
             return words[:at], words[at:]
         flag, equals, _ = word.partition("=")
-        action = parser._option_string_actions.get(flag)
-        takes_value = action is not None and action.nargs is None and not equals
-        at += 2 if takes_value and words[at + 1 : at + 2] != ["--"] else 1
+        with_value = not equals and flag in valued
+        at += 2 if with_value and words[at + 1 : at + 2] != ["--"] else 1
     return words[:at], words[at + 1 :]

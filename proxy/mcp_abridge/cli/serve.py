@@ -6,7 +6,7 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from math import ceil
 from shutil import which
@@ -18,18 +18,11 @@ from msgspec.structs import replace
 from mcp_abridge.cli import PROGRAM, options
 from mcp_abridge.cli.options import Option
 from mcp_abridge.cli.run import recording
-from mcp_abridge.cli.terminal import refuse
 from mcp_abridge.document.masks import masked_url, masked_words
 from mcp_abridge.errors import AbridgeError, Problem, RuleErrors
 from mcp_abridge.ruleset.loading import config, config_model
 from mcp_abridge.ruleset.loading.config import Config
-from mcp_abridge.ruleset.loading.config_model import (
-    Command,
-    LimitsSpec,
-    ListenAddress,
-    RouteSpec,
-    Token,
-)
+from mcp_abridge.ruleset.loading.config_model import Command, ListenAddress, RouteSpec
 from mcp_abridge.ruleset.loading.convert import fields
 from mcp_abridge.ruleset.loading.yaml_nodes import MAX_BYTES
 from mcp_abridge.ruleset.rule import Hidden, RuleFile
@@ -113,17 +106,17 @@ def config_key(flag: str) -> str | None:
     ('limits.sessions', 'hosts', None)
     """
     key = flag[2:].replace("-", "_")
-    if key in fields(LimitsSpec):
+    if key in fields(config_model.LimitsSpec):
         return f"limits.{key}"
     return key if key in fields(RouteSpec) else None
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until a signal. Returns 0 then, 2 if an option, a file or an address is unusable."""
-    try:
-        top = _top(arguments, _upstream(arguments))
-    except ValueError as error:
-        return refuse("serve", str(error))
+    """Serve until a signal. Returns 0 then, 2 if a file or an address is unusable.
+
+    Raises AbridgeError if an option is.
+    """
+    top = _top(arguments, _upstream(arguments))
     level: Level = "error" if arguments.quiet else "debug" if arguments.verbose else "info"
     log = Log(level, arguments.log_format, dated=True)
     secrets = {TOKEN_VARIABLE, "MCP_ABRIDGE_STORE", *options.SECRETS}
@@ -131,12 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         settings = read(())
         store, calls = _store(settings.store, settings.limits)
-    except RuleErrors as errors:
-        for problem in errors.problems:
-            log.error(str(problem))
-        return _UNUSABLE
     except AbridgeError as error:
-        log.error(str(error))
+        for problem in error.problems if isinstance(error, RuleErrors) else (error,):
+            log.error(str(problem))
         return _UNUSABLE
     _prepare()
     metrics = Metrics()
@@ -188,7 +178,7 @@ def _top(
     if top["rules"] is not None:
         top["rules"] = tuple(top["rules"])
     if top["headers"] is not None:
-        top["headers"] = dict(options.header(text, os.environ) for text in top["headers"])
+        top["headers"] = dict(config_model.header(line, os.environ) for line in top["headers"])
     if os.environ.get(TOKEN_VARIABLE):
         top["token_env"] = config_model.token_from_env(TOKEN_VARIABLE, os.environ)
     return {key: value for key, value in top.items() if value is not None}
@@ -247,9 +237,8 @@ def _route(spec: RouteSpec, log: Log) -> Route:
     upstream = spec.upstream
     assert upstream is not None
     hosts = spec.hosts or (LOOPBACK if listen.loopback else None)
-    tokens: Callable[[], tuple[Token, ...]] = lambda: spec.tokens  # noqa: E731
-    if spec.token_file is not None:
-        tokens = WatchedTokens(spec.token_file, log.warning)
+    file = spec.token_file
+    tokens = (lambda: spec.tokens) if file is None else WatchedTokens(file, log.warning)
     return Route(
         path=spec.path,
         upstream=upstream.command if isinstance(upstream, Command) else upstream,
@@ -309,7 +298,7 @@ def _add_rules(routes: Sequence[Route], log: Log, *, allow_python: bool) -> None
         Thread(target=read_library, name="library").start()
 
 
-def _store(url: str | None, limits: LimitsSpec) -> tuple[Store, RecentCalls]:
+def _store(url: str | None, limits: config_model.LimitsSpec) -> tuple[Store, RecentCalls]:
     """Return the store, and the record of calls: replicas with a common store share it."""
     seconds = limits.snapshot_seconds
     if url in (None, config_model.MEMORY):

@@ -4,7 +4,8 @@ import argparse
 
 from mcp_abridge.cli.terminal import refuse
 from mcp_abridge.cli.wrap import changes, entry, hooks
-from mcp_abridge.cli.wrap.files import ConfigFile, Records
+from mcp_abridge.cli.wrap.files import ConfigFile
+from mcp_abridge.cli.wrap.records import Records
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ exchanges    one recorded call and its answer
 recordings   the sessions that `--record` has written, and other files of answers
 play         such an exchange through a real session, with the calls that a page or view needs first
 answers      an answer as a client shows it
+account      what each step of a rule made of an answer
 walk         all pages of an answer, put together again
 differences  where two documents differ
 cases        the tests in rule files

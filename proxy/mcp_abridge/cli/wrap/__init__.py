@@ -5,6 +5,7 @@ import base64
 import os
 import shlex
 import sys
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -12,10 +13,19 @@ import orjson
 
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.options import URL
-from mcp_abridge.cli.terminal import console, json_text, print_lines, refuse, show, table
+from mcp_abridge.cli.terminal import (
+    console,
+    json_text,
+    print_lines,
+    refuse,
+    refuse_error,
+    show,
+    table,
+)
 from mcp_abridge.cli.wrap import changes, entry, hooks
-from mcp_abridge.cli.wrap.files import ConfigFile, Key, Records, tidy
+from mcp_abridge.cli.wrap.files import ConfigFile
 from mcp_abridge.cli.wrap.places import DIALECTS
+from mcp_abridge.cli.wrap.records import Records, recorded_keys
 from mcp_abridge.document.masks import MASK, masked_words
 from mcp_abridge.errors import AbridgeError
 
@@ -106,12 +116,7 @@ def _absolute(name: str) -> str:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    keys: list[Key] = []
-    try:
-        tidy()
-        keys = Records(dry_run=True).keys
-    except AbridgeError as error:
-        refuse("wrap", str(error))
+    keys = recorded_keys(partial(refuse_error, "wrap"))
     configs = changes.Configs(arguments.client)
     configs.report_problems("wrap")
     rows = [

@@ -11,8 +11,9 @@ from typing import Any
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import print_lines, refuse, show
 from mcp_abridge.cli.wrap.entry import NotPossible, Server, server_at, servers
-from mcp_abridge.cli.wrap.files import Changed, ConfigFile, Key, Records, exclusive, load
+from mcp_abridge.cli.wrap.files import Changed, ConfigFile, load
 from mcp_abridge.cli.wrap.places import CLIENTS, files, place_of
+from mcp_abridge.cli.wrap.records import Key, Records, exclusive
 from mcp_abridge.cli.wrap.text import SyntaxProblem, entry_at
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
 

@@ -1,24 +1,21 @@
-"""Files of clients, and what is recorded of them: without it, a wrapped entry could not go back."""
+"""Files of clients: without it, an edit could lose what their clients or users have written."""
 
 import codecs
 import hashlib
-import json  # texts of clients may hold what orjson refuses: lone surrogates
 import os
-import re
 import shutil
 import stat
-import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from functools import cached_property
 from glob import escape, glob
 from typing import Any
 
 from mcp_abridge.cli.terminal import print_lines
 from mcp_abridge.cli.wrap.difference import difference
-from mcp_abridge.cli.wrap.entry import NotPossible, Server, own_words
+from mcp_abridge.cli.wrap.entry import NotPossible
 from mcp_abridge.cli.wrap.text import Json, Layout, Path, Syntax, Toml, entry_at
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.ledger import default_path
@@ -27,12 +24,8 @@ from mcp_abridge.system import platform
 
 _BACKUPS = 10  # of each file
 _BESIDE = ".mcp-abridge-"  # in the name of a folder beside a file that is being written
-_NEW = ".new"  # of our own files that are being written
-_UNFINISHED = "unfinished"
+NEW = ".new"  # of our own files that are being written
 _PAUSE, _TRIES = 0.05, 20  # seconds that a client has to write a file whole, and how often
-
-Key = tuple[str, ...]
-"""A file and the path of an entry in it; without a path, the whole file."""
 
 
 class Changed(NotPossible):
@@ -252,7 +245,8 @@ def _without(document: Any, path: Path) -> Any:
     return document
 
 
-def _state() -> str:
+def state_folder() -> str:
+    """Return the folder of backups and records."""
     return os.path.join(os.path.dirname(default_path()), "wrap")
 
 
@@ -264,46 +258,22 @@ def _write_synced(path: str, raw: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _replace_private(path: str, raw: bytes) -> None:
+def replace_private(path: str, raw: bytes) -> None:
     """Write a file of the state folder whole or not at all."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     try:
-        _write_synced(path + _NEW, raw)
-        os.replace(path + _NEW, path)
+        _write_synced(path + NEW, raw)
+        os.replace(path + NEW, path)
     except BaseException:
         with suppress(FileNotFoundError):
-            os.unlink(path + _NEW)
+            os.unlink(path + NEW)
         raise
-
-
-@contextmanager
-def exclusive(*, wait: bool = True) -> Iterator[bool]:
-    """Let one run at a time read and write: two at once would lose an original.
-
-    Yields False if another is at work and this one does not `wait`.
-    """
-    os.makedirs(_state(), mode=0o700, exist_ok=True)
-    path = os.path.join(_state(), "lock")
-    with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600)) as lock:
-        free = platform.lock(lock.fileno(), wait=False)
-        if not free and wait:
-            print("another `wrap` or `unwrap` is at work; waiting for its end", file=sys.stderr)
-            free = platform.lock(lock.fileno())
-        yield free
-
-
-def tidy() -> None:
-    """Remove what a killed run has left, unless one is at work. Raises AbridgeError."""
-    if os.path.isdir(_state()):
-        with suppress(OSError), exclusive(wait=False) as free:
-            if free:
-                Records()
 
 
 def _backups(path: str) -> tuple[str, list[str]]:
     """Return the start of the paths of a file's backups, and those that there are, by age."""
     name = hashlib.sha256(path.encode()).hexdigest()[:8] + "-"
-    start = os.path.join(_state(), "backups", name)
+    start = os.path.join(state_folder(), "backups", name)
     return start, sorted(glob(f"{escape(start)}*"))
 
 
@@ -312,7 +282,7 @@ def _back_up(path: str, raw: bytes) -> str:
     for backup in older[: 1 - _BACKUPS]:
         os.unlink(backup)
     backup = f"{start}{time.time_ns()}-{os.path.basename(path)}"
-    _replace_private(backup, raw)
+    replace_private(backup, raw)
     return backup
 
 
@@ -322,139 +292,8 @@ def remove_backups(path: str) -> None:
         os.unlink(backup)
 
 
-def _remove_leftovers(path: str) -> None:
+def remove_leftovers(path: str) -> None:
     """Remove what a killed run has left beside a file."""
     folder, name = os.path.split(path)
     for beside in glob(f"{escape(os.path.join(folder, f'.{name}{_BESIDE}'))}*"):
         shutil.rmtree(beside, ignore_errors=True)  # not through a link
-
-
-class Records:
-    """The original text of each entry that was wrapped, in the state folder, by file and path.
-
-    What a killed run has left is removed at once. Raises AbridgeError if the file is damaged.
-    """
-
-    def __init__(self, *, dry_run: bool = False) -> None:
-        self._path = os.path.join(_state(), "originals.json")
-        self._entries: dict[Key, list[Any]] = {}
-        self._unfinished: set[Key] = set()
-        with suppress(FileNotFoundError), open_regular(self._path) as file:
-            self._load(file.read())
-        if not dry_run:
-            for new in glob(f"{escape(_state())}/**/*{_NEW}", recursive=True):
-                os.unlink(new)
-            self.finish()
-
-    @property
-    def keys(self) -> list[Key]:
-        """The entries of which an original is recorded."""
-        return list(self._entries)
-
-    def _load(self, raw: bytes) -> None:
-        try:
-            document = json.loads(raw)
-            self._unfinished = set(map(_key, document.pop(_UNFINISHED, ())))
-            for key, record in document.items():
-                before, after, *_ = self._entries[_key(key)] = record
-                if not all(isinstance(text, str) for text in (before, after, *record[2:3])):
-                    raise ValueError
-        except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
-            raise AbridgeError(
-                f"{self._path} is damaged: it has the originals of what is wrapped, so nothing is "
-                "changed. Repair it, or move it away; then entries that are wrapped already have "
-                f"to be restored by hand, for which {_state()}/backups has the files as they were"
-            ) from None
-
-    def add(self, server: Server, file: ConfigFile, after: str) -> None:
-        """Record what differs between the part of a server in a file and its text once wrapped."""
-        before, inner = file.part(server.path)
-        start = _same(before, after)
-        end = min(_same(before[::-1], after[::-1]), min(len(before), len(after)) - start)
-        pair = [before[start : len(before) - end], after[start : len(after) - end]]
-        record = self._entries[server.file, *server.path] = [*pair]
-        syntax = file.syntax
-        record.append(syntax.table(before, inner) if isinstance(syntax, Toml) else before)
-        record.append(entry_at(syntax.read(after), inner))
-
-    def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str:
-        """Return the part of a server with its original. Raises NotPossible."""
-        record = self._entries.get((server.file, *server.path))
-        if record is None:
-            raise NotPossible("its original entry is not recorded; write it by hand")
-        before, after, *whole = record
-        part, inner = file.part(server.path)
-        for match in re.finditer(f"(?={re.escape(after)})", part):
-            end = match.start() + len(after)
-            text: str = part[: match.start()] + before + part[end:]
-            with suppress(AbridgeError, AttributeError, TypeError):
-                if is_original(text):
-                    return text
-        if whole and _filled(whole[1]) == _filled(server.entry):
-            # The client has written the whole file in a layout of its own.
-            text = whole[0]
-            if isinstance(file.syntax, Toml):
-                rest = file.syntax.remove(part, inner).rstrip("\n")
-                text = f"{rest}\n\n{text}".lstrip("\n")
-            if is_original(text):
-                return text
-        raise NotPossible(
-            f"its entry was changed since; write it by hand: {self._path} has the original, and"
-            f" {_state()}/backups the file as it was"
-        )
-
-    def begin(self, keys: Iterable[Key]) -> None:
-        """Save the records before the files of these keys are written."""
-        self._unfinished.update(keys)
-        self._save()
-
-    def finish(self) -> None:
-        """Remove what no wrapped entry needs: records, backups, and copies beside the files."""
-        if not self._unfinished:
-            return
-        remaining: set[Key] = set()
-        for path in {path for path, *_ in self._unfinished}:
-            entries = [key for key in self._unfinished if key[0] == path and key[1:]]
-            _remove_leftovers(path)
-            try:
-                document = ConfigFile(path).document
-            except FileNotFoundError:
-                continue
-            except (AbridgeError, OSError, ValueError):  # its client may be writing it
-                remaining.update(entries)
-                continue
-            for key in entries:
-                entry = entry_at(document, key[1:])
-                if entry is not None and own_words(entry) is None:
-                    self._entries.pop(key, None)
-            if entries and not any(file == path for file, *_ in self._entries):
-                remove_backups(path)
-        self._unfinished = remaining
-        self._save()
-
-    def _save(self) -> None:
-        content: dict[str, Any] = {json.dumps(key): self._entries[key] for key in self._entries}
-        if self._unfinished:
-            content[_UNFINISHED] = [json.dumps(key) for key in sorted(self._unfinished)]
-        if content:
-            _replace_private(self._path, json.dumps(content).encode())
-        else:
-            with suppress(FileNotFoundError):
-                os.unlink(self._path)
-
-
-def _filled(entry: Any) -> Any:
-    """Return an entry without its empty lists: some clients leave them out when they write it."""
-    return {name: each for name, each in entry.items() if each != []}
-
-
-def _same(one: str, other: str) -> int:
-    shorter = min(len(one), len(other))
-    return next((at for at in range(shorter) if one[at] != other[at]), shorter)
-
-
-def _key(text: str) -> Key:
-    file, *path = json.loads(text)
-    if not all(isinstance(name, str) for name in (file, *path)):
-        raise ValueError
-    return file, *path

@@ -12,7 +12,8 @@ from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import json_text, print_lines, refuse
 from mcp_abridge.cli.wrap.changes import print_next_step
 from mcp_abridge.cli.wrap.entry import NotPossible
-from mcp_abridge.cli.wrap.files import ConfigFile, Records, exclusive, remove_backups
+from mcp_abridge.cli.wrap.files import ConfigFile, remove_backups
+from mcp_abridge.cli.wrap.records import Records, exclusive
 from mcp_abridge.cli.wrap.text import Json, SyntaxProblem, entry_at
 from mcp_abridge.errors import AbridgeError
 

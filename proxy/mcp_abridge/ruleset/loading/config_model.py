@@ -322,6 +322,21 @@ def header_value(text: str, environment: Mapping[str, str]) -> HeaderValue:
     return Secret(value)
 
 
+def header(line: str, environment: Mapping[str, str]) -> tuple[HeaderName, HeaderValue]:
+    """Return the name and the value of a header, with `${NAME}` taken from the environment.
+
+    >>> name, value = header("Authorization: Bearer ${TOKEN}", {"TOKEN": "x"})
+    >>> name, str(value), value
+    ('Authorization', 'Bearer x', '***')
+
+    Raises TextError, without the value, which may be secret.
+    """
+    name, colon, value = line.partition(":")
+    if not colon:
+        raise TextError("a header is written like 'Authorization: Bearer ${TOKEN}'")
+    return header_name(name.strip()), header_value(value.strip(), environment)
+
+
 def _variable(name: str, environment: Mapping[str, str]) -> str:
     if name not in environment:
         advice = did_you_mean(name, environment)

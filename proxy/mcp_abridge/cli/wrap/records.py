@@ -1,0 +1,193 @@
+"""The original entries of what was wrapped: without them, no wrapped entry could go back."""
+
+import json  # texts of clients may hold what orjson refuses: lone surrogates
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from glob import escape, glob
+from typing import Any
+
+from mcp_abridge.cli.wrap.entry import NotPossible, Server, own_words
+from mcp_abridge.cli.wrap.files import (
+    NEW,
+    ConfigFile,
+    remove_backups,
+    remove_leftovers,
+    replace_private,
+    state_folder,
+)
+from mcp_abridge.cli.wrap.text import Toml, entry_at
+from mcp_abridge.errors import AbridgeError
+from mcp_abridge.storage.regular import open_regular
+from mcp_abridge.system import platform
+
+_UNFINISHED = "unfinished"
+
+Key = tuple[str, ...]
+"""A file and the path of an entry in it; without a path, the whole file."""
+
+
+class Records:
+    """The original text of each entry that was wrapped, in the state folder, by file and path.
+
+    What a killed run has left is removed at once. Raises AbridgeError if the file is damaged.
+    """
+
+    def __init__(self, *, dry_run: bool = False) -> None:
+        self._path = os.path.join(state_folder(), "originals.json")
+        self._entries: dict[Key, list[Any]] = {}
+        self._unfinished: set[Key] = set()
+        with suppress(FileNotFoundError), open_regular(self._path) as file:
+            self._load(file.read())
+        if not dry_run:
+            for new in glob(f"{escape(state_folder())}/**/*{NEW}", recursive=True):
+                os.unlink(new)
+            self.finish()
+
+    @property
+    def keys(self) -> list[Key]:
+        """The entries of which an original is recorded."""
+        return list(self._entries)
+
+    def _load(self, raw: bytes) -> None:
+        try:
+            document = json.loads(raw)
+            self._unfinished = set(map(_key, document.pop(_UNFINISHED, ())))
+            for key, record in document.items():
+                before, after, *_ = self._entries[_key(key)] = record
+                if not all(isinstance(text, str) for text in (before, after, *record[2:3])):
+                    raise ValueError
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+            raise AbridgeError(
+                f"{self._path} is damaged: it has the originals of what is wrapped, so nothing is "
+                "changed. Repair it, or move it away; then entries that are wrapped already have "
+                f"to be restored by hand, for which {state_folder()}/backups has the files as "
+                "they were"
+            ) from None
+
+    def add(self, server: Server, file: ConfigFile, after: str) -> None:
+        """Record what differs between the part of a server in a file and its text once wrapped."""
+        before, inner = file.part(server.path)
+        start = _same(before, after)
+        end = min(_same(before[::-1], after[::-1]), min(len(before), len(after)) - start)
+        pair = [before[start : len(before) - end], after[start : len(after) - end]]
+        record = self._entries[server.file, *server.path] = [*pair]
+        syntax = file.syntax
+        record.append(syntax.table(before, inner) if isinstance(syntax, Toml) else before)
+        record.append(entry_at(syntax.read(after), inner))
+
+    def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str:
+        """Return the part of a server with its original. Raises NotPossible."""
+        record = self._entries.get((server.file, *server.path))
+        if record is None:
+            raise NotPossible("its original entry is not recorded; write it by hand")
+        before, after, *whole = record
+        part, inner = file.part(server.path)
+        for match in re.finditer(f"(?={re.escape(after)})", part):
+            end = match.start() + len(after)
+            text: str = part[: match.start()] + before + part[end:]
+            with suppress(AbridgeError, AttributeError, TypeError):
+                if is_original(text):
+                    return text
+        if whole and _filled(whole[1]) == _filled(server.entry):
+            # The client has written the whole file in a layout of its own.
+            text = whole[0]
+            if isinstance(file.syntax, Toml):
+                rest = file.syntax.remove(part, inner).rstrip("\n")
+                text = f"{rest}\n\n{text}".lstrip("\n")
+            if is_original(text):
+                return text
+        raise NotPossible(
+            f"its entry was changed since; write it by hand: {self._path} has the original, and"
+            f" {state_folder()}/backups the file as it was"
+        )
+
+    def begin(self, keys: Iterable[Key]) -> None:
+        """Save the records before the files of these keys are written."""
+        self._unfinished.update(keys)
+        self._save()
+
+    def finish(self) -> None:
+        """Remove what no wrapped entry needs: records, backups, and copies beside the files."""
+        if not self._unfinished:
+            return
+        remaining: set[Key] = set()
+        for path in {path for path, *_ in self._unfinished}:
+            entries = [key for key in self._unfinished if key[0] == path and key[1:]]
+            remove_leftovers(path)
+            try:
+                document = ConfigFile(path).document
+            except FileNotFoundError:
+                continue
+            except (AbridgeError, OSError, ValueError):  # its client may be writing it
+                remaining.update(entries)
+                continue
+            for key in entries:
+                entry = entry_at(document, key[1:])
+                if entry is not None and own_words(entry) is None:
+                    self._entries.pop(key, None)
+            if entries and not any(file == path for file, *_ in self._entries):
+                remove_backups(path)
+        self._unfinished = remaining
+        self._save()
+
+    def _save(self) -> None:
+        content: dict[str, Any] = {json.dumps(key): self._entries[key] for key in self._entries}
+        if self._unfinished:
+            content[_UNFINISHED] = [json.dumps(key) for key in sorted(self._unfinished)]
+        if content:
+            replace_private(self._path, json.dumps(content).encode())
+        else:
+            with suppress(FileNotFoundError):
+                os.unlink(self._path)
+
+
+@contextmanager
+def exclusive(*, wait: bool = True) -> Iterator[bool]:
+    """Let one run at a time read and write: two at once would lose an original.
+
+    Yields False if another is at work and this one does not `wait`.
+    """
+    os.makedirs(state_folder(), mode=0o700, exist_ok=True)
+    path = os.path.join(state_folder(), "lock")
+    with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600)) as lock:
+        free = platform.lock(lock.fileno(), wait=False)
+        if not free and wait:
+            print("another `wrap` or `unwrap` is at work; waiting for its end", file=sys.stderr)
+            free = platform.lock(lock.fileno())
+        yield free
+
+
+def recorded_keys(report: Callable[[AbridgeError], object]) -> list[Key]:
+    """Return the entries of which an original is recorded; `report` gets the error if none can be.
+
+    What a killed run has left is removed, unless one is at work.
+    """
+    try:
+        if os.path.isdir(state_folder()):
+            with suppress(OSError), exclusive(wait=False) as free:
+                if free:
+                    Records()
+        return Records(dry_run=True).keys
+    except AbridgeError as error:
+        report(error)
+        return []
+
+
+def _filled(entry: Any) -> Any:
+    """Return an entry without its empty lists: some clients leave them out when they write it."""
+    return {name: each for name, each in entry.items() if each != []}
+
+
+def _same(one: str, other: str) -> int:
+    shorter = min(len(one), len(other))
+    return next((at for at in range(shorter) if one[at] != other[at]), shorter)
+
+
+def _key(text: str) -> Key:
+    file, *path = json.loads(text)
+    if not all(isinstance(name, str) for name in (file, *path)):
+        raise ValueError
+    return file, *path
