@@ -48,17 +48,16 @@ def rare_lines(text: str, line_ends: int) -> Iterator[tuple[int, int]]:
 
 
 def _rare(content: bytes, line_ends: int) -> list[int]:
-    """Return the numbers of such lines, of the first of some in a row; 0 is the first."""
+    """Return the first numbers of such lines, of the first of some in a row; 0 is the first."""
     if line_ends > _MOST_KINDS:
         beginning = content[: content.rfind(b"\n", 0, _BEGINNING)].translate(None, _HEX)
         lines = beginning.split(b"\n")
         if 2 * len({*lines}) > len(lines):  # to read the words of all takes long
             forms = content.translate(None, _LOWER).split(b"\n")
-            return _places_of(_once_or_twice(forms, Counter(forms)), forms)
+            return _once_or_twice(forms, Counter(forms))[1]
     forms = content.translate(None, _HEX).split(b"\n")
     counts = Counter(forms)
-    rare = _once_or_twice(forms, counts)
-    places = _places_of(rare, forms)
+    rare, places = _once_or_twice(forms, counts)
     if not rare or 0 < len(places) <= _FEW or len(counts) > _MOST_KINDS:
         return places
     if len(places) > _MOST and line_ends > _MOST_KINDS:
@@ -66,7 +65,27 @@ def _rare(content: bytes, line_ends: int) -> list[int]:
         if _odd(middle, middle.translate(None, _HEX).split(b"\n"), _HALF) is None:
             return places
     odd = _odd(content, forms)
-    return places if odd is None else _places([at for at in rare if forms[at] in odd])
+    return places if odd is None else _places(rare & odd, forms)
+
+
+def _once_or_twice(forms: list[bytes], counts: Counter[bytes]) -> tuple[set[bytes], list[int]]:
+    """Return the forms of one line or two, and where these are if they are not most lines."""
+    rare = {form for form, count in counts.items() if count <= _ONCE_OR_TWICE and form.strip()}
+    lines = sum(map(counts.__getitem__, rare))
+    return rare, _places(rare, forms) if 0 < 2 * lines <= len(forms) else []
+
+
+def _places(rare: set[bytes], forms: list[bytes]) -> list[int]:
+    """Return the number of the first of each run of lines; of too many runs, the first ones."""
+    numbers = compress(range(len(forms)), map(rare.__contains__, forms))
+    places, before = list[int](), -2
+    for number in numbers:
+        if number > before + 1:
+            places.append(number)
+            if len(places) > _MOST:
+                break
+        before = number
+    return places
 
 
 def _odd(content: bytes, forms: list[bytes], tenths: int = _NEARLY_ALL) -> set[bytes] | None:
@@ -74,21 +93,6 @@ def _odd(content: bytes, forms: list[bytes], tenths: int = _NEARLY_ALL) -> set[b
     numbers = dict(zip(forms, range(len(forms)), strict=True))  # the last line of each
     unlike = _unlike(content.translate(_DIGITS).split(b"\n"), [*numbers.values()], tenths)
     return None if unlike is None else {forms[number] for number in unlike}
-
-
-def _once_or_twice(forms: list[bytes], counts: Counter[bytes]) -> list[int]:
-    rare = {form for form, count in counts.items() if count <= _ONCE_OR_TWICE and form.strip()}
-    return [*compress(range(len(forms)), map(rare.__contains__, forms))] if rare else []
-
-
-def _places_of(rare: list[int], forms: list[bytes]) -> list[int]:
-    return _places(rare) if 2 * len(rare) <= len(forms) else []
-
-
-def _places(rare: list[int]) -> list[int]:
-    """Return the first of each run of lines."""
-    every = {*rare}
-    return [number for number in rare if number - 1 not in every]
 
 
 def _unlike(lines: list[bytes], numbers: list[int], tenths: int) -> set[int] | None:
