@@ -199,14 +199,14 @@ def given_whole(document: Document, call: Call) -> bytes:
 
 def of_server(content: str) -> dict[str, str]:
     """Return the part of a notice beside a text in which a server may speak as we do, or none."""
-    # In a fifth of the time that `in` takes.
-    match = _own_name().search(content.encode(errors="surrogatepass"))
+    match = _own_name()[0].search(content.encode(errors="surrogatepass"))
     return {} if match is None else {NAME: "in the text it is the server's own"}
 
 
 @cache
-def _own_name() -> Pattern:
-    return Pattern(NAME)
+def _own_name() -> tuple[Pattern, Pattern]:
+    """Find our name, and escapes that may spell it, in a fifth of the time that `in` takes."""
+    return Pattern(NAME), Pattern(r"\\u00")
 
 
 def _reserve(bound: int) -> int:
@@ -326,7 +326,9 @@ class _Task(Struct, frozen=True):
 
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
-        call, raw, origin = self.call, marked(raw), _first_words(self.origin())
+        call, origin, content = self.call, _first_words(self.origin()), bytes(raw)
+        if any(each.search(content) for each in _own_name()):
+            raw = marked(raw)
         reserve = min(_reserve(bound) + encoded_size(origin) * bool(origin), _NOTES)
         head = memoryview(raw)[0]
         # An array as whole document is written as {"items": [...]}, with the notes beside.
