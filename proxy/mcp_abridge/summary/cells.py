@@ -12,6 +12,7 @@ from msgspec import Raw, Struct
 from mcp_abridge.summary.all_rows import Names
 from mcp_abridge.summary.columns import (
     EACH,
+    NULL,
     Pair,
     Path,
     Step,
@@ -21,16 +22,32 @@ from mcp_abridge.summary.columns import (
     paired,
 )
 
+_SHOWN = 1000  # bytes of the values of a row in arrays, at most
+
 Cells = list[Raw | None]
 Tree = dict[Step, Any]
 """Paths as a tree: the steps that follow each step."""
 
 
 class Opened(Struct):
-    """The members of the values at each path, in each row, and the cells of columns in arrays."""
+    """The members of the values at each path, in each row, and the cells of columns in arrays.
 
+    `count` is the number of rows.
+    """
+
+    count: int
     members: dict[Path, list[dict[str, Raw]]] = {}
     cells: dict[Path, Cells] = {}
+
+    def ends(self, first: int, last: int) -> "Opened":
+        """Return the same of the first rows and the last ones alone."""
+
+        def of(values: list[Any]) -> list[Any]:
+            return values[:first] + values[len(values) - last :]
+
+        members = {path: of(values) for path, values in self.members.items()}
+        cells = {path: of(values) for path, values in self.cells.items()}
+        return Opened(first + last, members, cells)
 
 
 class Reading(Struct):
@@ -64,7 +81,7 @@ def read(rows: list[Raw], paths: Collection[Path], opened: Opened | None = None)
     >>> [bytes(cells[0]) for cells in reading.cells.values()], [*reading.left_out]
     ([b'1', b'["a","b"]', b'2'], [('tags',), ('x', 'z')])
     """
-    reading = Reading(Opened() if opened is None else opened)
+    reading = Reading(opened or Opened(len(rows)))
     _walk(reading, tree_of(paths), [*rows], (), inside=False)
     return reading
 
@@ -99,11 +116,48 @@ def _elements(reading: Reading, tree: Tree, values: Cells, at: Path) -> None:
     """Add the cells of columns in arrays, as they were read before or now."""
     earlier = reading.opened.cells
     paths = [path for path in _paths(tree, at) if not isinstance(path[len(at)], str)]
-    if not earlier.keys() >= {*paths}:
-        inner = Reading(Opened())
-        _walk_elements(inner, tree, values, at)
+    new = [path for path in paths if path not in earlier]
+    deep = [path for path in new if path.count(EACH) - at.count(EACH) > 1 and not _has_pairs(path)]
+    earlier |= {path: [_first(each, path[len(at) :]) for each in values] for path in deep}
+    if len(new) > len(deep):
+        inner = Reading(Opened(len(values)))
+        flat = tree_of([path[len(at) :] for path in paths if path not in deep])
+        _walk_elements(inner, flat, values, at)
         earlier |= inner.cells
     reading.cells |= {path: [*earlier[path]] for path in paths}
+
+
+def _has_pairs(path: Path) -> bool:
+    return any(isinstance(step, Pair) for step in path)
+
+
+def _first(value: Raw | None, path: Path) -> Raw | None:
+    """Return the first values at a path through several arrays: more of them than are shown.
+
+    Without it, all elements of a tree of files are opened for the few names of a row.
+    """
+    if value is None or memoryview(value)[0] != 0x5B:
+        return None
+    parts, size = list[bytes](), 0
+    for part in _below(value, path):
+        parts.append(part)
+        if size > _SHOWN:
+            break
+        size += len(part)
+    return Raw(b"[%b]" % b",".join(parts))
+
+
+def _below(value: Raw | None, path: Path) -> Iterator[bytes]:
+    if value is None or value == NULL:
+        return
+    if not path:
+        yield bytes(value)
+    elif isinstance(step := path[0], str):
+        yield from _below(members_of([value])[0].get(step), path[1:])
+    else:
+        elements = elements_of(value)
+        for each in elements[step : step + 1] if isinstance(step, int) else elements:
+            yield from _below(each, path[1:])
 
 
 def _walk_elements(reading: Reading, tree: Tree, values: Cells, at: Path) -> None:
@@ -134,12 +188,12 @@ def _note(
 
 
 _EMPTY = (b"null", b"{}")
-_NOTHING = (None, Raw(b"null"))  # in an array, as views have it
+_NOTHING = (None, NULL)  # in an array, as views have it
 
 
 def _each(reading: Reading, tree: Tree, arrays: list[list[Raw]], values: Cells, at: Path) -> None:
     """Add columns of the elements of arrays: a cell has the values of all elements of its row."""
-    inner = Reading(Opened())
+    inner = Reading(Opened(0))
     path = (*at, EACH)
     _walk(inner, tree, [*chain.from_iterable(arrays)], path, inside=True)
     for column, cells in inner.cells.items():
