@@ -171,11 +171,12 @@ def where(document: Any) -> st.SearchStrategy[Path]:
 
 
 def assert_reshaped(step: Transform, schema: Schema, document: Any) -> None:
-    """Assert that the output of `step` for a document fits its reshaped schema."""
+    """Assert that the document fits the schema that `step` reshapes, before and after."""
     try:
         after = json.loads(shaped(json.dumps(document).encode(), step))
     except ShapeMismatch:
         return
     reshaped = step.reshape(schema)
-    if reshaped is not None:
-        assert fits(after, reshaped), (after, reshaped)
+    assert reshaped is not None
+    assert fits(after, reshaped), (after, reshaped)
+    assert fits(document, reshaped), (document, reshaped)

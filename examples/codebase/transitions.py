@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from mcp_abridge.plugin import ROOT, Call, Parameter, Path, Schema, Slot, plain, select
+from mcp_abridge.plugin import ROOT, Call, Parameter, Path, Slot, plain, select
 from msgspec import Struct
 
 # The nine steps that a job can take; None is where it is before there is one.
@@ -83,10 +83,6 @@ class Transitions(Struct, frozen=True):
             if before is not None and status not in LATER[before]:
                 step = f"{before} -> {status}"
                 call.warn(f"transition: {step}", f"job {job[:80]!r} went {step}")
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """Nothing changes."""
-        return schema
 
     def _jobs(self, root: Slot) -> Iterator[tuple[str, str]]:
         for slot in select(root, self.at):

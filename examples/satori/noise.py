@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar
 
-from mcp_abridge.plugin import Call, Parameter, Path, Schema, Slot, plain, select, text
+from mcp_abridge.plugin import Call, Parameter, Path, Slot, plain, select, text
 from msgspec import Meta, Struct
 
 from .gitignore import RootIgnores, matching
@@ -79,10 +79,6 @@ class NoiseHints(Struct, frozen=True, dict=True):
             slot.child("nextStep").set(advice(left, bool(ignored)))
             if superfluous := with_match(rest, ignored):
                 slot.child("alreadyIgnoredByGitignore").set(superfluous)
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """A schema might say how many patterns there are, or which."""
-        return None
 
     @cached_property
     def _ignores(self) -> RootIgnores:

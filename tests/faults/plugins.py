@@ -7,7 +7,7 @@ from typing import ClassVar
 from mcp_abridge.document.tree import Slot
 from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
-from mcp_abridge.transforms.base import Parameter, Schema
+from mcp_abridge.transforms.base import Parameter
 from msgspec import Struct
 
 
@@ -44,7 +44,3 @@ class Spin(Struct, frozen=True):
         end = monotonic() + self.seconds
         while monotonic() < end:
             pass
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """Nothing changes."""
-        return schema

@@ -57,8 +57,8 @@ _MORE = {
 }
 
 
-_CANNOT_SAY = (
-    "So it cannot say, and the `outputSchema` is dropped, unless the rule has an `output_schema`."
+_RETYPES = (
+    "Values may get another type, so none is advertised, unless the rule has an `output_schema`."
 )
 
 
@@ -116,9 +116,8 @@ def _transforms() -> Iterator[str]:
             yield f"Short form: the value of `{kind.shorthand}`."
         yield from _arguments(kind)
         yield from examples.example(kind)
-        if kind.reshape is not Transform.reshape:
-            silent = examples.runs(kind)[0].step.reshape({"type": "object"}) is None
-            words = f"{inspect.getdoc(kind.reshape)} {_CANNOT_SAY if silent else ''}"
+        if kind.retypes or kind.reshape is not Transform.reshape:
+            words = _RETYPES if kind.retypes else inspect.getdoc(kind.reshape)
             yield filled(f"Effect on an `outputSchema`: {words}")
 
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 from mcp_abridge.document.paths import ROOT, Path
-from mcp_abridge.schema.derive import advertised, at, projected, relaxed, renamed
+from mcp_abridge.schema.derive import any_of, extended, relaxed
 from mcp_abridge.schema.keywords import DIALECT
-from mcp_abridge.schema.references import Schema, Unsupported, bundle, references
+from mcp_abridge.schema.references import Schema
 
 from tests.fitting import fits
 
 STRING: Schema = {"type": "string"}
+NULL: Schema = {"type": "null"}
 P = Path.parse
 
 
@@ -21,78 +22,32 @@ def closed(*required: str, **properties: Any) -> Schema:
     return schema | ({"required": list(required)} if required else {})
 
 
+def loose(**properties: Any) -> Schema:
+    return {"type": "object", "properties": properties}
+
+
 def array(items: Any, **more: Any) -> Schema:
     return {"type": "array", "items": items, **more}
 
 
 ISSUE = closed("id", "labels", id=STRING, labels=array(closed("name", name=STRING, color=STRING)))
-DEFINED = {"$defs": {"user": closed("login", login=STRING)}}
+DEFINED = {"$defs": {"user": loose(login=STRING)}}
 Edit = Callable[[Schema], Schema | None]
 
 
-def marked(path: str) -> Edit:
-    return lambda schema: at(schema, P(path), lambda part: {**part, "title": "here"})
+def with_new(path: str, source: str | None = None, default: Any = False) -> Edit:
+    """Return the declaration of a member `new` in the objects at `path`, and what is relaxed."""
+    member = {"new": (None if source is None else P(source), default)}
 
+    def declare(schema: Schema) -> Schema | None:
+        changed = extended(schema, P(path) if path else ROOT, member)
+        return None if changed is None else relaxed(changed)
 
-def rename(path: str, name: str) -> Edit:
-    return lambda schema: renamed(schema, P(path), name)
+    return declare
 
 
 # What is done to a schema, and the schema of the changed documents.
 EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
-    "through arrays": (
-        marked("a"),
-        array({"properties": {"a": {}}}),
-        array({"properties": {"a": {"title": "here"}}}),
-    ),
-    "one element": (marked("[0]"), array({}), None),
-    "any depth": (marked("**.a"), ISSUE, None),
-    "alternatives": (
-        marked("a"),
-        {"description": "d", "oneOf": [{"properties": {"a": {}}}, {"type": "null"}, False]},
-        {
-            "description": "d",
-            "anyOf": [{"properties": {"a": {"title": "here"}}}, {"type": "null"}, False],
-        },
-    ),
-    "a reference": (
-        marked("login"),
-        {"$ref": "#/$defs/user", "description": "who", **DEFINED},
-        {
-            **closed("login", login={**STRING, "title": "here"}),
-            "description": "who",
-            **DEFINED,
-        },
-    ),
-    "a circle": (marked("a"), {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, None),
-    "a renamed property is as it was by its new name": (
-        rename("labels.name", "title"),
-        ISSUE,
-        closed("id", "labels", id=STRING,
-               labels=array(closed("title", title=STRING, color=STRING))),
-    ),
-    "where the old name is optional, the holder of the new one may stay": (
-        rename("a", "b"),
-        closed("b", a=STRING, b={"type": "null"}),
-        closed("b", b={"anyOf": [STRING, {"type": "null"}]}),
-    ),
-    "a pattern cannot be renamed": (rename("a*", "b"), ISSUE, None),
-    "a projection has exactly its fields, with the schemas of their sources": (
-        lambda schema: projected(
-            schema,
-            ROOT,
-            {
-                "key": (P("id"), None, False),
-                "names": (P("labels.name"), [], False),
-                "none": (P("nope"), 0, False),
-                "full": (P("id"), "", True),
-                "computed": (None, None, False),
-            },
-        ),
-        ISSUE,
-        closed("key", "names", "none", "full", "computed", key=STRING, names=array(STRING),
-               none={"const": 0}, full={"anyOf": [STRING, {"const": ""}]}, computed=True),
-    ),
     "relaxed is all but the types": (
         relaxed,
         closed(
@@ -115,10 +70,85 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
         },
     ),
     "members that are replaced may be anything": (
-        lambda schema: relaxed(schema, "id"),
-        closed("id", id=STRING),
-        {"type": "object", "properties": {}},
+        lambda schema: relaxed(schema, "id"), closed("id", id=STRING), loose(),
     ),
+    "what is no object may be in one": (
+        relaxed, array(STRING), {"anyOf": [array(STRING), {"type": "object"}]},
+    ),
+    "both kinds of alternatives stay": (
+        relaxed,
+        {"type": "object", "anyOf": [{}], "oneOf": [loose(), {}]},
+        {"type": "object", "anyOf": [{}], "allOf": [{"anyOf": [loose(), {}]}]},
+    ),
+    "a reference stays if it leads anywhere, and a definition if it is used": (
+        relaxed,
+        {
+            **loose(a=STRING, b={"$ref": "#/properties/a"}, c={"$ref": "#/$defs/user"},
+                    d={"$ref": "#/properties/_elided"}, e={"$ref": "#"}, _elided=STRING,
+                    f={"$ref": "https://example.com/x"}),
+            "$defs": {**DEFINED["$defs"], "unused": STRING},
+        },
+        {
+            **loose(a=STRING, b={"$ref": "#/properties/a"}, c={"$ref": "#/$defs/user"}, d={},
+                    e={"$ref": "#"}, f={}),
+            **DEFINED,
+        },
+    ),
+    "definitions use each other": (
+        relaxed,
+        {
+            **loose(a={"$ref": "#/$defs/b"}),
+            "$defs": {"c": {"$ref": "#/$defs/b"}, "b": array({"$ref": "#/$defs/c"})},
+        },
+        {
+            **loose(a={"$ref": "#/$defs/b"}),
+            "$defs": {"c": {"$ref": "#/$defs/b"}, "b": array({"$ref": "#/$defs/c"})},
+        },
+    ),
+    "what has a name of its own may be anything": (
+        relaxed, {"$id": "x", **loose(a={"$id": "y", **array({"$ref": "#"})})}, loose(a={}),
+    ),
+    "a new name beside the old one": (
+        with_new("labels", "name"),
+        ISSUE,
+        loose(id=STRING, labels=array(loose(name=STRING, color=STRING, new=STRING))),
+    ),
+    "an open object may have had the new name": (
+        with_new("", "a"), loose(a=STRING), loose(a=STRING, new={}),
+    ),
+    "a closed one has it as it is declared": (
+        with_new("", "a"),
+        closed(a=STRING, new=NULL),
+        loose(a=STRING, new={"anyOf": [STRING, NULL]}),
+    ),
+    "a source that is nowhere": (with_new("", "b"), closed(a=STRING), loose(a=STRING)),
+    "a source within arrays, and a default": (
+        with_new("", "labels.name", NULL),
+        ISSUE,
+        loose(
+            id=STRING,
+            labels=array(loose(name=STRING, color=STRING)),
+            new={"anyOf": [array(STRING), NULL]},
+        ),
+    ),
+    "a computed member": (with_new(""), closed(a=STRING), loose(a=STRING, new={})),
+    "in each alternative": (
+        with_new("a", "b"),
+        loose(a={"oneOf": [closed(b=STRING), NULL]}),
+        loose(a={"anyOf": [loose(b=STRING, new=STRING), NULL]}),
+    ),
+    "behind a reference, here alone": (
+        with_new("a", "login"),
+        {**loose(a={"$ref": "#/$defs/user"}, b={"$ref": "#/$defs/user"}), **DEFINED},
+        {**loose(a=loose(login=STRING, new={}), b={"$ref": "#/$defs/user"}), **DEFINED},
+    ),
+    "a circle": (
+        with_new("a"),
+        {**loose(a={"$ref": "#/$defs/a"}), "$defs": {"a": {"$ref": "#/$defs/a"}}},
+        loose(a={}),
+    ),
+    "one element": (with_new("a[0]"), loose(a=array(ISSUE)), loose(a={"type": "array"})),
+    "any depth": (with_new("**.a"), ISSUE, {"type": "object"}),
 }  # fmt: skip
 
 
@@ -131,134 +161,61 @@ def test_a_change_of_documents_changes_their_schema(
     assert schema == before
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        marked("a"),
-        rename("a", "b"),
-        lambda schema: projected(schema, ROOT, {"a": (P("a"), None, False)}),
-        relaxed,
-        lambda schema: advertised(schema, [{"type": "object"}]),
-        lambda schema: advertised({"type": "object"}, [schema]),
-    ],
-    ids=["at", "renamed", "projected", "relaxed", "own", "derived"],
-)
-def test_a_schema_that_cannot_be_followed_has_no_schema_of_changed_documents(change: Edit) -> None:
-    assert change({"properties": {"a": {"$ref": "https://example.com/x"}}}) is None
+@pytest.mark.parametrize("change", [relaxed, with_new("a")], ids=["relaxed", "extended"])
+@pytest.mark.parametrize("schema", [{"properties": 5}, {"properties": {"a": 1}}])
+def test_what_is_no_schema_has_none_of_changed_documents(change: Edit, schema: Any) -> None:
+    assert change({"type": "object", **schema}) is None
 
 
 OWN = closed("a", a={"$ref": "#/$defs/A"}) | {"$defs": {"A": STRING}}
+DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
+OBJECT = {"type": "object"}
 
 
-def test_the_advertised_schema_admits_results_of_rules_and_unchanged_ones() -> None:
-    derived = closed("b", b={"$ref": "#/$defs/A"}) | {"$defs": {"A": {"type": "integer"}}}
-    schema = advertised(OWN, [derived])
+@pytest.mark.parametrize("dialect", [{}, DRAFT_7])
+def test_a_schema_admits_what_any_of_several_does(dialect: Schema) -> None:
+    other = closed("b", b={"$ref": "#/$defs/A"}) | {"$defs": {"A": {"type": "integer"}}}
+    tree = {"$id": "x", **closed("c", c=array({"$ref": "#"}))}
+    schema = any_of([{**dialect, **OWN}, other, {**dialect, **tree}], OBJECT)
     assert schema is not None
     assert schema["type"] == "object"
-    assert len(schema["anyOf"]) == 2
-    assert schema["$defs"] == {"A": STRING, "A_2": {"type": "integer"}}
-    for document, valid in [({"a": "x"}, True), ({"b": 1}, True), ({"b": "x"}, False), ({}, False)]:
+    assert schema.get("$schema") == dialect.get("$schema")
+    for document, valid in [
+        ({"a": "x"}, True),
+        ({"b": 1}, True),
+        ({"b": "x"}, False),
+        ({"c": [{"c": []}]}, True),
+        ({"c": [{"a": "x"}]}, False),
+        ({}, False),
+    ]:
         assert fits(document, schema) is valid
 
 
-DERIVED = closed(b=STRING) | {"$defs": {"B": STRING}}
-DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
+def test_equal_schemas_are_one_as_it_is() -> None:
+    assert any_of([OWN, OWN], OBJECT) == OWN
+    both = any_of([array(STRING), loose(), array(STRING)], {})
+    assert both == {"anyOf": [array(STRING), loose()]}
 
 
 @pytest.mark.parametrize(
-    ("own", "derived", "expected"),
+    "schema",
     [
-        # Equal schemas once, and unused definitions not at all.
-        (OWN, [DERIVED, DERIVED, OWN], {
-            "type": "object",
-            "anyOf": [closed(b=STRING), closed("a", a={"$ref": "#/$defs/A"})],
-            "$defs": {"A": STRING},
-        }),
-        (OWN, [OWN, None], None),
-        # What is relaxed admits the unchanged results.
-        (OWN, [relaxed(OWN)], relaxed(OWN)),
-        # The dialect stays at the root.
-        ({**DRAFT_7, **closed(a=STRING)}, [{**DRAFT_7, **closed()}], {
-            **DRAFT_7,
-            "type": "object",
-            "anyOf": [closed(), closed(a=STRING)],
-        }),
-        ({**DRAFT_7, **closed(a=STRING)}, [{"$schema": DIALECT, **closed()}], None),
-        # If the server sends arrays, the root is no object.
-        (array(STRING), [closed(items=array(STRING))], {
-            "anyOf": [closed(items=array(STRING)), array(STRING)],
-        }),
+        {"$schema": DIALECT, **OBJECT},
+        {**OBJECT, "properties": {"a": {"$ref": "https://example.com/x"}}},
+        {**OBJECT, "properties": {"a": {"$ref": "#/$defs/missing"}}},
+        {**OBJECT, "properties": {"a": {"$ref": "#name"}}},
+        {**OBJECT, "properties": {"a": {"$id": "x"}}},
+        {**OBJECT, "$dynamicAnchor": "node"},
+        {**OBJECT, "properties": {"a": 1}},
     ],
-)  # fmt: skip
-def test_the_advertised_schema_combines_own_and_derived_ones(
-    own: Schema, derived: list[Schema | None], expected: Schema | None
-) -> None:
-    assert advertised(own, derived) == expected
-
-
-TREE: Schema = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "inner": {"type": "array", "items": {"$ref": "#"}}},
-    "required": ["name"],
-}
-
-
-def test_a_reference_to_the_root_becomes_a_definition() -> None:
-    before = copy.deepcopy(TREE)
-    after = bundle(TREE)
-    assert before == TREE
-    assert references(after) == {"#/$defs/root"}
-    for document, valid in [
-        ({"name": "a", "inner": [{"name": "b", "inner": []}]}, True),
-        ({"name": "a", "inner": [{"inner": []}]}, False),
-    ]:
-        assert fits(document, TREE) is valid
-        assert fits(document, after) is valid
-
-
-def test_a_reference_into_the_root_becomes_a_definition_by_a_free_name() -> None:
-    schema = {
-        "properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}},
-        "$defs": {"a": {}},
-    }
-    assert bundle(schema) == {
-        "properties": {"a": {"type": "string"}, "b": {"$ref": "#/$defs/a_2"}},
-        "$defs": {"a": {}, "a_2": {"type": "string"}},
-    }
-
-
-def test_references_to_definitions_stay_and_are_spelled_alike() -> None:
-    schema = {
-        "anyOf": [{"$ref": "#/$defs/Page%5BItem%5D"}, {"$ref": "#/definitions/a~1b"}],
-        "$defs": {"Page[Item]": {"type": "null"}},
-        "definitions": {"a/b": True},
-    }
-    assert references(bundle(schema)) == {"#/$defs/Page[Item]", "#/definitions/a~1b"}
-    assert fits(None, bundle(schema))
+)
+def test_what_cannot_stand_elsewhere_is_combined_with_nothing(schema: Schema) -> None:
+    assert any_of([{**DRAFT_7, **loose()}, schema], OBJECT) is None
 
 
 def test_a_property_or_a_value_called_ref_is_no_reference() -> None:
-    schema = {
-        "properties": {"$ref": {"type": "string"}},
-        "const": {"$ref": "#/nowhere"},
-        "default": {"$ref": 1},
-    }
-    assert bundle(schema) == schema
-    assert references({"items": {"$ref": ["#/nowhere"]}}) == set()
-
-
-UNCLEAR: list[tuple[Any, str]] = [
-    ({"$ref": "other.json#/a"}, "a reference to 'other.json#/a'"),
-    ({"$ref": "#name"}, "an anchor: '#name'"),
-    ({"$ref": "#/$defs/missing"}, "nothing stands at '#/$defs/missing'"),
-    ({"properties": {"a": {"$id": "x"}}}, "references that depend on where they stand"),
-    ({"properties": {"a": 1}}, "1 is no schema"),
-    (True, "no schema of an object"),
-]
-
-
-@pytest.mark.parametrize(("schema", "message"), UNCLEAR)
-def test_a_change_that_cannot_be_derived_is_unsupported(schema: Any, message: str) -> None:
-    with pytest.raises(Unsupported) as unclear:
-        bundle(schema)
-    assert str(unclear.value) == message
+    schema = closed(**{"$ref": STRING}) | {"const": {"$ref": "#/nowhere"}, "default": {"$ref": 1}}
+    both = any_of([schema, OBJECT], OBJECT)
+    assert both is not None
+    assert both["anyOf"][0] == schema
+    assert relaxed(schema) == loose(**{"$ref": STRING})

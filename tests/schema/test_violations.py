@@ -29,34 +29,37 @@ MESSAGES: list[tuple[dict[str, Any], Any, str]] = [
     ({"const": "a"}, 2.5, "expected 'a', found 2.5"),
     ({"minimum": 0}, -1, "-1 is less than the minimum of 0"),
     ({"maximum": 100}, 150, "150 is greater than the maximum of 100"),
-    ({"exclusiveMinimum": 0}, 0, "0 is not more than 0"),
-    ({"exclusiveMaximum": 1}, 1, "1 is not less than 1"),
+    ({"exclusiveMinimum": 0}, 0, "0 is less than or equal to the minimum of 0"),
+    ({"exclusiveMaximum": 1}, 1, "1 is greater than or equal to the maximum of 1"),
     ({"multipleOf": 5}, 7, "7 is not a multiple of 5"),
-    ({"minLength": 3}, "ab", "has 2 characters, fewer than 3"),
-    ({"maxLength": 0}, "a", "has 1 character, more than 0"),
-    ({"maxItems": 1}, [1, 2], "has 2 elements, more than 1"),
-    ({"minProperties": 2}, {"a": 1}, "has 1 member, fewer than 2"),
-    ({"uniqueItems": True}, [1, 1], "has an element twice"),
-    ({"pattern": "^a$"}, "b", "'b' does not match '^a$'"),
-    ({"format": "uuid"}, "x", "'x' is not of the format 'uuid'"),
-    ({"contains": TEXT}, [1], "fewer than 1 elements are such as 'contains' asks for"),
+    ({"minLength": 3}, "ab", "'ab' is shorter than 3 characters"),
+    ({"maxLength": 0}, "a", "'a' is longer than 0 characters"),
+    ({"maxItems": 1}, [1, 2], "an array has more than 1 item"),
+    ({"minProperties": 2}, {"a": 1}, "an object has less than 2 properties"),
+    ({"uniqueItems": True}, [1, 1], "an array has non-unique elements"),
+    ({"pattern": "^a$"}, "b", '\'b\' does not match "^a$"'),
+    ({"format": "uuid"}, "x", '\'x\' is not a "uuid"'),
+    # What few schemas have is named, and no more.
+    ({"contains": TEXT}, [1], "an array breaks 'contains'"),
     ({"contains": TEXT, "maxContains": 1}, ["a", "b"],
-     "more than 1 elements are such as 'contains' asks for"),
-    ({"not": TEXT}, "a", "'a' is what it must not be"),
-    ({"anyOf": [{"minimum": 5}, {"maximum": 3}]}, 4, "4 fits none of the alternatives"),
-    ({"oneOf": [TEXT, {"maxLength": 3}]}, "a", "'a' fits more than one of the alternatives"),
+     "an array breaks 'contains' or 'maxContains'"),
+    ({"not": TEXT}, "a", "'a' breaks 'not'"),
+    ({"patternProperties": {"^x": TEXT}}, {"x": 1}, "an object breaks 'patternProperties'"),
+    ({"anyOf": [{"minimum": 5}, {"maximum": 3}]}, 4,
+     "4 fits none of the 2 alternatives: 4 is less than the minimum of 5"),
+    ({"oneOf": [TEXT, {"maxLength": 3}]}, "a", "'a' fits more than one alternative"),
     ({"anyOf": [{**TEXT, "enum": ["a", "b"]}, {"type": "null"}]}, "x",
      "expected one of 'a', 'b', found 'x'"),
     ({"anyOf": [TEXT, {"type": "null"}]}, 5, "expected a string or null, found 5"),
-    ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, "has 2 characters, more than 1"),
-    ({"prefixItems": [{}], "items": False}, [1, 2], "nothing more may stand in this array"),
-    ({"unevaluatedItems": False}, [1], "has elements that no schema takes"),
-    ({"unevaluatedProperties": False}, {"a": 1}, "has members that no schema takes"),
+    ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, "an object breaks 'propertyNames'"),
+    ({"unevaluatedItems": False}, [1], "an array breaks 'unevaluatedItems'"),
+    ({"unevaluatedProperties": False}, {"a": 1}, "an object breaks 'unevaluatedProperties'"),
     ({**DRAFT_7, "additionalItems": False, "items": [{}]}, [1, 2],
-     "nothing more may stand in this array"),
+     "an array breaks 'additionalItems'"),
     ({"allOf": [False]}, [], "nothing may stand here, found an array"),
     ({"if": {"minimum": 5}, "then": {"maximum": 7}}, 8, "8 is greater than the maximum of 7"),
-    ({"dependentSchemas": {"a": {"minProperties": 2}}}, {"a": 1}, "has 1 member, fewer than 2"),
+    ({"dependentSchemas": {"a": {"minProperties": 2}}}, {"a": 1},
+     "an object breaks 'dependentSchemas'"),
 ]  # fmt: skip
 
 
@@ -73,10 +76,13 @@ def test_a_violation_names_the_value_and_the_expectation(
         ({"required": ["id"]}, {}, "id: is missing"),
         ({"items": {"required": ["id"]}}, [{}], "[0].id: is missing"),
         ({"prefixItems": [{}, TEXT]}, [1, 2], "[1]: expected a string, found 2"),
-        ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, "b: is missing beside 'a'"),
-        ({**DRAFT_7, "dependencies": {"a": ["b"]}}, {"a": 1}, "b: is missing beside 'a'"),
+        (
+            {"prefixItems": [{}], "items": False},
+            [1, 2],
+            "[1]: nothing may stand here, found 2",
+        ),
+        ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, "b: is missing"),
         ({"additionalProperties": False}, {"x y": 1}, "'x y': is none of the properties"),
-        ({"patternProperties": {"^x": TEXT}}, {"x": 1}, "x: expected a string, found 1"),
         # Of alternatives, the one is meant that fits farthest.
         (
             {"anyOf": [{"properties": {"a": {"const": n}, "b": {"items": TEXT}}} for n in (1, 2)]},
@@ -108,7 +114,7 @@ def test_a_number_is_shown_as_upstream_spelled_it() -> None:
         "the document: 7.50 is greater than the maximum of 5"
     ]
     assert messages({"type": "string"}, decoded(b"1" * 5000)) == [
-        f"the document: expected a string, found {'1' * 40}…"
+        f"the document: {'1' * 40}… breaks 'type'"
     ]
 
 
@@ -163,7 +169,7 @@ def test_patterns_take_linear_time(dialect: str) -> None:
 
 
 def test_a_reference_to_elsewhere_is_never_fetched() -> None:
-    with pytest.raises(Exception, match="a reference to 'http"):
+    with pytest.raises(Exception, match="Retrieval is disabled"):
         Checker({"$ref": "http://127.0.0.1:9/schema.json"})
 
 

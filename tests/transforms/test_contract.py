@@ -57,7 +57,8 @@ def test_violations_of_a_kind_are_one_warning_that_shows_the_first() -> None:
     raw = '{"jobs": [{"id": "long"}, {"id": "longer"}, {}], "total": "1"}'
     assert checked(raw) == [
         Warned(
-            "contract: jobs.id maxLength", "jobs[0].id: has 4 characters, more than 3, and 1 more"
+            "contract: jobs.id maxLength",
+            "jobs[0].id: 'long' is longer than 3 characters, and 1 more",
         ),
         Warned("contract: jobs.id required", "jobs[2].id: is missing"),
         Warned("contract: total type", "total: expected an integer, found '1'"),

@@ -7,13 +7,13 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
 from mcp_abridge.document.tree import Slot
 from mcp_abridge.query.call import Call
-from mcp_abridge.transforms.base import Schema, Transform
+from mcp_abridge.transforms.base import Parameter, Transform
 
 
 class Step(Transform, frozen=True):
@@ -30,15 +30,12 @@ class Step(Transform, frozen=True):
         thread = threading.current_thread().name
         root.set({"process": os.getpid(), "thread": thread})
 
-    def reshape(self, schema: Schema) -> Schema | None:
-        """Return None: the schema is unknown."""
-        return None
-
 
 class FailingStep(Step, frozen=True):
-    """A step that fails to change a schema."""
+    """A step that fails to say which arguments it adds."""
 
-    def reshape(self, schema: Schema) -> Schema | None:
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
         """Fail."""
         raise KeyError("no such thing")
 

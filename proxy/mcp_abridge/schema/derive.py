@@ -1,42 +1,35 @@
-"""Derives the JSON Schema of changed documents; it never rejects a valid changed document.
+"""Derives the JSON Schema of changed documents: no result, changed or not, ever breaks it.
 
-Every function takes the schema of whole documents, does not modify it, and returns the schema of
-the changed documents: a looser one if an exact one is hard to derive, None if a reference cannot be
-followed. Dialects: 2020-12, draft-07.
+No function modifies the schema that it takes. What is hard to follow may be anything afterwards;
+None is returned if it is no schema. Dialects: 2020-12, draft-07.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from mcp_abridge.document.own_names import OWN_NAMES
 from mcp_abridge.document.paths import Each, Name, Path, Step, fits
 from mcp_abridge.schema.references import (
     DEFINITIONS,
+    DYNAMIC,
     NOTES,
     Schema,
     Subschema,
     Unsupported,
-    bundle,
-    combine,
-    drop_unused_definitions,
+    keys,
     lacking,
     may_be,
-    split_definitions,
     target,
     types,
-    whole,
     within,
 )
 
-Change = Callable[[Schema], Schema]
 Steps = tuple[Step, ...]
 
+_GROUPS = ("allOf", "anyOf", "oneOf")
 # The keywords that still hold if anything is cut: a value that stays keeps its type, and a number.
 _FIRM = {
     "$ref",
     "$schema",
-    "allOf",
-    "anyOf",
     "exclusiveMaximum",
     "exclusiveMinimum",
     "items",
@@ -44,270 +37,155 @@ _FIRM = {
     "maximum",
     "minimum",
     "multipleOf",
-    "oneOf",
     "properties",
     "type",
+    *_GROUPS,
     *DEFINITIONS,
     *(NOTES - {"default", "examples"}),
-}
-_OF_MEMBERS = {
-    "additionalProperties",
-    "dependentRequired",
-    "maxProperties",
-    "minProperties",
-    "patternProperties",
-    "properties",
-    "propertyNames",
-    "required",
-}
-# Keywords that may no longer hold after a change inside, and are hard to derive again.
-_FRAGILE = {
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
-    "dependencies",
-    "contains",
-    "minContains",
-    "maxContains",
-    "uniqueItems",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "default",
-    "examples",
-}
-_GROUPS = ("allOf", "anyOf", "oneOf")
-_WRAPPED: Schema = {
-    "type": "object",
-    "properties": {"items": {"type": "array"}},
-    "required": ["items"],
 }
 
 
 def relaxed(schema: Schema, *replaced: str) -> Schema | None:
-    """Return `schema` for documents that keep its types, and may have lost anything else.
+    """Return `schema` for documents that keep its types, and may have lost or gained the rest.
 
-    Members called `replaced` may be anything, and an array that is the whole document may be the
-    `items` of an object.
+    Members called `replaced` may be anything. A document that is no object may be in one.
     """
     others = {*OWN_NAMES, *replaced}
 
     def relax(node: Subschema) -> Subschema:
         if isinstance(node, bool):
             return node
-        changed = within({word: value for word, value in node.items() if word in _FIRM}, relax)
-        if _positional(node):
-            changed.pop("items", None)
-        if "properties" in changed:
-            changed["properties"] = {
-                name: inner for name, inner in changed["properties"].items() if name not in others
-            }
-        if "oneOf" in changed:
-            _add_group(changed, "oneOf", changed.pop("oneOf"))
-        return changed
-
-    try:
-        head, body = (relax(part) for part in split_definitions(bundle(schema)))
-    except (Unsupported, RecursionError):
-        return None
-    assert isinstance(head, dict)
-    assert isinstance(body, dict)
-    return whole(head, body if types(body) == {"object"} else {"anyOf": [body, _WRAPPED]})
-
-
-def at(schema: Schema, path: Path, change: Change, *, over: bool = False) -> Schema | None:
-    """Return `schema` with `change` applied to the subschema that `path` names.
-
-    `change` gets one plain schema at a time: references are followed, and it is called for each
-    alternative of an `anyOf` separately. `over`: it is called for objects only, and if `path` names
-    an array, for its elements.
-    """
-
-    def edit(node: Subschema, steps: Steps, trail: frozenset[str] = frozenset()) -> Subschema:
-        if node is False:
-            return False
-        part, groups, trail = _resolve(node, root, trail)
-        if not groups or part.keys() - NOTES:
-            part = step(part, steps) if steps or over else change(dict(part))
-        for keyword, branches in groups:
-            _add_group(part, keyword, [edit(branch, steps, trail) for branch in branches])
+        if "$id" in node and node is not schema:  # its references begin there
+            return {}
+        part = within({word: value for word, value in node.items() if word in _FIRM}, relax)
+        if "prefixItems" in node or isinstance(node.get("items"), list):
+            part.pop("items", None)
+        if "properties" in part:
+            part["properties"] = lacking(part["properties"], others)
+        if "oneOf" in part:  # after a change, a value may fit several of them
+            branches = part.pop("oneOf")
+            if "anyOf" in part:
+                part["allOf"] = [*part.get("allOf", ()), {"anyOf": branches}]
+            else:
+                part["anyOf"] = branches
         return part
 
-    def step(part: Schema, steps: Steps) -> Schema:
-        part, first, rest = _loosened(part), steps[0] if steps else None, steps[1:]
-        if first is None and may_be(part, "object"):
-            part = change(part)
-        elif isinstance(first, Name):
-            declared, rest = part.get("properties", {}), steps
-            part = _named_only(part)
-            if declared:
-                part["properties"] = {
-                    name: edit(inner, steps[1:]) if fits(first, name) else inner
-                    for name, inner in declared.items()
-                }
-        elif not isinstance(first, Each | None):
-            raise Unsupported("a step to one element, or to any depth")
-        if _positional(part):
-            return lacking(part, {"items", "prefixItems", "additionalItems"})
-        return part | ({"items": edit(part["items"], rest)} if "items" in part else {})
-
     try:
-        root = bundle(schema)
-        head, body = split_definitions(root)
-        edited = edit(body, path.steps)
+        changed = relax(schema)
+        assert isinstance(changed, dict)
+        if types(changed) != {"object"}:
+            body = lacking(changed, ("$schema", *DEFINITIONS))
+            changed = lacking(changed, body) | {"anyOf": [body, {"type": "object"}]}
+        return _settled(changed)
     except (Unsupported, RecursionError):
+        return None
+
+
+def _settled(schema: Schema) -> Schema:
+    """Return `schema` without references that lead nowhere, and without unused definitions."""
+    definitions: dict[str, Schema] = {}
+    used: list[list[str]] = []
+
+    def settle(node: Subschema) -> Subschema:
+        if isinstance(node, bool):
+            return node
+        part = within(lacking(node, DEFINITIONS) if node is schema else node, settle)
+        try:
+            if "$ref" in node and target(schema, node["$ref"]) is not schema:
+                used.append(keys(node["$ref"]))
+        except Unsupported:
+            del part["$ref"]
+        return part
+
+    body = settle(schema)
+    assert isinstance(body, dict)
+    for words, *names in used:  # more of them, meanwhile
+        if names and words in DEFINITIONS and names[0] not in definitions.setdefault(words, {}):
+            definitions[words][names[0]] = True
+            definitions[words][names[0]] = settle(schema[words][names[0]])
+    return body | definitions
+
+
+def extended(
+    schema: Schema, path: Path, members: Mapping[str, tuple[Path | None, Subschema]]
+) -> Schema | None:
+    """Return `schema` with further members declared in the objects at `path`.
+
+    If `path` names an array, in its elements. Each member has the path of its source in the object
+    (None: it is computed), and the schema of what it is if there is none. Old names stay declared.
+    None becomes `true`: the TypeScript SDK refuses a tool list with one.
+    """
+
+    def extend(part: Schema) -> Schema:
+        properties = dict(part.get("properties", {}))
+        for name, (source, default) in members.items():
+            value = True if source is None else _value(part, source.steps, schema)
+            value = _either(_either(value, default), _value(part, (Name(name),), schema))
+            if value is not False:
+                properties[name] = value if isinstance(value, dict) else {}
+        return part | {"properties": properties}
+
+    def edit(node: Subschema, steps: Steps, trail: frozenset[str] = frozenset()) -> Subschema:
+        part, trail = _resolved(node, schema, trail)
+        if isinstance(part, bool):
+            return part and {}
+        first, rest = (steps[0], steps[1:]) if steps else (None, ())
+        if not isinstance(first, Name | Each | None):
+            return {"type": part["type"]} if "type" in part else {}
+        branches = [word for word in _GROUPS if word in part]
+        part = part | {word: [edit(each, steps, trail) for each in part[word]] for word in branches}
+        if isinstance(part.get("items"), dict):
+            part["items"] = edit(part["items"], rest if isinstance(first, Each) else steps, trail)
+        if isinstance(first, Name) and "properties" in part:
+            part["properties"] = {
+                name: edit(inner, rest, trail) if fits(first, name) else inner
+                for name, inner in part["properties"].items()
+            }
+        alone = not branches or "properties" in part
+        return extend(part) if first is None and alone and may_be(part, "object") else part
+
+    if relaxed(schema) is None:
+        return None
+    try:
+        edited = edit(lacking(schema, DEFINITIONS), path.steps)
+    except RecursionError:
         return None
     assert isinstance(edited, dict)
-    return whole(head, edited)
+    return edited | {words: schema[words] for words in DEFINITIONS if words in schema}
 
 
-def renamed(schema: Schema, path: Path, name: str) -> Schema | None:
-    """Return `schema` for documents in which the member at `path` has another name."""
-    *before, last = path.steps
-    if not isinstance(last, Name) or last.glob:
-        return None
-    old = last.text
-
-    def rename(part: Schema) -> Schema:
-        changed = lacking(
-            _named_only(part), {"dependentRequired", "minProperties", "propertyNames"}
-        )
-        declared, required = part.get("properties", {}), part.get("required", [])
-        if old not in declared and changed.get("additionalProperties") is False:
-            return part
-        source = declared.get(old, True)
-        if old not in required:
-            # If there was no member to rename, the one that had the new name stays.
-            source = _either(source, declared.get(name, True))
-        inner = {(name if key == old else key): declared[key] for key in declared if key != name}
-        changed["properties"] = inner | {name: source}
-        if required:
-            others_required = [name if key == old else key for key in required]
-            changed["required"] = list(dict.fromkeys(others_required))
-        return changed
-
-    return at(schema, Path(steps=tuple(before)), rename, over=True)
+def _value(node: Subschema, steps: Steps, root: Schema) -> Subschema:
+    """Return the schema of what stands at `steps` below a value, if anything does."""
+    part, _ = _resolved(node, root, frozenset())
+    if not steps or isinstance(part, bool):
+        return node
+    first, kinds = steps[0], types(part) - {"null"}
+    unclear = part.keys() & {*_GROUPS, "patternProperties", "prefixItems"}
+    if unclear or not isinstance(first, Name) or first.glob:
+        return True
+    items = part.get("items", True)
+    if kinds == {"array"} and not isinstance(items, list):
+        return {"type": "array", "items": _value(items, steps, root)}
+    if kinds == {"object"}:
+        others = part.get("additionalProperties", True)
+        return _value(part.get("properties", {}).get(first.text, others), steps[1:], root)
+    return True
 
 
-def projected(
-    schema: Schema, path: Path, fields: Mapping[str, tuple[Path | None, Any, bool]]
-) -> Schema | None:
-    """Return `schema` for documents whose objects at `path` were rebuilt with these fields.
-
-    Each field has the path of its source (None if it is computed), its default, and a flag: the
-    default replaces a null too.
-    """
-    try:
-        root = bundle(schema)
-    except (Unsupported, RecursionError):
-        return None
-
-    def project(part: Schema) -> Schema:
-        properties: Schema = {}
-        for name, (source, default, over_null) in fields.items():
-            value, certain = _schema_at(part, source.steps, root) if source else (True, False)
-            fallback = {"type": "null"} if default is None else {"const": default}
-            exact = certain and not over_null
-            properties[name] = value if exact else _either(value, fallback)
-        return lacking(part, _OF_MEMBERS) | {
-            "properties": properties,
-            "required": list(fields),
-            "additionalProperties": False,
-        }
-
-    return at(root, path, project, over=True)
-
-
-def nullable(schema: Schema) -> Schema:
-    """Return `schema` for a value that may also be null."""
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def advertised(own: Schema | None, derived: list[Schema | None]) -> Schema | None:
-    """Return the `outputSchema` to advertise for a tool with rules: any derived one, or its own.
-
-    None if a derived schema is None, or its references cannot be kept.
-    """
-    try:
-        # The server's schema comes first, so that its definitions keep their names.
-        roots = [] if own is None or relaxed(own) in derived else [bundle(own)]
-        first = len(roots)
-        for schema in derived:
-            if schema is None:
-                return None
-            root = bundle(schema)
-            if root not in roots and (root := drop_unused_definitions(root)) not in roots:
-                roots.append(root)
-        if len(roots) == 1:
-            return roots[0]
-        head = {"type": "object"} if own is None or own.get("type") == "object" else {}
-        return combine(roots, lambda parts: {**head, "anyOf": [*parts[first:], *parts[:first]]})
-    except (Unsupported, RecursionError):
-        return None
-
-
-def _schema_at(node: Subschema, steps: Steps, root: Schema) -> tuple[Subschema, bool]:
-    """Return the schema at `steps` below a value, and True if a value is there for certain."""
-    if not steps or isinstance(node, bool):
-        return node, not steps
-    part, groups, _ = _resolve(node, root, frozenset())
-    first, kinds, certain = steps[0], types(part) - {"null"}, "null" not in types(part)
-    clear = isinstance(first, Name) and not first.glob and "patternProperties" not in part
-    if groups or not clear or _positional(part) or kinds not in ({"array"}, {"object"}):
-        return True, False
-    if kinds == {"array"}:
-        items, _ = _schema_at(part.get("items", True), steps, root)
-        return {"type": "array", "items": items}, certain
-    assert isinstance(first, Name)
-    inner = part.get("properties", {}).get(first.text, part.get("additionalProperties", True))
-    value, sure = _schema_at(inner, steps[1:], root)
-    return value, certain and sure and first.text in part.get("required", ())
-
-
-def _resolve(
+def _resolved(
     node: Subschema, root: Schema, trail: frozenset[str]
-) -> tuple[Schema, list[tuple[str, list[Subschema]]], frozenset[str]]:
-    """Return the own keywords of `node`, references followed, its groups, and the longer trail."""
-    if isinstance(node, bool):
-        return ({} if node else {"not": {}}), [], trail
-    while "$ref" in node:
-        reference = node["$ref"]
-        if reference in trail:
-            raise Unsupported(f"{reference} leads to itself")
-        trail |= {reference}
-        definition = target(root, reference)
-        # In draft-07, keywords beside a reference do not count: dropping them is right in both.
-        notes = {keyword: node[keyword] for keyword in node if keyword in NOTES}
-        if isinstance(definition, bool):
-            definition = {} if definition else {"not": {}}
-        node = definition | notes
-    groups = [(keyword, node[keyword]) for keyword in _GROUPS if keyword in node]
-    return lacking(node, _GROUPS), groups, trail
-
-
-def _add_group(part: Schema, keyword: str, branches: list[Subschema]) -> None:
-    # A `oneOf` becomes an `anyOf`: after a change, a value may fit several of its schemas.
-    keyword = "anyOf" if keyword == "oneOf" else keyword
-    if keyword in part or keyword == "allOf":
-        more = branches if keyword == "allOf" else [{keyword: branches}]
-        part["allOf"] = [*part.get("allOf", ()), *more]
-    else:
-        part[keyword] = branches
-
-
-def _loosened(part: Schema) -> Schema:
-    values = [*part.get("enum", ()), *([part["const"]] if "const" in part else [])]
-    whole = {"enum", "const"} if any(isinstance(value, dict | list) for value in values) else set()
-    return lacking(part, _FRAGILE | whole)
-
-
-def _named_only(part: Schema) -> Schema:
-    """Return a copy without the schemas of unnamed members: each may be the one that changes."""
-    rest = part.get("additionalProperties", True)
-    if "patternProperties" in part or isinstance(rest, dict):
-        return lacking(part, {"additionalProperties", "patternProperties"})
-    return dict(part)
+) -> tuple[Subschema, frozenset[str]]:
+    """Return the schema that `node` refers to, True if that is unclear; and the way there."""
+    while isinstance(node, dict) and "$ref" in node:
+        try:
+            following = target(root, node["$ref"])
+        except Unsupported:
+            return True, trail
+        if node["$ref"] in trail or following is root:
+            return True, trail
+        trail |= {node["$ref"]}
+        node = following
+    return node, trail
 
 
 def _either(one: Subschema, other: Subschema) -> Subschema:
@@ -315,8 +193,41 @@ def _either(one: Subschema, other: Subschema) -> Subschema:
         return other
     if other is False:
         return one
-    return True if True in (one, other) or {} in (one, other) else {"anyOf": [one, other]}
+    return {} if True in (one, other) or {} in (one, other) else {"anyOf": [one, other]}
 
 
-def _positional(part: Schema) -> bool:
-    return "prefixItems" in part or isinstance(part.get("items"), list)
+def any_of(schemas: list[Schema], head: Schema) -> Schema | None:
+    """Return a schema beginning with `head` that admits what any of these admits.
+
+    None if they cannot stand in one: their dialects differ, or a name is for a whole document.
+    """
+    distinct = [each for number, each in enumerate(schemas) if each not in schemas[:number]]
+    if len(distinct) == 1:
+        return distinct[0]
+    dialects = {each["$schema"] for each in distinct if "$schema" in each}
+    if len(dialects) > 1:
+        return None
+    try:
+        branches = [_moved(each, f"#/anyOf/{number}") for number, each in enumerate(distinct)]
+    except (Unsupported, RecursionError):
+        return None
+    return {**({"$schema": dialects.pop()} if dialects else {}), **head, "anyOf": branches}
+
+
+def _moved(schema: Schema, place: str) -> Schema:
+    """Return `schema` with its references as they are if it stands at `place`."""
+
+    def move(node: Subschema) -> Subschema:
+        if isinstance(node, bool):
+            return node
+        if node.keys() & {"$id", *DYNAMIC}:
+            raise Unsupported("references that depend on where they stand")
+        part = within(node, move)
+        if "$ref" in node:
+            target(schema, node["$ref"])
+            part["$ref"] = place + node["$ref"][1:]
+        return part
+
+    moved = move(lacking(schema, ("$id", "$schema")))
+    assert isinstance(moved, dict)
+    return moved

@@ -20,6 +20,10 @@ FORMATS = ("date", "date-time", "ipv4", "ipv6", "time", "uuid")
 """The formats that are checked; any other is a note to the reader."""
 
 
+MASK = "\0"
+"""What stands for the value in the library's messages: it may be long, and any text."""
+
+
 def dialect(schema: Schema) -> str:
     """Return the dialect of `schema`, which must be a supported one."""
     name: str = schema.get("$schema", DIALECT)
@@ -30,12 +34,21 @@ def compiled(schema: Schema) -> Any:
     """Return the library's validator for `schema`. Raises ValueError if it cannot use it."""
     import jsonschema_rs
 
-    return getattr(jsonschema_rs, DIALECTS[dialect(schema)])(
-        _without_notes(schema),
-        validate_formats=True,
-        pattern_options=jsonschema_rs.RegexOptions(),
-        offline=True,
-    )
+    kind = getattr(jsonschema_rs, DIALECTS[dialect(schema)])
+    return kind(_without_notes(schema), mask=MASK, **_options())
+
+
+def compiled_parts(schema: Schema) -> Any:
+    """Return the validators for all schemas in `schema`, by the reference to each."""
+    from jsonschema_rs import validator_map_for
+
+    return validator_map_for({"$schema": DIALECT, **_without_notes(schema)}, **_options())
+
+
+def _options() -> dict[str, Any]:
+    from jsonschema_rs import RegexOptions
+
+    return {"validate_formats": True, "pattern_options": RegexOptions(), "offline": True}
 
 
 def _without_notes(node: Subschema) -> Any:

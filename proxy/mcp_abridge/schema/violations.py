@@ -5,8 +5,8 @@ other in exponential time. So the search for violations walks the schema here, o
 """
 
 import json
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Collection, Iterator
+from functools import cached_property
 from itertools import islice
 from time import perf_counter_ns
 from typing import Any
@@ -17,8 +17,18 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.errors import did_you_mean
-from mcp_abridge.schema.keywords import DIALECT, compiled, dialect
-from mcp_abridge.schema.references import Schema, Subschema, bundle, split_definitions, target
+from mcp_abridge.schema.keywords import DIALECT, MASK, compiled, compiled_parts, dialect
+from mcp_abridge.schema.references import (
+    HOLDS_LIST,
+    HOLDS_NAMED,
+    HOLDS_ONE,
+    NOTES,
+    Schema,
+    keys,
+    lacking,
+    pointer,
+    target,
+)
 
 LIMIT = 1000  # violations reported of one value
 
@@ -34,6 +44,22 @@ TYPES = {
 """The types of JSON Schema, and the noun for a value of each."""
 
 _LONGEST = 40  # characters of a value that are shown
+
+# The keywords whose violations are told by the schemas in them, and others that hold schemas.
+_WALKED = {
+    "$ref",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "else",
+    "if",
+    "items",
+    "oneOf",
+    "prefixItems",
+    "properties",
+    "then",
+}
+_HOLDING = HOLDS_LIST | HOLDS_NAMED | HOLDS_ONE | {"$ref", "minContains", "maxContains"}
 
 Steps = tuple[str | int, ...]
 
@@ -59,13 +85,15 @@ class Checker:
     """A JSON Schema that values are checked against."""
 
     def __init__(self, schema: Schema) -> None:
-        """Prepare a valid schema without references to elsewhere. Raises Unsupported."""
-        self.root = bundle(schema)
-        self.head, self.body = split_definitions(self.root)
-        # By the id of a schema, which stays as long as the Checker.
-        self._validators: dict[int, tuple[Schema, Any]] = {}
-        self._singles: dict[tuple[int, str], Schema] = {}
+        """Prepare a valid schema without references to elsewhere. Raises ValueError."""
+        self.root = schema
+        self.whole = compiled(schema)
         self.lone_references = dialect(schema) != DIALECT
+        self._leaves: dict[str, Any] = {}
+
+    @cached_property
+    def parts(self) -> Any:
+        return compiled_parts(self.root)
 
     def violations(self, value: Any, fuel: Fuel) -> Iterator[Violation]:
         """Yield the violations of a value of the types of `decoded`; at most LIMIT.
@@ -73,27 +101,18 @@ class Checker:
         Raises OutOfFuel if that takes more time than there is fuel.
         """
         search = _Search(self, fuel)
-        if not search.fits(self.body, value):
+        if not search.fits(self.whole, value):
             try:
-                yield from dict.fromkeys(islice(search.violations(self.body, value), LIMIT))
+                yield from dict.fromkeys(islice(search.violations("#", value), LIMIT))
             except RecursionError:
                 yield Violation((), "depth", "does not fit, and is too deep to say where")
 
-    def single(self, node: Schema, keyword: str) -> Schema:
-        key = id(node), keyword
-        if key not in self._singles:
-            single: Schema = {keyword: node[keyword]}
-            if keyword == "contains":
-                single["minContains"] = node.get("minContains", 1)
-            elif keyword == "maxContains":
-                single |= {"contains": node.get("contains", True), "minContains": 0}
-            self._singles[key] = single
-        return self._singles[key]
-
-    def validator(self, node: Schema) -> Any:
-        if id(node) not in self._validators:
-            self._validators[id(node)] = node, compiled(self.head | node)
-        return self._validators[id(node)][1]
+    def leaves(self, at: str, node: Schema) -> Any:
+        """Return the validator for the keywords of a schema that hold no schemas."""
+        if at not in self._leaves:
+            words = {"$schema": self.root.get("$schema", DIALECT)}
+            self._leaves[at] = compiled(words | lacking(node, _HOLDING))
+        return self._leaves[at]
 
 
 def decoded(raw: bytes) -> Any:
@@ -115,128 +134,117 @@ class _Search:
     def __init__(self, checker: Checker, fuel: Fuel) -> None:
         self._checker = checker
         self._fuel = fuel
-        self._reasons: dict[tuple[int, int], Violation] = {}
+        self._reasons: dict[tuple[str, int], Violation] = {}
 
-    def fits(self, node: Subschema, value: Any) -> bool:
-        if isinstance(node, bool):
-            return node
+    def fits(self, validator: Any, value: Any) -> bool:
         start_ns = perf_counter_ns()
-        fitting: bool = self._checker.validator(node).is_valid(value)
+        fitting: bool = validator.is_valid(value)
         self._fuel.burn_since(start_ns)
         return fitting
 
-    def violations(self, node: Subschema, value: Any) -> Iterator[Violation]:
-        """Yield the violations of a value that does not fit; their paths begin at the value."""
+    def violations(self, at: str, value: Any) -> Iterator[Violation]:
+        """Yield the violations of a value that does not fit; their paths begin at the value.
+
+        `at` is the reference to the schema.
+        """
+        node = target(self._checker.root, at)
         if isinstance(node, bool):
             yield Violation((), "false", f"nothing may stand here, found {_excerpt(value)}")
             return
-        keyword, parts = "unevaluatedProperties", "members"
-        if isinstance(value, list):
-            keyword, parts = "unevaluatedItems", "elements"
-        rest = Violation((), keyword, f"has {parts} that no schema takes")
-        every = self._all(node, value)
-        yield next(every, rest)
+        every = self._all(at, node, value)
+        yield next(every, None) or _vague(_HOLDING - _WALKED, node, value)
         yield from every
 
-    def _all(self, node: Schema, value: Any) -> Iterator[Violation]:
-        if "$ref" in node and self._checker.lone_references:
-            node = {"$ref": node["$ref"]}  # in draft-07, keywords beside it do not count
-        yield from self._own(node, value)
-        for inner in self._in_place(node, value):
-            if not self.fits(inner, value):
-                yield from self.violations(inner, value)
+    def _all(self, at: str, node: Schema, value: Any) -> Iterator[Violation]:
+        if "$ref" in node:
+            yield from self._inside(pointer(*keys(node["$ref"])), value)
+            if self._checker.lone_references:  # in draft-07, keywords beside it do not count
+                return
+        yield from self._own(at, node, value)
+        for number in range(len(node.get("allOf", ()))):
+            yield from self._inside(f"{at}/allOf/{number}", value)
+        if "if" in node:
+            word = "then" if self._fits(f"{at}/if", value) else "else"
+            yield from self._inside(f"{at}/{word}", value) if word in node else ()
         for keyword in ("anyOf", "oneOf"):
             if keyword in node:
-                yield from self._alternatives(keyword, node[keyword], value)
+                yield from self._alternatives(at, keyword, len(node[keyword]), value)
         if isinstance(value, dict):
-            yield from _missing(node, value)
-            yield from self._members(node, value)
+            yield from self._members(at, node, value)
         elif isinstance(value, list):
-            yield from self._elements(node, value)
+            first = len(node.get("prefixItems", ()))
+            for index, element in enumerate(value):
+                place = f"prefixItems/{index}" if index < first else "items"
+                yield from self._inside(f"{at}/{place}", element, index)
 
-    def _own(self, node: Schema, value: Any) -> Iterator[Violation]:
-        for keyword in [each for each in node if each in _MESSAGES]:
-            single = self._checker.single(node, keyword)
-            if not self.fits(single, value):
-                expected = single["minContains"] if keyword == "contains" else node[keyword]
-                types = tuple(_listed(expected)) if keyword == "type" else ()
-                yield Violation((), keyword, _MESSAGES[keyword](expected, value), types)
+    def _own(self, at: str, node: Schema, value: Any) -> Iterator[Violation]:
+        start_ns = perf_counter_ns()
+        try:
+            errors = list(self._checker.leaves(at, node).iter_errors(value))
+        except ValueError:  # an integer of thousands of digits
+            yield _vague(node.keys() - _HOLDING - NOTES, node, value)
+            return
+        self._fuel.burn_since(start_ns)
+        for error in errors:
+            keyword = error.schema_path[0]
+            if keyword in ("required", "dependentRequired"):
+                yield Violation((error.kind.property,), keyword, "is missing")
+            elif keyword == "type":
+                types = tuple(_listed(node["type"]))
+                yield Violation((), keyword, _of_type(types, value), types)
+            elif keyword in ("enum", "const"):
+                options = node["enum"] if keyword == "enum" else [node["const"]]
+                yield Violation((), keyword, _one_of(options, value))
+            else:
+                yield Violation((), keyword, error.message.replace(MASK, _excerpt(value)))
 
-    def _in_place(self, node: Schema, value: Any) -> Iterator[Subschema]:
-        if "$ref" in node:
-            yield target(self._checker.root, node["$ref"])
-        yield from node.get("allOf", ())
-        if "if" in node:
-            yield node.get("then" if self.fits(node["if"], value) else "else", True)
-        for keyword in ("dependentSchemas", "dependencies"):
-            for name, inner in node.get(keyword, {}).items():
-                if isinstance(value, dict) and name in value and not isinstance(inner, list):
-                    yield inner
-
-    def _alternatives(
-        self, keyword: str, branches: list[Subschema], value: Any
-    ) -> Iterator[Violation]:
+    def _alternatives(self, at: str, keyword: str, count: int, value: Any) -> Iterator[Violation]:
         """Yield the violation of the alternative that was meant, or of the keyword itself."""
-        fitting = sum(self.fits(branch, value) for branch in branches)
+        places = [f"{at}/{keyword}/{number}" for number in range(count)]
+        fitting = sum(self._fits(place, value) for place in places)
         if fitting == 1 or (fitting and keyword == "anyOf"):
             return
-        number = "more than one" if fitting else "none"
-        vague = Violation((), keyword, f"{_excerpt(value)} fits {number} of the alternatives")
         if fitting:
-            yield vague
+            yield Violation((), keyword, f"{_excerpt(value)} fits more than one alternative")
             return
-        for branch in branches:
-            if (id(branch), id(value)) not in self._reasons:
-                self._reasons[id(branch), id(value)] = next(self.violations(branch, value))
-        # No part of either is freed during the search.
-        reasons = [self._reasons[id(branch), id(value)] for branch in branches]
+        for place in places:
+            if (place, id(value)) not in self._reasons:  # no part of it is freed meanwhile
+                self._reasons[place, id(value)] = next(self.violations(place, value))
+        reasons = [self._reasons[place, id(value)] for place in places]
         others = [each for each in reasons if each.keyword != "type" or each.path]
         if not others:
             types = tuple(dict.fromkeys(name for each in reasons for name in each.types))
             yield Violation((), "type", _of_type(types, value), types)
             return
         likeliest, *more = sorted(others, key=_closeness, reverse=True)
-        alone = not more or _closeness(more[0]) < _closeness(likeliest)
-        yield likeliest if alone else vague
+        if not more or _closeness(more[0]) < _closeness(likeliest):
+            yield likeliest
+        else:
+            reason = likeliest.text if likeliest.path else likeliest.message
+            message = f"{_excerpt(value)} fits none of the {count} alternatives: {reason}"
+            yield Violation((), keyword, message)
 
-    def _members(self, node: Schema, value: dict[str, Any]) -> Iterator[Violation]:
-        declared: Schema = node.get("properties", {})
-        patterns: Schema = node.get("patternProperties", {})
-        rest = node.get("additionalProperties", True)
-        for name, inner in declared.items():
+    def _members(self, at: str, node: Schema, value: dict[str, Any]) -> Iterator[Violation]:
+        declared, rest = node.get("properties", {}), node.get("additionalProperties", True)
+        for name in declared:
             if name in value:
-                yield from self._below(name, inner, value[name])
-        for name, member in value.items():
-            if not self.fits(node.get("propertyNames", True), name):
-                yield from self.violations(node["propertyNames"], name)
-            matches = [text for text in patterns if self.fits(_of_pattern(text), name)]
-            for text in matches:
-                yield from self._below(name, patterns[text], member)
-            if matches or name in declared:
+                yield from self._inside(f"{at}{pointer('properties', name)[1:]}", value[name], name)
+        for name in value if "patternProperties" not in node else ():
+            if name in declared:
                 continue
             if rest is False:
                 yield Violation((name,), "additionalProperties", "is none of the properties")
-            else:
-                yield from self._below(name, rest, member)
+            elif rest is not True:
+                yield from self._inside(f"{at}/additionalProperties", value[name], name)
 
-    def _elements(self, node: Schema, value: list[Any]) -> Iterator[Violation]:
-        keyword, first = "items", node.get("prefixItems", [])
-        if isinstance(node.get("items"), list):  # draft-07
-            keyword, first = "additionalItems", node["items"]
-        rest = node.get(keyword, True)
-        for index, element in enumerate(value):
-            if index < len(first):
-                yield from self._below(index, first[index], element)
-            elif rest is False:
-                yield Violation((), keyword, "nothing more may stand in this array")
-                return
-            else:
-                yield from self._below(index, rest, element)
+    def _inside(self, at: str, value: Any, *steps: str | int) -> Iterator[Violation]:
+        if not self._fits(at, value):
+            for each in self.violations(at, value):
+                yield replace(each, path=(*steps, *each.path))
 
-    def _below(self, step: str | int, node: Subschema, value: Any) -> Iterator[Violation]:
-        if not self.fits(node, value):
-            for each in self.violations(node, value):
-                yield replace(each, path=(step, *each.path))
+    def _fits(self, at: str, value: Any) -> bool:
+        validator = self._checker.parts.get(at)
+        return validator is None or self.fits(validator, value)
 
 
 def _closeness(reason: Violation) -> tuple[int, bool]:
@@ -244,24 +252,13 @@ def _closeness(reason: Violation) -> tuple[int, bool]:
     return len(reason.path), reason.keyword not in ("const", "enum")
 
 
-@lru_cache
-def _of_pattern(text: str) -> Schema:
-    return {"pattern": text}
+def _vague(keywords: Collection[str], node: Schema, value: Any) -> Violation:
+    words = [word for word in node if word in keywords] or ["schema"]
+    return Violation((), words[0], f"{_excerpt(value)} breaks {' or '.join(map(repr, words))}")
 
 
-def _missing(node: Schema, value: dict[str, Any]) -> Iterator[Violation]:
-    for name in node.get("required", ()):
-        if name not in value:
-            yield Violation((name,), "required", "is missing")
-    for keyword in ("dependentRequired", "dependencies"):
-        for name, others in node.get(keyword, {}).items():
-            for other in others if name in value and isinstance(others, list) else ():
-                if other not in value:
-                    yield Violation((other,), keyword, f"is missing beside {name!r}")
-
-
-def _of_type(expected: Any, value: Any) -> str:
-    nouns = dict.fromkeys(TYPES.get(name, name) for name in _listed(expected))
+def _of_type(expected: tuple[str, ...], value: Any) -> str:
+    nouns = dict.fromkeys(TYPES.get(name, name) for name in expected)
     return f"expected {' or '.join(nouns)}, found {_excerpt(value)}"
 
 
@@ -271,44 +268,6 @@ def _one_of(expected: list[Any], value: Any) -> str:
     options = ", ".join([*map(_excerpt, expected[:10]), *(["…"] if len(expected) > 10 else [])])
     some = f"one of {options}" if len(expected) > 1 else options
     return f"expected {some}, found {_excerpt(value)}{advice}"
-
-
-Message = Callable[[Any, Any], str]
-
-
-def _template(text: str) -> Message:
-    return lambda expected, value: text.format(_excerpt(value), expected)
-
-
-def _count(part: str, than: str) -> Message:
-    return lambda limit, value: (
-        f"has {len(value) or 'no'} {part}{'s' * (len(value) != 1)}, {than} than {limit}"
-    )
-
-
-# The messages for a value that breaks a keyword, by the keyword's value and that value.
-_MESSAGES: dict[str, Message] = {
-    "const": lambda expected, value: _one_of([expected], value),
-    "contains": _template("fewer than {1} elements are such as 'contains' asks for"),
-    "enum": _one_of,
-    "exclusiveMaximum": _template("{} is not less than {}"),
-    "exclusiveMinimum": _template("{} is not more than {}"),
-    "format": _template("{} is not of the format {!r}"),
-    "maxContains": _template("more than {1} elements are such as 'contains' asks for"),
-    "maxItems": _count("element", "more"),
-    "maxLength": _count("character", "more"),
-    "maxProperties": _count("member", "more"),
-    "maximum": _template("{} is greater than the maximum of {}"),
-    "minItems": _count("element", "fewer"),
-    "minLength": _count("character", "fewer"),
-    "minProperties": _count("member", "fewer"),
-    "minimum": _template("{} is less than the minimum of {}"),
-    "multipleOf": _template("{} is not a multiple of {}"),
-    "not": _template("{} is what it must not be"),
-    "pattern": _template("{} does not match {!r}"),
-    "type": _of_type,
-    "uniqueItems": _template("has an element twice"),
-}
 
 
 def _listed(value: Any) -> Any:

@@ -43,7 +43,7 @@ def edit(original: Raw, rules: RuleSet, *, shows_widgets: bool = False) -> Rewri
         result, facts = definitions.rewrite(
             original, rules, log_lines.append, shows_widgets=shows_widgets
         )
-    except Exception as error:  # a transform's own `reshape` may raise anything
+    except Exception as error:  # the `parameters` of a step may raise anything
         return RewrittenToolList(original, log_lines=tuple(log_lines), error=error)
     return RewrittenToolList(original, result, facts, tuple(log_lines))
 

@@ -33,7 +33,8 @@ class Transform(Struct, frozen=True):
 
     A transform changes only the parts that its options name. It may raise any exception: the
     rule's `on_failure` then decides which response is sent. Python beside a rule file need not
-    derive from it: a frozen Struct with these members will do.
+    derive from it: a frozen Struct with the members up to `cuts`, `parameters` and `__call__` will
+    do.
     """
 
     name: ClassVar[str]
@@ -52,6 +53,9 @@ class Transform(Struct, frozen=True):
     burns: ClassVar[bool] = False
     """True if its work is paid for in fuel: the size of the document does not bound it."""
 
+    retypes: ClassVar[bool] = False
+    """True if values may get another type: then nobody knows the schema of the result."""
+
     @property
     def parameters(self) -> Mapping[str, Parameter]:
         """The arguments that it adds to the tool, by dotted name."""
@@ -63,7 +67,7 @@ class Transform(Struct, frozen=True):
     def reshape(self, schema: Schema) -> Schema | None:
         """Members may be missing, arrays shorter, texts other texts; what stays keeps its type."""
         # For documents that fit `schema`; None if the schema of the output is unknown.
-        return relaxed(schema)
+        return None if self.retypes else relaxed(schema)
 
 
 class WindowTransform(Transform, frozen=True):

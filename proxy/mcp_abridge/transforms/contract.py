@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from mcp_abridge.document.tree import Document, Slot, encode, plain, text
 from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.query.call import Call
-from mcp_abridge.schema.derive import nullable
-from mcp_abridge.schema.references import NOTES, Subschema, within
+from mcp_abridge.schema.references import NOTES, Subschema, lacking, within
 from mcp_abridge.schema.violations import LIMIT, Checker, Violation, decoded
 from mcp_abridge.transforms.base import Schema, Transform
 
@@ -45,9 +44,6 @@ class Contract(Transform, frozen=True, dict=True):
             texts = "; ".join(each.text for each in violations[:_NAMED])
             rest = _more(violations, _NAMED, "; ")
             raise Refusal(f"the response breaks its contract: {texts}{rest}")
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        return self.schema
 
     @cached_property
     def _checker(self) -> Checker:
@@ -116,7 +112,7 @@ def _with_null(part: Schema) -> Schema:
             changed["enum"] = [*part["enum"], None]
         return changed
     notes = {word: value for word, value in part.items() if word in NOTES}
-    return notes | nullable({word: value for word, value in part.items() if word not in NOTES})
+    return {**notes, "anyOf": [lacking(part, NOTES), {"type": "null"}]}
 
 
 def _properties(schema: Schema) -> frozenset[str]:

@@ -10,7 +10,7 @@ from mcp_abridge.document.tree import Pieces, Slot, raw
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.patterns import Expression
-from mcp_abridge.transforms.base import Schema, Transform, evaluator
+from mcp_abridge.transforms.base import Transform, evaluator
 
 
 class Jmespath(Transform, frozen=True):
@@ -31,6 +31,7 @@ class Jmespath(Transform, frozen=True):
     name: ClassVar[str] = "jmespath"
     shorthand: ClassVar[str | None] = "expression"
     burns: ClassVar[bool] = True
+    retypes: ClassVar[bool] = True
 
     expression: Expression
     """Evaluated over each value at `at`."""
@@ -50,7 +51,3 @@ class Jmespath(Transform, frozen=True):
                 raise AbridgeError(f"{self.expression.text!r} gives more than {most} bytes")
             lines = isinstance(value, Pieces) and isinstance(result, list)
             slot.set(Pieces(result) if lines else result)
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """The schema of the result is unknown."""
-        return None

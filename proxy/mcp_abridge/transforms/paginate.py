@@ -12,20 +12,13 @@ from mcp_abridge.document.sizes import Size
 from mcp_abridge.document.tree import Pieces, Slot, Value, compact, encode, level, text
 from mcp_abridge.errors import ShapeMismatch
 from mcp_abridge.query.call import Call, Notice
-from mcp_abridge.schema.derive import at, relaxed
-from mcp_abridge.schema.references import may_be, types
+from mcp_abridge.schema.derive import relaxed
 from mcp_abridge.transforms.base import Parameter, Schema, WindowTransform
 
 Word = Literal["total", "offset", "limit", "returned", "hasMore", "nextOffset"]
 Holder = dict[str, Value]
 
 _WORDS: tuple[Word, ...] = ("total", "offset", "limit", "returned", "hasMore", "nextOffset")
-_TYPES: Holder = {"hasMore": "boolean", "nextOffset": ["integer", "null"]}
-_METADATA: Schema = {
-    "type": "object",
-    "properties": {word: {"type": _TYPES.get(word, "integer")} for word in _WORDS},
-    "required": list(_WORDS),
-}
 
 
 class Window(Struct, frozen=True):
@@ -177,21 +170,7 @@ class Paginate(WindowTransform, frozen=True):
     def reshape(self, schema: Schema) -> Schema | None:
         """The arrays may be shorter, and the metadata are beside them."""
         names = [_texts(Path.parse(name).steps) for name in self.page_info or ()]
-        reshaped = relaxed(schema, *(name for each in names for name in each))
-        if reshaped is None or self.paths[0].steps or self.as_ is None:
-            return reshaped
-        return at(reshaped, ROOT, self._wrapped)
-
-    def _wrapped(self, part: Schema) -> Schema:
-        if not may_be(part, "array"):
-            return part
-        metadata = {"pagination": _METADATA} if self.page_info is None else {}
-        page: Schema = {
-            "type": "object",
-            "properties": {self.as_: {**part, "type": "array"}, **metadata},
-            "required": [self.as_, *metadata],
-        }
-        return page if types(part) == {"array"} else {"anyOf": [part, page]}
+        return relaxed(schema, *(name for each in names for name in each))
 
     @property
     def _shared(self) -> bool:

@@ -16,7 +16,6 @@ from mcp_abridge.document.tree import Document, Pieces, Slot, Value
 from mcp_abridge.errors import DocumentError, ShapeMismatch
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.patterns import Pattern, PatternError
-from mcp_abridge.schema.derive import relaxed
 from mcp_abridge.summary import notations
 from mcp_abridge.summary.delimited import csv
 from mcp_abridge.transforms.base import Schema, Transform
@@ -108,9 +107,9 @@ class Parse(Transform, frozen=True):
             document.closers.append(TextWriteback(document, self.at, sources, among=among))
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """Lines and records are texts again in the end; the schema of others is unknown."""
-        texts = self.as_ in ("lines", "records") and self.groups is None
-        return relaxed(schema) if texts else None
+        """Lines and records are texts again in the end; otherwise, none is advertised."""
+        again = self.as_ in ("lines", "records") and self.groups is None
+        return super().reshape(schema) if again else None
 
     def _read(self, text: str, fuel: Fuel) -> tuple[Value, TextFrame]:
         start, end = 0, len(text)

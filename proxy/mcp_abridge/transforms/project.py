@@ -17,7 +17,7 @@ from mcp_abridge.document.tree import Pieces, Slot, Value, encode, one_row, open
 from mcp_abridge.errors import ShapeMismatch
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.patterns import Expression
-from mcp_abridge.schema.derive import projected, renamed
+from mcp_abridge.schema.derive import extended, relaxed
 from mcp_abridge.transforms.base import Schema, Transform, evaluator
 
 
@@ -129,12 +129,17 @@ class Project(Transform, frozen=True, dict=True):
         return any(column.expression is not None for column in self._columns)
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """The result has exactly these properties, with the schemas of their sources."""
-        fields = {each.name: (each.path, each.default, each.over_null) for each in self._columns}
-        reshaped = projected(schema, self.at, fields)
-        if reshaped is None or self.to is None:
-            return reshaped
-        return renamed(reshaped, self.at, bare(self.to))
+        """The fields are declared beside the server's own members, since a rule may fail."""
+        fields = {
+            each.name: (each.path, {"type": "null"} if each.default is None else True)
+            for each in self._columns
+        }
+        reshaped = extended(schema, self.at, fields)
+        if reshaped is not None and self.to is not None:
+            *before, last = self.at.steps
+            member = {bare(self.to): (Path(steps=(last,)), False)}
+            reshaped = extended(reshaped, Path(steps=tuple(before)), member)
+        return None if reshaped is None else relaxed(reshaped)
 
     @cached_property
     def _columns(self) -> tuple["NewMember", ...]:

@@ -14,7 +14,7 @@ from mcp_abridge.errors import OptionError, OptionErrors, TransformError, did_yo
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.patterns import Expression, Pattern, truthy
 from mcp_abridge.transforms import shapes
-from mcp_abridge.transforms.base import Schema, Transform, evaluator
+from mcp_abridge.transforms.base import Transform, evaluator
 from mcp_abridge.transforms.project import FromExpression, FromPath
 from mcp_abridge.transforms.shapes import FromArgument, Leaf, Part, Shape, Source
 
@@ -73,6 +73,7 @@ class Recast(Transform, frozen=True, dict=True):
     name: ClassVar[str] = "recast"
     burns: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
+    retypes: ClassVar[bool] = True
 
     cases: Annotated[tuple[RecastCase, ...], Meta(min_length=1)]
     """The forms of the document, and the shape for each; the first that fits applies."""
@@ -115,10 +116,6 @@ class Recast(Transform, frozen=True, dict=True):
         call.warn(
             "recast: no case fits", f"no case fits what begins with {filling.text[:_SHOWN]!r}"
         )
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """Documents that fit no case stay unchanged; the schemas of sources are unknown."""
-        return None
 
     def _check(self, result: Value) -> None:
         for path, words in self.vocabulary.items():

@@ -7,7 +7,7 @@ from typing import ClassVar
 from mcp_abridge.document.paths import Name, Path, PathMatches, Paths, bare
 from mcp_abridge.document.tree import Slot, Value
 from mcp_abridge.query.call import Call
-from mcp_abridge.schema.derive import renamed
+from mcp_abridge.schema.derive import extended, relaxed
 from mcp_abridge.transforms.base import Schema, Transform, edited
 
 
@@ -66,16 +66,15 @@ class Rename(Transform, frozen=True, dict=True):
         call.missing += map(str, matches.missing(self.names))
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """The properties have their new names. The schema is unknown if one is also an old one."""
-        old = {path.steps[-1] for path in self.names}
-        if any(Name(bare(name)) in old for name in self.names.values()):
-            return None
+        """The new names are declared beside the old ones, since a rule may fail."""
         reshaped: Schema | None = schema
         # The inner members first, while the outer names still lead to them.
         for path in sorted(self.names, key=lambda path: -len(path.steps)):
+            *before, last = path.steps
+            member = {bare(self.names[path]): (Path(steps=(last,)), False)}
             if reshaped is not None:
-                reshaped = renamed(reshaped, path, bare(self.names[path]))
-        return reshaped
+                reshaped = extended(reshaped, Path(steps=tuple(before)), member)
+        return None if reshaped is None else relaxed(reshaped)
 
     @cached_property
     def _start(self) -> Paths:

@@ -7,9 +7,7 @@ from msgspec.structs import astuple
 from mcp_abridge.document.paths import ROOT, Path
 from mcp_abridge.document.tree import Pieces, Slot, Value, opened, row_type, rows
 from mcp_abridge.query.call import Call
-from mcp_abridge.schema.derive import at
-from mcp_abridge.schema.references import may_be
-from mcp_abridge.transforms.base import Schema, Transform, arrays
+from mcp_abridge.transforms.base import Transform, arrays
 
 
 class Table(Transform, frozen=True):
@@ -28,6 +26,7 @@ class Table(Transform, frozen=True):
     name: ClassVar[str] = "table"
     shorthand: ClassVar[str | None] = "at"
     works_on_pages: ClassVar[bool] = True
+    retypes: ClassVar[bool] = True
 
     at: Path = ROOT
     """The array of like objects."""
@@ -39,10 +38,6 @@ class Table(Transform, frozen=True):
                 slot.set(table)
             elif value:
                 call.missing.append(str(self.at) or "[]")
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """The array stays or becomes a table, depending on its elements."""
-        return at(schema, self.at, _either)
 
 
 def _table(unopened: Value, value: list[Value]) -> dict[str, Any] | None:
@@ -60,21 +55,3 @@ def _table(unopened: Value, value: list[Value]) -> dict[str, Any] | None:
             for row in map(opened, value)
         ]
     return {"columns": columns, "rows": [[*row] for row in tuples]} if all(tuples) else None
-
-
-def _either(part: Schema) -> Schema:
-    if not may_be(part, "array"):
-        return part
-    return {
-        "anyOf": [
-            part,
-            {
-                "type": "object",
-                "properties": {
-                    "columns": {"type": "array", "items": {"type": "string"}},
-                    "rows": {"type": "array", "items": {"type": "array"}},
-                },
-                "required": ["columns", "rows"],
-            },
-        ]
-    }

@@ -12,7 +12,6 @@ from mcp_abridge.plugin import (
     Query,
     QueryResult,
     Respond,
-    Schema,
     Slot,
 )
 from msgspec import Meta, Struct
@@ -43,9 +42,6 @@ class Noise(Struct, frozen=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         root.set(list(self.words))
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        return None
 
 
 class Gate(Struct, frozen=True):

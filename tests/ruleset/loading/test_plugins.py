@@ -102,7 +102,7 @@ def test_modules_beside_each_other_import_each_other_with_a_dot(here: Path) -> N
         ("json:dumps", "'json:dumps' is no msgspec Struct; write class dumps(Struct"),
         (
             "noise:Gate",
-            "'noise:Gate' is no transform: it has no window, cuts, reshape; name a guard",
+            "'noise:Gate' is no transform: it has no window, cuts; name a guard",
         ),
     ],
 )

@@ -22,7 +22,7 @@ from mcp_abridge.transforms import TRANSFORMS
 from mcp_abridge.transforms.base import Parameter
 
 KINDS = {
-    "transforms": ("name", "shorthand", "window", "cuts", "parameters", "__call__", "reshape"),
+    "transforms": ("name", "shorthand", "window", "cuts", "parameters", "__call__"),
     "guards": ("name", "shorthand", "parameters", "__call__"),
 }
 """The members of the classes of each kind, by the key at the top of a rule file."""
@@ -90,12 +90,12 @@ def _mistakes(cls: Any, key: str) -> Iterator[str]:
         yield f"is no msgspec Struct; {advice}"
     elif not cls.__struct_config__.frozen:
         yield f"can change while it is in use; {advice}"
-    if hasattr(cls, "reshape") and "reshape" not in KINDS[key]:
+    if hasattr(cls, "window") and "window" not in KINDS[key]:
         yield "is a transform, not a guard; name it under 'transforms'"
     # Not hasattr: every class can be called.
     members = {member for base in cls.__mro__ for member in vars(base)}
     if missing := [member for member in KINDS[key] if member not in members]:
-        advice = "; name a guard under 'guards'" if "reshape" in missing else ""
+        advice = "; name a guard under 'guards'" if "window" in missing else ""
         yield f"is no {key[:-1]}: it has no {', '.join(missing)}{advice}"
     if cls.name in _OWN_NAMES:
         yield f"has the name {cls.name!r}, which a step of the proxy's own has; choose another one"

@@ -3,7 +3,7 @@
 Each page is edited alone; its cursor, its order and every tool without an edit stay byte for byte.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,6 @@ from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.rule import Rule, RuleSet
 from mcp_abridge.session.tools import arguments, diet, input_schema, output_schema
 from mcp_abridge.session.tools.arguments import ArgumentPlan
-from mcp_abridge.session.tools.output_schema import Log
 from mcp_abridge.transforms.base import Schema
 
 MOST_INPUT_SCHEMA = 16_384
@@ -47,6 +46,7 @@ _LONGEST_NUMBER = 10  # digits
 
 _SCHEMAS = ("inputSchema", "outputSchema")
 
+Log = Callable[[str], None]
 Covering = Sequence[tuple[Rule, ArgumentPlan]]
 Plans = tuple[tuple[Rule, ArgumentPlan], ...]
 
@@ -221,12 +221,12 @@ def _changes(name: str, tool: dict[str, Raw], every: Covering, log: Log) -> dict
 def _output_schema(name: str, own: Schema | None, every: Covering, log: Log) -> Schema | None:
     rules = [rule for rule, _ in every if rule.mode == "active"]
     if own is not None:
-        return output_schema.derived(own, rules, log)
+        return output_schema.derived(own, rules)
     if all(rule.output_schema is None for rule in rules):
         return None
     # Clients refuse a result without structuredContent if an outputSchema promises one.
     unkept = output_schema.unkept([rule for rule, _ in every])
-    promised = None if unkept else output_schema.derived(None, rules, log)
+    promised = None if unkept else output_schema.derived(None, rules)
     if promised is None:
         log(f"{name}: output_schema is not advertised: {unkept or 'two dialects'}")
     return promised
