@@ -32,6 +32,7 @@ lint: $(VENV)/.test
 
 types: $(VENV)/.test
 	$(RUN) -m mypy
+	$(RUN) -m mypy --platform win32 --follow-imports silent proxy/mcp_abridge/system/windows.py
 
 bench: servers
 	$(RUN) -m tests.benchmarks $(ARGS)

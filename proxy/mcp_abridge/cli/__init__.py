@@ -106,11 +106,12 @@ def _verb(verb: str, words: list[str]) -> int:
 
     from mcp_abridge.cli import options
     from mcp_abridge.errors import AbridgeError
+    from mcp_abridge.system import platform
 
     # A name that stdout cannot encode is no reason to fail, nor to print what is no JSON any more.
     if isinstance(sys.stdout, TextIOWrapper):
         codecs.register_error("json", _escaped)
-        sys.stdout.reconfigure(errors="json")
+        sys.stdout.reconfigure(errors="json", encoding=platform.PIPED, newline="\n")
     module = import_module(f"mcp_abridge.cli.{verb}")
     parser = _parser_of(verb)
     ours = words

@@ -33,10 +33,10 @@ class Folder:
         self._path, self._number, self._size, self._seconds = path, number, size, seconds
         try:
             os.makedirs(path, mode=0o700, exist_ok=True)
-            status = os.stat(path)
+            reason = platform.publicity(path)
         except OSError as error:
             raise StoreError(f"--store {path}: {_reason(error)}") from None
-        if (reason := platform.publicity(status)) is not None:
+        if reason is not None:
             raise StoreError(f"--store {path}: {reason}")
         try:
             self._secret = secret_of_store(path)

@@ -36,7 +36,7 @@ def write_whole(path: str, raw: bytes, unfinished: str) -> None:
         descriptor = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
         with open(descriptor, "wb") as file:
             file.write(raw)
-        os.replace(unfinished, path)
+        platform.replace(unfinished, path)
     except OSError:
         with suppress(OSError):
             os.unlink(unfinished)

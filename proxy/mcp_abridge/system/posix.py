@@ -28,6 +28,8 @@ CHILD_ENDED: int = _signal.SIGCHLD
 """What an alarm rings with if a child may have ended."""
 UNGUARDED = "no /bin/sh: nothing ends the server if this process is killed"
 
+PIPED = None
+"""The encoding of output into a pipe, if that of the locale is not to decide."""
 WIDE = 1 << 20
 """The bytes of a pipe that large messages go through."""
 
@@ -237,6 +239,11 @@ def heed(number: int, do: "Callable[..., object]", *args: object) -> None:
     asyncio.get_running_loop().add_signal_handler(number, do, *args)
 
 
+def program(command: "Sequence[str]") -> list[str]:
+    """Return a command with its program by its path, if that is needed to start it."""
+    return [*command]
+
+
 def spawn(command: list[str], mask: "Iterable[int]" = ()) -> ChildProcess:
     """Start `command` in a session of its own, guarded; raises OSError if it cannot be started.
 
@@ -340,8 +347,14 @@ def open_at_once(path: "str | os.PathLike[str]", flags: int, *, follow: bool = T
     return os.open(path, flags, 0o600)
 
 
-def publicity(status: os.stat_result) -> str | None:
-    """Return why a folder is not the user's alone, None if it is."""
+def replace(new: str, path: str) -> None:
+    """Put a file in the place of another at once."""
+    os.replace(new, path)
+
+
+def publicity(path: str) -> str | None:
+    """Return why a folder is not the user's alone, None if it is. Raises OSError."""
+    status = os.stat(path)
     if status.st_uid != os.geteuid():
         return "the folder belongs to another user"
     if status.st_mode & 0o077:

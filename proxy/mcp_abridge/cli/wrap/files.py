@@ -218,7 +218,7 @@ def _put(new: str, path: str, raw: bytes) -> bool:
     """Put a file in the place of another; return False if that is not `raw`, which then stays."""
     ours = os.stat(new).st_ino
     if not platform.exchange(new, path):
-        os.replace(new, path)
+        platform.replace(new, path)
         return True
     if _content(new) == raw:
         return True
@@ -263,7 +263,7 @@ def replace_private(path: str, raw: bytes) -> None:
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     try:
         _write_synced(path + NEW, raw)
-        os.replace(path + NEW, path)
+        platform.replace(path + NEW, path)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(path + NEW)

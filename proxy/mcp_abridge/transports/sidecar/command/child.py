@@ -74,7 +74,7 @@ class ChildServer:
         try:
             self._transport, protocol = await self._loop.subprocess_exec(
                 lambda: _Protocol(self._loop, self._on_exit, self._on_deaf),
-                *command,
+                *platform.program(command),
                 env=env,
                 **self._group.options,
             )
