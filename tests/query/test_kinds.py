@@ -19,9 +19,10 @@ ROWS = {
             "price": n + 0.5 if n != 3 else "N/A",
             "note": None if n == 2 else f"x{n}" if n != 5 else 5,
             "tags": ["a", "b"],
-            "labels": [{"name": "bug"}],
+            "labels": [{"name": "bug"}] if n else [],
             "user": {"login": "ann"},
             "cells": [n, "a"],
+            "spare": ["a"] if n % 2 else None,
         }
         for n in range(12)
     ],
@@ -56,6 +57,11 @@ def refusal(view: str, value: object = ROWS) -> str:
         ("rows[?@.id=='x']", "@.id is a number in all 12 elements"),
         ("rows[?id==code]", "id is a number in all 12 elements, and code is a text"),
         ("rows[?tags=='a']", "tags is an array in all 12 elements: write contains(tags, 'a')"),
+        ("rows[?labels[].name=='bug']", "labels[].name is an array in all 12 elements: "
+         "write contains(labels[].name, 'bug')"),
+        ("length(rows[?tags=='a'])", "tags is an array in all 12 elements: "
+         "write contains(tags, 'a')"),
+        ("rows[?spare=='a']", "spare is an array in 6 of 12 elements: write contains(spare, 'a')"),
         ("rows[?labels=='bug']", "labels is an array in all 12 elements: write labels[?…]; "
          "members of its elements: name"),
         ("rows[?user=='ann']", "user is an object in all 12 elements; members: login"),
@@ -81,6 +87,8 @@ def test_a_condition_on_another_kind_of_value_is_refused_with_the_right_spelling
         "rows[?code=='3']",
         "rows[?ok==`true`]",
         "rows[?contains(tags, 'a')]",
+        "rows[?contains(labels[].name, 'bug')]",
+        "entries(packages)[?value.v==`2`].key",
         "rows[?labels[?name=='bug']]",
         "values(packages)[?v==`2`]",
         "packages.* | [?v==`2`]",
@@ -102,14 +110,18 @@ def test_what_a_refusal_advises_to_write_finds_what_was_meant(view: str) -> None
         ("rows[*].user.login[?@]", "user.login is a text, and [?…] takes an array"),
         ("rows[*].id[0]", "id is a number, and [0] takes an array; "
          "for all the results together write | [0]"),
+        ("packages[?value.v==`2`].key", "packages is an object, and [?…] takes an array: "
+         "write entries(packages)[?…]; members: \"left-pad\", is"),
+        ("packages.is[0:1].[key, value]", "packages.is is an object, and [:] takes an array: "
+         "write entries(packages.is)[:]; members: v"),
         ("packages.*[?v==`2`]", "@ is an object, and [?…] takes an array; "
          "for all the results together write | [?…]"),
         ("rows.*", "rows is an array, and .* takes an object: write rows[*]"),
-        ("rows[0].id[0]", "id is a number, and [0] takes an array"),
+        ("rows[0].id[0]", "rows[0].id is a number, and [0] takes an array"),
         ("rows[0][0]", "rows[0] is an object, and [0] takes an array: write values(rows[0])[0]; "
          "members: id, code, ok, price, note, tags, labels, user, …"),
         ("rows[?@.idd==`3`]", "no element has 'idd'; members: id, code, ok, price, note, tags, "
-         "labels, user, cells; did you mean 'id'?"),
+         "labels, user, cells, spare; did you mean 'id'?"),
         ("rows[*].labels.nam[?@]", "no element has 'nam' in 'labels'; members: name; "
          "did you mean 'name'?"),
     ],
@@ -179,10 +191,12 @@ def test_an_index_after_a_condition_stays_one_of_each_element_in_rules() -> None
          "price is a text in 1 of 12 elements, which does not match"),
         ("rows[?price > 99].id", [], "price is a text in 1 of 12 elements, which does not match"),
         ("rows[?contains(note, '1')].id", [1, 10, 11],
-         "note is a number in 1 of 11 elements, which does not match"),
+         "note is a number in 1 of 12 elements, which does not match"),
         ("rows[?starts_with(note, 'x1')].id", [1, 10, 11],
-         "note is a number in 1 of 11 elements, which does not match"),
+         "note is a number in 1 of 12 elements, which does not match"),
         ("rows[?code > 9].id", [10, 11], "code: texts that are numbers are compared as numbers"),
+        ("rows[?id > '9'].id", [10, 11], "'9' is compared as a number"),
+        ("rows[?code > 'x'].id", [], "code: compared as texts, since 'x' is no number"),
         ("rows[?code > '9'].id", [10, 11], "code: texts that are numbers are compared as numbers"),
         ("rows[?note > '9'].id", [0, 1, 3, 4, 6, 7, 8, 9, 10, 11],
          "note: compared as texts, since not all are numbers"),

@@ -32,6 +32,7 @@ headings    the headings of a text: markup, files of a diff, functions of source
 amounts     the functions that order and add values
 conversions the functions that make rows and texts of values
 lookups     names that an expression takes wrongly
+notation    parts of an expression, for the sentences that speak of them
 kinds       kinds of values that it takes wrongly
 spellings   other languages' words for the same
 view        one view of one document

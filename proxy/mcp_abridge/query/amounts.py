@@ -16,7 +16,8 @@ from jmespath.functions import signature
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.tree import Number, encode
 from mcp_abridge.errors import Refusal
-from mcp_abridge.query.kinds import Kinds, kind, notation, numbers
+from mcp_abridge.query.kinds import Kinds, kind, numbers
+from mcp_abridge.query.notation import notation
 
 _EXACT = Context(prec=400, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 _ROUNDED = Context(prec=28, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])

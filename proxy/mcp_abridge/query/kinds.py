@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_abridge.document.own_names import listed
-from mcp_abridge.document.paths import label
 from mcp_abridge.document.tree import encode
+from mcp_abridge.query.notation import brackets, constant, mark_places, notation
 from mcp_abridge.query.patterns import nodes
 
 Node = dict[str, Any]
@@ -21,8 +21,8 @@ Number = int | float
 
 _KINDS = {str: "text", bool: "boolean", list: "array", dict: "object", type(None): "null"}
 _NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?([eE][-+]?\d{1,3})?", re.ASCII)
-_SHOWN = 60  # characters of a text that a message repeats
 _NULLS = ("", "null", "None", "nil", "undefined", "NULL")  # texts that are meant as null
+_ENTRY = frozenset(("key", "value"))  # the members of a row that entries() makes
 _NAMES = 8  # member names in a message
 TESTS = frozenset(("contains", "ends_with", "matches", "starts_with"))
 """Functions that are false for a value of another kind than theirs."""
@@ -71,6 +71,10 @@ class Kinds:
     def __init__(self, tree: Node, *, converts: bool) -> None:
         self.converts = converts
         _mark_optional(tree)
+        if converts:
+            mark_places(tree)
+        names = {node["value"] for node in nodes(tree) if node["type"] == "field"}
+        self._as_entries = not names.isdisjoint(_ENTRY)
         self._pairs: dict[int, _Record] = {}
         self._bases: dict[int, _Record] = {}
         self._sentences: dict[str, None] = {}
@@ -87,8 +91,8 @@ class Kinds:
         if types[0] is list and node["value"] == "contains":
             record.inside.update(map(type, one))
         for each in types:
-            if each is list or each is dict:
-                record.samples.setdefault(_KINDS[each], one if type(one) is each else other)
+            if (each is list or each is dict) and not record.samples.get(_KINDS[each]):
+                record.samples[_KINDS[each]] = one if type(one) is each else other
 
     def pairs(self, node: Node, ones: list[Any], others: list[Any]) -> None:
         """Note many operands at once, of which none is an array or an object."""
@@ -112,8 +116,8 @@ class Kinds:
         if record is None:
             record = self._bases[key] = _Record(node if index is None else _up_to(node, index))
         record.counts[type(value)] += 1
-        if type(value) is dict:
-            record.samples.setdefault("object", value)
+        if type(value) is dict and not record.samples.get("object"):
+            record.samples["object"] = value
         elif index is not None and type(value) is list:
             record.longest = max(record.longest, len(value))
 
@@ -131,7 +135,7 @@ class Kinds:
             return (one, other) if texts != 1 else None
         numbers = number(one), number(other)
         if None not in numbers:
-            self.say(f"{_subject(node)}: texts that are numbers are compared as numbers")
+            self.say(_as_numbers(node, (one, other)))
             return numbers
         if texts == 2 and numbers != (None, None):
             self._as_texts[id(node)] = node
@@ -158,7 +162,8 @@ class Kinds:
         """Sentences on what cannot have been meant: no value was of the kind that it needs."""
         yield from (message for sure, message in self._mismatches() if sure)
         for record in self._bases.values():
-            if "optional" not in record.node and (message := _bracket(record)):
+            message = _bracket(record, as_entries=self._as_entries)
+            if message and "optional" not in record.node:
                 yield message
 
     @property
@@ -168,7 +173,7 @@ class Kinds:
             if record.node["value"] in ("eq", "ne") and (message := _otherwise(record)):
                 yield message
         for record in self._bases.values():
-            what, bracket = _brackets(record.node)
+            what, bracket = brackets(record.node)
             place, length = bracket[1:-1].lstrip("-"), record.longest
             if list not in record.counts or not place.isdecimal():
                 continue
@@ -183,7 +188,10 @@ class Kinds:
         yield from self._sentences
         yield from (message for sure, message in self._mismatches() if not sure)
         for node in self._as_texts.values():
-            yield f"{_subject(node)}: compared as texts, since not all are numbers"
+            other = node["children"][1 - _subject_at(node)]
+            alone = other["type"] == "literal" and number(other["value"]) is None
+            reason = f"{notation(other)} is no number" if alone else "not all are numbers"
+            yield f"{_subject(node)}: compared as texts, since {reason}"
 
     def _mismatches(self) -> Iterator[tuple[bool, str]]:
         for record in self._pairs.values():
@@ -211,6 +219,15 @@ class _Record:
         return kinds
 
 
+def _as_numbers(node: Node, operands: tuple[Any, Any]) -> str:
+    """Return the remark on the operand that is a text: on the subject, if both are."""
+    of = _subject_at(node)
+    text = node["children"][of if isinstance(operands[of], str) else 1 - of]
+    if text["type"] == "literal":
+        return f"{notation(text)} is compared as a number"
+    return f"{notation(text)}: texts that are numbers are compared as numbers"
+
+
 def _up_to(node: Node, index: Node) -> Node:
     children = node["children"]
     place = next(place for place, child in enumerate(children) if child is index)
@@ -231,21 +248,26 @@ def _differ_by_case(one: Any, other: Any) -> bool:
     return texts and one != other and one.casefold() == other.casefold()
 
 
-def _bracket(record: _Record) -> str | None:
+def _bracket(record: _Record, *, as_entries: bool) -> str | None:
+    """Return the fault of brackets. `as_entries`: the expression reads a key or a value."""
     kinds = record.kinds()
-    what, brackets = _brackets(record.node)
+    what, sign = brackets(record.node)
     kinds_there = [each for each, _ in kinds.most_common() if each != "null"]
-    takes = "object" if brackets == ".*" else "array"
-    if not kinds_there or takes in kinds_there or ("text" in kinds_there and ":" in brackets):
+    takes = "object" if sign == ".*" else "array"
+    if not kinds_there or takes in kinds_there or ("text" in kinds_there and ":" in sign):
         return None
-    message = f"{what} is {_a(kinds_there[0])}, and {brackets} takes {_a(takes)}"
+    message = f"{what} is {_a(kinds_there[0])}, and {sign} takes {_a(takes)}"
     if takes == "object":
         return f"{message}: write {what}[*]" if kinds_there[0] == "array" else message
-    if kinds.total() > 1 and (what == "@" or brackets[1:-1].lstrip("-").isdecimal()):
-        return f"{message}; for all the results together write | {brackets}"
+    if kinds.total() > 1 and (what == "@" or sign[1:-1].lstrip("-").isdecimal()):
+        return f"{message}; for all the results together write | {sign}"
     if kinds_there[0] == "object":
-        advice = "" if "…" in what else f": write values({what}){brackets}"
-        return f"{message}{advice}; members: {_names(record.samples['object'])}"
+        members = record.samples["object"]
+        first = next(iter(members.values()), None)
+        own = isinstance(first, dict) and not _ENTRY.isdisjoint(first)
+        function = "entries" if as_entries and not own else "values"
+        advice = "" if "…" in what else f": write {function}({what}){sign}"
+        return f"{message}{advice}; members: {_names(members)}"
     return message
 
 
@@ -258,13 +280,13 @@ def _compared(record: _Record) -> Iterator[tuple[bool, str]]:
     if not wrong:
         return
     pair, count = wrong.most_common(1)[0]
-    total, sure = sum(there.values()), len(wrong) == len(there)
-    text = f"{_subject(node)} is {_a(pair[of])}{_share(count, total)}"
+    sure = len(wrong) == len(there)
+    text = f"{_subject(node)} is {_a(pair[of])}{_share(count, record.counts.total())}"
     if sign not in ("eq", "ne") and not sure:
         yield False, f"{text}, which do{'es' * (count == 1)} not match"
         return
     if other["type"] == "literal":
-        advice = _advice(_subject(node), pair[of], other["value"], record.samples)
+        advice = _advice(_subject(node), pair[of], other["value"], record.samples, sign)
     else:
         advice = f", and {notation(other)} is {_a(pair[1 - of])}"
     if sure or (advice and sign in ("eq", "ne")):
@@ -279,7 +301,7 @@ def _otherwise(record: _Record) -> str | None:
         return None
     if record.spelling is not None:
         there, literal = record.spelling[of], record.spelling[1 - of]
-        return f"{_subject(node)}: {_literal(there)} differs from {_literal(literal)} by case alone"
+        return f"{_subject(node)}: {constant(there)} differs from {constant(literal)} by case alone"
     pairs = record.kinds()
     nulls = sum(count for pair, count in pairs.items() if pair[of] == "null")
     if nulls and other["value"] in _NULLS:
@@ -287,7 +309,9 @@ def _otherwise(record: _Record) -> str | None:
     return None
 
 
-def _advice(subject: str, real: Kind, literal: Any, samples: dict[Kind, Any]) -> str:
+def _advice(
+    subject: str, real: Kind, literal: Any, samples: dict[Kind, Any], sign: str = "eq"
+) -> str:
     """Return how to write a comparison with a literal for values of kind `real`."""
     if real == "object":
         return f"; members: {_names(samples.get('object'))}"
@@ -295,10 +319,11 @@ def _advice(subject: str, real: Kind, literal: Any, samples: dict[Kind, Any]) ->
         first = next(iter(samples.get("array") or [None]))
         if isinstance(first, dict):
             return f": write {subject}[?…]; members of its elements: {_names(first)}"
-        return f": write contains({subject}, {_literal(literal)})"
+        test = f"{'!' * (sign == 'ne')}contains({subject}, {constant(literal)})"
+        return f": write {test}" if sign in ("eq", "ne") else ""
     if real == "text":
         plain = kind(literal) in ("number", "boolean")
-        return f": write {_literal(encode(literal).decode())}" if plain else ""
+        return f": write {constant(encode(literal).decode())}" if plain else ""
     fits = literal in ("true", "false") if real == "boolean" else number(literal) is not None
     if not fits or not isinstance(literal, str):
         return ""
@@ -321,7 +346,7 @@ def _tested(record: _Record) -> Iterator[tuple[bool, str]]:
     if wrong:
         pair, count = wrong.most_common(1)[0]
         sure = len(wrong) == len(there)
-        text = f"{subject} is {_a(pair[0])}{_share(count, sum(there.values()))}"
+        text = f"{subject} is {_a(pair[0])}{_share(count, record.counts.total())}"
         if pair[0] == "text" and literal is None:
             yield sure, f"{text}, and {notation(part)} is {_a(pair[1])}"
         elif pair[0] == "text":
@@ -347,46 +372,6 @@ def _subject_at(node: Node) -> int:
 
 def _subject(node: Node) -> str:
     return notation(node["children"][_subject_at(node)])
-
-
-def notation(node: Node) -> str:
-    """Return a short expression as JMESPath writes it; `…` for what is long.
-
-    >>> from mcp_abridge.query.patterns import Expression
-    >>> [notation(Expression(text).tree) for text in ("a.b[0].c", "length(@)", "'it'", "a[?b]")]
-    ['a.b[0].c', 'length(@)', "'it'", '…']
-    """
-    type_, children = node["type"], node.get("children", [])
-    if type_ == "field":
-        return label(node["value"])
-    if type_ in ("current", "identity"):
-        return "@"
-    if type_ == "subexpression":
-        return ".".join(map(notation, children))
-    if type_ == "index_expression" and all(each["type"] == "index" for each in children[1:]):
-        indexes = "".join(f"[{each['value']}]" for each in children[1:])
-        return f"{notation(children[0]).removeprefix('@')}{indexes}"
-    if type_ == "function_expression":
-        return f"{node['value']}({', '.join(map(notation, children))})"
-    return _literal(node["value"]) if type_ == "literal" else "…"
-
-
-def _literal(value: Any) -> str:
-    text = value if isinstance(value, str) else encode(value).decode()
-    text = text if len(text) <= _SHOWN and text.isprintable() else "…"
-    return f"'{text}'" if isinstance(value, str) else f"`{text}`"
-
-
-def _brackets(node: Node) -> tuple[str, str]:
-    """Return the text before the brackets of a node, and the brackets."""
-    type_, first = node["type"], node["children"][0]
-    if type_ == "index_expression":
-        *before, index = node["children"]
-        what = notation({**node, "children": before}) if before[1:] else notation(first)
-        return what, f"[{index['value']}]" if index["type"] == "index" else "[:]"
-    signs = {"filter_projection": "[?…]", "projection": "[*]", "flatten": "[]"}
-    signs["value_projection"] = ".*"
-    return notation(first), signs[type_]
 
 
 def _share(count: int, total: int) -> str:

@@ -26,6 +26,13 @@ from mcp_abridge.query.spellings import respelled, translated
 _OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail", "uniq"))
 _OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
 _OF_ROWS = re.compile(r"\s*@?\s*\[[?*]|\s*(?:\w+_by|unique|keys|entries)\(")
+_NOTHING: tuple[Any, ...] = (
+    None,
+    [],
+    {},
+    0,
+    False,
+)  # what a view finds if its condition holds for nothing
 _LONGEST = 4000  # characters of an expression
 _REPEATED = 100  # characters of an expression that takes too much work
 _MEMBERS = 1000  # members of an object that are looked through for an array
@@ -67,7 +74,7 @@ def look(
         least = max(growth_limit(0), _bytes_of(document))  # quicker to tell than the size
         if exceeds(result, least, fuel) and exceeds(result, growth_limit(size(document)), fuel):
             raise Refusal(f"view: {expression!r} gives far more than the whole document; narrow it")
-        nothing, slips = result is None or result == [], lookups.slips
+        nothing, slips = result in _NOTHING, lookups.slips
         if slips and nothing:  # a slip must not read as "none"
             raise Refusal(f"view: {slips[0]}")
         if remarks is not None:

@@ -1,0 +1,77 @@
+"""Parts of an expression as JMESPath writes them, for the sentences that speak of them.
+
+Without it, a remark names a condition by `…`, and what it advises cannot be written.
+"""
+
+from typing import Any
+
+from mcp_abridge.document.paths import label
+from mcp_abridge.document.tree import encode
+from mcp_abridge.query.patterns import FIRST_ALONE, nodes
+
+Node = dict[str, Any]
+
+_SHOWN = 60  # characters of a text that a message repeats
+_SIGNS = {"filter_projection": "[?…]", "projection": "[*]", "flatten": "[]"}
+_SIGNS["value_projection"] = ".*"
+
+
+def notation(node: Node) -> str:
+    """Return a short expression as JMESPath writes it; `…` for what is long.
+
+    >>> from mcp_abridge.query.patterns import Expression
+    >>> texts = ("a.b[0].c", "length(@)", "'it'", "a[].b", "a[*].b.c", "[]", "a[?b].c", "a && b")
+    >>> [notation(Expression(text).tree) for text in texts]
+    ['a.b[0].c', 'length(@)', "'it'", 'a[].b', 'a[*].b.c', '[]', 'a[?…].c', '…']
+    """
+    type_, children = node["type"], node.get("children", [])
+    if type_ == "field":
+        return label(node["value"])
+    if type_ in ("current", "identity"):
+        return "@"
+    if type_ == "subexpression":
+        return ".".join(map(notation, children))
+    if type_ in _SIGNS:
+        base, *then = map(notation, children[:2])
+        sign = "" if type_ == "projection" and base.endswith(("[]", "[…]")) else _SIGNS[type_]
+        return ".".join([base.removeprefix("@") + sign, *(each for each in then if each != "@")])
+    if type_ == "index_expression":
+        signs = "".join(f"[{each.get('value', '…')}]" for each in children[1:])
+        return (notation(children[0]).removeprefix("@") + signs) or "@"
+    if type_ == "function_expression":
+        if node["value"] == "root":
+            return "$"
+        return f"{node['value']}({', '.join(map(notation, children))})"
+    if type_ == "expref":
+        return f"&{notation(children[0])}"
+    return constant(node["value"]) if type_ == "literal" else "…"
+
+
+def constant(value: Any) -> str:
+    """Return a value as JMESPath writes it; `…` for a long one."""
+    text = value if isinstance(value, str) else encode(value).decode()
+    text = text if len(text) <= _SHOWN and text.isprintable() else "…"
+    return f"'{text}'" if isinstance(value, str) else f"`{text}`"
+
+
+def mark_places(tree: Node) -> None:
+    """Mark the nodes with brackets by what stands before them.
+
+    The parser has `a.b[0]` as the member `a` of the value, and `b[0]` of that.
+    """
+    for node in nodes(tree):
+        parts = node["children"] if node["type"] == "subexpression" else []
+        for place, part in enumerate(parts[1:], 1):
+            while part["type"] in FIRST_ALONE:
+                part["within"] = {**node, "children": parts[:place]}
+                part = part["children"][0]
+
+
+def brackets(node: Node) -> tuple[str, str]:
+    """Return the text before the brackets of a node, and the brackets."""
+    *before, last = node["children"]
+    indexes = node["type"] == "index_expression"
+    sign = f"[{last.get('value', ':')}]" if indexes else _SIGNS[node["type"]]
+    first = {**node, "children": before} if indexes else node["children"][0]
+    outer = f"{notation(node['within'])}." if "within" in node else ""
+    return outer + notation(first), sign
