@@ -85,7 +85,10 @@ def test_numbers_held_as_texts_count_as_numbers_and_what_is_left_out_is_said(
         ("max(@)", "the value: only numbers and texts can be compared, and there are objects"),
         ("sum_by(@, &of, &name)", "name: only numbers can be added, and there are texts"),
         ("max_by(@, &@).id", "@: only numbers and texts can be compared, and there are objects"),
-        ("sort_by(@, &[id])[0]", "…: only numbers and texts can be compared, and there are arrays"),
+        (
+            "sort_by(@, &[id])[0]",
+            "[id]: only numbers and texts can be compared, and there are arrays",
+        ),
     ],
 )
 def test_what_can_be_neither_added_nor_compared_is_no_sum_of_zero_and_no_null(
@@ -94,6 +97,32 @@ def test_what_can_be_neither_added_nor_compared_is_no_sum_of_zero_and_no_null(
     with pytest.raises(Refusal) as error:
         ask(view)
     assert str(error.value) == f"view: {message}"
+
+
+TAGS = {"rows": [{"n": n, "tags": ["a", "b"][: n % 3], "of": [{"by": "x"}]} for n in range(6)]}
+
+
+@pytest.mark.parametrize(
+    ("view", "what", "better", "value"),
+    [
+        ("count_by(rows, &tags)", "tags is an array in all 6 elements",
+         "count_by(unnest(rows, &tags), &tags)", {"a": 4, "b": 2}),
+        ("count_by(rows, &of[].by)", "of[].by is an array in all 6 elements",
+         "count_by(unnest(rows, &of[].by), &of)", {"x": 6}),
+        ("sum_by(rows, &tags, &n)", "tags is an array in all 6 elements",
+         "sum_by(unnest(rows, &tags), &tags, &n)", {"a": 12, "b": 7}),
+    ],
+)  # fmt: skip
+def test_groups_by_whole_arrays_come_with_the_view_that_groups_by_their_elements(
+    view: str, what: str, better: str, value: object
+) -> None:
+    remark = f"{what}, each a group of its own; by its elements: {better}"
+    assert ask(view, TAGS)[1] == [remark]
+    assert ask(better, TAGS) == (value, [])
+
+
+def test_groups_by_several_members_are_meant() -> None:
+    assert ask("count_by(rows, &[n, tags[0]])", TAGS)[1] == []
 
 
 def test_the_order_of_a_rule_is_that_of_jmespath() -> None:

@@ -14,9 +14,11 @@ from jmespath.exceptions import JMESPathTypeError
 from jmespath.functions import signature
 
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.paths import label
 from mcp_abridge.document.tree import Number, encode
 from mcp_abridge.errors import Refusal
-from mcp_abridge.query.kinds import Kinds, kind, numbers
+from mcp_abridge.query.kinds import Kinds, kind, numbers, share
+from mcp_abridge.query.lookups import path_of
 from mcp_abridge.query.notation import notation
 
 _EXACT = Context(prec=400, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
@@ -30,9 +32,13 @@ OF_VALUES = frozenset(("avg", "max", "min", "sort", "sum"))
 
 
 class Amounts:
-    """Sums, greatest and least values, and orders; `kinds` notes what a view left out."""
+    """Sums, greatest and least values, and orders; `kinds` notes what a view left out.
+
+    `call` is the node of the function that is called.
+    """
 
     kinds: Kinds | None = None
+    call: Any = None
     _fuel: Fuel
 
     @signature({"types": ["array-number"]})
@@ -72,9 +78,14 @@ class Amounts:
     def _groups(self, array: list[Any], by: Any) -> list[str]:
         """Return the name of each element's group: its value by an expression."""
         self._fuel.reserve(2 * len(array))
-        return [
-            value if isinstance(value, str) else encode(value).decode() for value in by.over(array)
-        ]
+        call, values = self.call, by.over(array)
+        arrays = [*map(type, values)].count(list)
+        if arrays and call is not None and by.expression["type"] != "multi_select_list":
+            text = (
+                f"{notation(by.expression)} is an array{share(arrays, len(values))}, each a group"
+            )
+            self._say(f"{text} of its own{_of_elements(call, by.expression)}", True)
+        return [value if isinstance(value, str) else encode(value).decode() for value in values]
 
     def of_values(self, name: str, array: Any) -> Any:
         """Return the result of a function of OF_VALUES in a view. Raises Refusal."""
@@ -133,6 +144,14 @@ class Amounts:
     def _say(self, remark: str, so: bool) -> None:
         if so and self.kinds is not None:
             self.kinds.say(remark)
+
+
+def _of_elements(call: Any, by: Any) -> str:
+    """Return how to group by the elements of an array, as the end of a sentence."""
+    rows, _, *others = map(notation, call["children"])
+    names = [f"&{'.'.join(map(label, path_of(by)))}", *others]
+    way = f"{call['value']}(unnest({rows}, &{notation(by)}), {', '.join(names)})"
+    return "" if "…" in way or not path_of(by) else f"; by its elements: {way}"
 
 
 def _left_out(count: int, keys: list[Any]) -> str:

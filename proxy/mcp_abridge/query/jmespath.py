@@ -251,7 +251,7 @@ class Interpreter(TreeInterpreter):
         """Return the result of a function for its arguments, evaluated over `value`."""
         if self.lookups is not None and node["value"] in TESTS:
             self.lookups.kinds.pair(node, *arguments)
-        self.functions.current = value
+        self.functions.current, self.functions.call = value, node
         return self.functions.call_function(node["value"], arguments)
 
     def _is_false(self, value: Any) -> bool:

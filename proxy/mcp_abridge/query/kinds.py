@@ -281,7 +281,7 @@ def _compared(record: _Record) -> Iterator[tuple[bool, str]]:
         return
     pair, count = wrong.most_common(1)[0]
     sure = len(wrong) == len(there)
-    text = f"{_subject(node)} is {_a(pair[of])}{_share(count, record.counts.total())}"
+    text = f"{_subject(node)} is {_a(pair[of])}{share(count, record.counts.total())}"
     if sign not in ("eq", "ne") and not sure:
         yield False, f"{text}, which do{'es' * (count == 1)} not match"
         return
@@ -305,7 +305,7 @@ def _otherwise(record: _Record) -> str | None:
     pairs = record.kinds()
     nulls = sum(count for pair, count in pairs.items() if pair[of] == "null")
     if nulls and other["value"] in _NULLS:
-        return f"{_subject(node)} is null{_share(nulls, pairs.total())}: write `null`"
+        return f"{_subject(node)} is null{share(nulls, pairs.total())}: write `null`"
     return None
 
 
@@ -346,7 +346,7 @@ def _tested(record: _Record) -> Iterator[tuple[bool, str]]:
     if wrong:
         pair, count = wrong.most_common(1)[0]
         sure = len(wrong) == len(there)
-        text = f"{subject} is {_a(pair[0])}{_share(count, record.counts.total())}"
+        text = f"{subject} is {_a(pair[0])}{share(count, record.counts.total())}"
         if pair[0] == "text" and literal is None:
             yield sure, f"{text}, and {notation(part)} is {_a(pair[1])}"
         elif pair[0] == "text":
@@ -374,7 +374,8 @@ def _subject(node: Node) -> str:
     return notation(node["children"][_subject_at(node)])
 
 
-def _share(count: int, total: int) -> str:
+def share(count: int, total: int) -> str:
+    """Return in how many of how many elements something is so."""
     if total == 1:
         return ""
     return f" in all {total} elements" if count == total else f" in {count} of {total} elements"

@@ -42,6 +42,8 @@ def notation(node: Node) -> str:
         if node["value"] == "root":
             return "$"
         return f"{node['value']}({', '.join(map(notation, children))})"
+    if type_ == "multi_select_list":
+        return f"[{', '.join(map(notation, children))}]"
     if type_ == "expref":
         return f"&{notation(children[0])}"
     return constant(node["value"]) if type_ == "literal" else "…"
