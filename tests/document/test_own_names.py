@@ -103,6 +103,16 @@ def test_a_member_that_a_server_behind_another_proxy_named_so_is_found(name: str
     assert texts(looked(outcome, f"{name}_of_server.total").raw) == ['{"view":7}']
 
 
+def test_a_slip_and_an_outline_name_the_servers_notice_as_the_servers() -> None:
+    value = {"_abridged": {"more": 1}, "items": ["x" * 50] * 99}
+    outcome = shaped("max_bytes: 1000", document(value), viewable=True, keep=True)
+    [slip] = texts(looked(outcome, "_abridge").raw)
+    assert "did you mean '_abridged_of_server'?" in slip
+    [outline] = texts(looked(outcome, "outline()").raw)
+    assert {*json.loads(outline)["view"]} == {"@", "items", *OWN_PATHS}
+
+
+OWN_PATHS = ("_abridged_of_server", "_abridged_of_server.more")
 SIGNS = "ab_-.,:|[]{}()?@&*$~ \t\n\r\x00\x1b\x7f\x85\u2028\u202e\u200b'\"`\\…é名😀/0"
 HOSTILE = st.text(st.sampled_from(SIGNS), max_size=12) | st.sampled_from(
     [

@@ -50,13 +50,18 @@ def claim(members: Any, name: str, key: Any = None) -> Any:
     return marked.get(key, key)
 
 
+def server_name(name: str) -> str:
+    """Return a server's name, marked if it is that of our notes."""
+    return f"{name}{_MARK}" if _NOTICE.fullmatch(name) else name
+
+
 def listed(name: str) -> str:
     """Return a server's name as a sentence of ours lists it, marked if it is that of our notes.
 
     >>> listed("_abridged"), listed("title")
     ('_abridged_of_server', 'title')
     """
-    return label(f"{name}{_MARK}" if _NOTICE.fullmatch(name) else name)
+    return label(server_name(name))
 
 
 def marked(raw: Raw) -> Raw:

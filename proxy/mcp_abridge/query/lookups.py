@@ -9,7 +9,7 @@ from itertools import islice, takewhile
 from typing import Any
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.own_names import listed
+from mcp_abridge.document.own_names import listed, server_name
 from mcp_abridge.document.paths import nameable
 from mcp_abridge.errors import did_you_mean
 from mcp_abridge.query.kinds import Kinds
@@ -179,7 +179,8 @@ class _Place:
         message = f"{'there is no' if self._single else 'no element has'} {word}{inside}; "
         message += f"{self._names_of}: {_listed(names) or 'none'}"
         suggests = name not in names and not (compared and name in self._quoted)
-        like = did_you_mean(name, filter(nameable, names)) if suggests else ""
+        nearby = map(server_name, filter(nameable, names))
+        like = did_you_mean(name, nearby) if suggests else ""
         text = f"; did you mean the text {word}, in single quotes?" if compared else ""
         call = _CALLS.get(name) if self._single else None
         call = f"; did you mean | {call} for all of the value before it?" if call else ""

@@ -14,6 +14,7 @@ from typing import Any
 from jmespath.functions import signature
 
 from mcp_abridge.document.fuel import Fuel, characters, charge
+from mcp_abridge.document.own_names import server_name
 from mcp_abridge.document.paths import spelled
 from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import Refusal
@@ -205,7 +206,8 @@ def _members(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _member_path(path: str, name: str) -> str:
-    return f"{path}.{spelled(name)}" if path else spelled(name)
+    name = spelled(server_name(name))
+    return f"{path}.{name}" if path else name
 
 
 def _weight(value: Any) -> int:
