@@ -21,6 +21,7 @@ from mcp_abridge.query.view import look
         ("a.filter(x => x.b)", "'=' at column 12; there is no '=>' here: write items[?n > `3`].id"),
         ("SELECT b FROM a WHERE b = 3", "'=' at column 25; there is no 'select' here: "
          "write items[?state=='open'].[id, title], or count_by(items, &state)"),
+        ("a.x-4 == 'b'", "'-4' at column 4; a name with signs stands in double quotes: \"x-4\""),
         ("a == 'b", '"\'" at column 6 is not closed'),
         ("a == 5", "'5' at column 6; a number stands in backticks, such as `5`"),
         ("rows[?[3]].[1]", "'1' at column 13; an element follows without a dot: rows[?[3]][1]"),
@@ -44,10 +45,12 @@ def test_an_expression_that_cannot_be_read_is_told_where_and_what_may_be_meant(
         ("abs(a)", "abs() takes a number, found a text"),
         ("length(n)", "length() takes a text or an array or an object, found a number"),
         ("sum(l)", "sum() takes an array of numbers, found a text"),
+        ("count_by(@, &a)", "count_by() takes an array, found an object; "
+         "entries() of it are rows with key and value"),
         ("keys(z)", "keys() takes an object, found null"),
         ("l[::0]", "the step of a slice cannot be 0"),
     ],
-)
+)  # fmt: skip
 def test_an_expression_that_does_not_fit_is_told_without_the_words_of_python(
     text: str, reason: str
 ) -> None:

@@ -74,6 +74,33 @@ def test_a_text_read_as_structure_can_be_looked_at_as_both(
     assert look(document, expression) == value
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("items[?x-y==`2`].id", [2]),
+        ("items[0].a.b-c", 1),
+        ("meta.app.io/name", "web"),
+        ("meta.größe", 7),
+        ("meta.$ref", "#/a"),
+        ("items[?x-y > 1] | length(@)", 1),
+    ],
+)
+def test_a_name_with_signs_needs_no_quotes_if_there_is_such_a_member(
+    expression: str, value: object
+) -> None:
+    whole = {
+        "items": [{"id": n, "x-y": n, "a": {"b-c": n}} for n in (1, 2)],
+        "meta": {"app.io/name": "web", "größe": 7, "$ref": "#/a"},
+    }
+    assert plain(look(Document.read(encode(whole)), expression)) == value
+
+
+@pytest.mark.parametrize("expression", ["items[0].x-z", "items[?id-1==`2`]", "items[0].x - y"])
+def test_a_name_with_signs_is_quoted_only_if_there_is_such_a_member(expression: str) -> None:
+    with pytest.raises(Refusal, match="is not a JMESPath expression"):
+        look(Document.read(b'{"items": [{"id": 1, "x-y": 2, "-1": 3}]}'), expression)
+
+
 UNKNOWN = "'n(@)' fails: unknown JMESPath function 'n'"
 SUCH = "; write a JMESPath such as "
 TOP = f"{SUCH}items[0:20], or help"

@@ -77,7 +77,7 @@ def _advice(text: str, at: int, error: ParseError) -> str:
         return "; '..' for all levels is unknown: outline() lists what is there"
     if isinstance(error, LexerError) and text[at] == "=":
         return "; did you mean '=='?"
-    if error.token_type == "NUMBER":
+    if error.token_type == "NUMBER" and not re.match(r"\w-", text[at - 1 : at + 1]):
         if _ELEMENT.search(text, max(0, at - _SHOWN), at + _SHOWN) and len(text) <= _SHOWN:
             return f"; an element follows without a dot: {_ELEMENT.sub('[', text)}"
         return "; a number stands in backticks, such as `5`"
@@ -95,7 +95,9 @@ def unsuitable(error: Exception) -> str:
     """Return why an expression fails on a value, in one line and without the value."""
     if isinstance(error, JMESPathTypeError):
         takes = " or ".join(map(_kind, error.expected_types))
-        return f"{error.function_name}() takes {takes}, found {_kind(error.actual_type)}"
+        rows = takes == "an array" and _kind(error.actual_type) == "an object"
+        way = "; entries() of it are rows with key and value" * rows
+        return f"{error.function_name}() takes {takes}, found {_kind(error.actual_type)}{way}"
     if "slice step" in str(error):
         return "the step of a slice cannot be 0"
     if isinstance(error, ArithmeticError):

@@ -6,6 +6,8 @@ Without it, each such view costs a model a second call.
 import re
 from collections.abc import Callable
 
+from mcp_abridge.document.paths import spelled
+
 _PATH = r"[A-Za-z_@][\w.]*"
 _INSIDE = r"((?:[^()]|\([^()]*\))*)"  # what stands in parentheses
 _LITERAL = "[\ue000-\uf8ff]"  # a masked literal or quoted name
@@ -126,6 +128,9 @@ _BARE_GREP = re.compile(
     rf"""(?P<quote>['"]?)(?P<pattern>(?!-).+?)(?P=quote)(?P<more>{_OPTIONS})"""
     r"""(?:\s+\|\s+(?:head|tail|wc)\b.*)?$"""
 )
+_PATH_WITH_SIGNS = re.compile(r"[\w$@#/:.-]+")
+_DOTTED = 5  # parts of a name that has dots
+_ODD = re.compile(r"(?=.*[^\W\d])(?=.*(?:[^\w.]|[^\x00-\x7f]))")  # with a letter and a sign
 _SLASHES = re.compile(r"^/(?P<pattern>.+)/(?P<options>i?)$")
 
 
@@ -156,6 +161,26 @@ def translated(view: str) -> str:
     for pattern, replacement in _TABLE:
         view = re.sub(pattern, replacement, view)
     return _unmasked(view, literals)
+
+
+def quoted(view: str, exists: Callable[[str], bool]) -> str:
+    """Return a view with names that need double quotes in them, if there are such members.
+
+    >>> quoted("[?a.x-y > b.c/d].z-z", {"x-y", "b.c/d"}.__contains__)
+    '[?a."x-y" > "b.c/d"].z-z'
+    """
+    view, literals = _masked(view)
+
+    def path(match: re.Match[str]) -> str:
+        names, parts = list[str](), match[0].split(".")
+        while parts:
+            spans = (".".join(parts[:end]) for end in range(min(len(parts), _DOTTED), 0, -1))
+            name = next((each for each in spans if _ODD.match(each) and exists(each)), None)
+            names.append(parts[0] if name is None else spelled(name))
+            del parts[: 1 if name is None else name.count(".") + 1]
+        return ".".join(names)
+
+    return _unmasked(_PATH_WITH_SIGNS.sub(path, view), literals)
 
 
 def _masked(view: str) -> tuple[str, dict[str, str]]:

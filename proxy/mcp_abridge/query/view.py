@@ -7,6 +7,7 @@ document that it reads: values in its result keep the spelling of the upstream.
 import re
 from collections.abc import Callable, Collection
 from contextlib import nullcontext, suppress
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -16,25 +17,20 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import TextFrame, exceeds, growth_limit, size, writeback_at
 from mcp_abridge.document.own_names import unmarked
 from mcp_abridge.document.paths import ROOT, nameable, spelled
-from mcp_abridge.document.tree import LARGE, Document, Value, opened, uncollected
+from mcp_abridge.document.tree import LARGE, Document, Value, encode, opened, uncollected
 from mcp_abridge.errors import DocumentError, OutOfFuel, Refusal
 from mcp_abridge.query.lookups import Lookups, as_meant, members_named, renamed
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression, PatternError
 from mcp_abridge.query.search import Hits, first_hits
-from mcp_abridge.query.spellings import respelled, translated
+from mcp_abridge.query.spellings import quoted, respelled, translated
 
 _OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail", "uniq"))
 _OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
 _OF_ROWS = re.compile(r"\s*@?\s*\[[?*]|\s*(?:\w+_by|unique|keys|entries)\(")
-_NOTHING: tuple[Any, ...] = (
-    None,
-    [],
-    {},
-    0,
-    False,
-)  # what a view finds if its condition holds for nothing
+_NOTHING: tuple[Any, ...] = (None, [], {}, 0, False)  # found by a condition that never holds
 _LONGEST = 4000  # characters of an expression
 _REPEATED = 100  # characters of an expression that takes too much work
+_TRIES = 50  # names with signs that are looked for in a document
 _MEMBERS = 1000  # members of an object that are looked through for an array
 
 
@@ -67,7 +63,7 @@ def look(
     fuel = fuel or Fuel()
     lookups = None
     try:
-        parsed = _parsed(expression)
+        parsed = _parsed(expression, document)
         lookups = Lookups(parsed)
         with uncollected() if _bytes_of(document) >= LARGE else nullcontext():
             result = _evaluate(document, parsed, name, fuel, lookups, wholes)
@@ -109,7 +105,7 @@ def _bytes_of(document: Document) -> int:
     return len(memoryview(value)) if type(value) is Raw else 0
 
 
-def _parsed(view: str) -> Expression:
+def _parsed(view: str, document: Document) -> Expression:
     """Return a view as an expression. Raises PatternError if no translation makes it one."""
     from mcp_abridge.query.functions import function_mistake  # loads the jmespath library
 
@@ -122,8 +118,15 @@ def _parsed(view: str) -> Expression:
     try:
         return parsed(view)
     except PatternError:
-        with suppress(PatternError):
-            return parsed(translated(view))
+        content, tries = cache(document.encode), iter(range(_TRIES))
+
+        def exists(name: str) -> bool:
+            return next(tries, None) is not None and encode(name) + b":" in content()
+
+        names = quoted(view, exists)
+        for text in dict.fromkeys((names, translated(names))):
+            with suppress(PatternError):
+                return parsed(text)
         raise
 
 
