@@ -1,5 +1,6 @@
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -200,8 +201,10 @@ def test_a_text_with_headings_has_an_outline_of_two_levels_in_place_of_its_end()
     excerpt, note = cut(SECTIONS, 8000)
     first, outline = excerpt.split("…\n")
     assert SECTIONS.startswith(first)
-    headings = outline.splitlines()
+    *headings, last = outline.splitlines()
     assert headings[-1].endswith(": ## Part 29")
+    assert last == f"and {outlined(SECTIONS[len(first) :])['### ']} more headings"
+    assert "; view='outline()' lists headings" in note["more"]
     assert not any("Details" in line or "no heading" in line for line in headings)
     lines = SECTIONS.splitlines()
     for heading in headings:
@@ -210,14 +213,18 @@ def test_a_text_with_headings_has_an_outline_of_two_levels_in_place_of_its_end()
     assert f" to {len(lines)} are left out" in note["text"]
 
 
+def outlined(text: str) -> Counter[str]:
+    return Counter(re.findall(r"^#+ (?!no heading)", text, re.MULTILINE))
+
+
 def test_headings_that_do_not_fit_are_counted() -> None:
     for bound in range(1500, 4000, 100):
-        *headings, last = cut(SECTIONS, bound)[0].split("…\n")[1].splitlines()
+        first, outline = cut(SECTIONS, bound)[0].split("…\n")
+        *headings, last = outline.splitlines()
         if more := re.fullmatch(r"and (?:at least )?(\d+) more headings", last):
-            first = int(headings[0].split("Part ")[1])
-            assert int(more[1]) == 29 - first + 1 - len(headings)
+            assert int(more[1]) == outlined(SECTIONS[len(first) :]).total() - len(headings)
         else:
-            assert last.endswith(": ## Part 29")
+            assert last.endswith(": ### Details of 29")
 
 
 def test_a_million_headings_or_fences_are_not_read_to_the_end() -> None:

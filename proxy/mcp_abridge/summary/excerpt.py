@@ -9,7 +9,7 @@ from itertools import accumulate, takewhile
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.query.call import Call
-from mcp_abridge.query.headings import MOST, any_heading, headings
+from mcp_abridge.query.headings import MOST, Heading, any_heading, headings
 from mcp_abridge.summary.highlights import Highlights, highlights
 
 MARK = "…"  # stands for the characters left out
@@ -21,7 +21,7 @@ _BEGINNING = 64 << 10  # characters of which some are a heading, if the text has
 _LEAST = 400  # bytes for an outline; with less, the end of the text is shown
 WINDOW = 150  # bytes of a view that are left for its notice
 _PLAIN = "escape codes are not shown"
-_REST = 45  # bytes for the number of headings that do not fit
+_MORE = " more headings\n"  # the end of an outline that leaves some out
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
@@ -40,10 +40,13 @@ def excerpt(
     if len(plain) <= room and encoded_size(plain) <= room:
         return plain, {"text": f"first {len(text)} of {len(text)} chars; {_PLAIN}"}
     head, tail = both_ends(plain, room)
-    between = "" if call.error else _outline(plain, head, room * 2 // 5)
+    every = [] if call.error or room * 2 // 5 < _LEAST else _headings(plain)
+    between = _outline(plain, every, head, room * 2 // 5)
     lines, line_ends = Highlights(), plain.count("\n")
     if between:
-        head, tail = ending(plain, chars_that_fit(plain, room - encoded_size(between))), len(plain)
+        size = encoded_size(between)
+        head, tail = ending(plain, chars_that_fit(plain, room - size)), len(plain)
+        between = _outline(plain, every, head, size)  # of which some are shown now
     else:
         lines = highlights(plain, line_ends)
         if room >= _LEAST and (between := lines.between(head, tail).quoted(plain, MARK, room // 6)):
@@ -60,6 +63,8 @@ def excerpt(
     facts += _lines_between(plain, head, tail, line_ends)
     facts += [*lines.facts, *[_PLAIN] * (plain is not text)]
     following, *others = calls_for_more(call, f"{place}[{start}:{end}]")
+    if between.endswith(_MORE) and place == "text":
+        others.insert(0, f"{call.question('outline()')} lists headings")
     ways = [following, *lines.way(call), *others] if call.viewable else []
     middle = f"{MARK}\n{between}{MARK * (tail < len(plain))}" if between else MARK
     return plain[:head] + middle + plain[tail:], _fitting(facts, ways, notes)
@@ -102,34 +107,36 @@ def _with_escapes(text: str, plain: str, at: int) -> int:
     return at
 
 
-def _outline(text: str, start: int, room: int) -> str:
-    """Return the headings after `start` of one or two levels that fit; empty if there are few."""
-    if room < _LEAST:
-        return ""
+def _headings(text: str) -> list[Heading]:
+    """Return the headings of a text that has an outline."""
     if not any_heading(text[:_BEGINNING], Fuel()):
-        return ""
+        return []
     every = headings(text[:_SCANNED], Fuel())
-    least = "at least " * (len(every) == MOST or len(text) > _SCANNED)
     if len(text) > _SCANNED:
         del every[-1:]  # its part may be cut
     levels = sorted({heading.level for heading in every})[:2]
-    if sum(heading.level in levels for heading in every) < _FEWEST:
-        return ""
+    return every if sum(heading.level in levels for heading in every) >= _FEWEST else []
+
+
+def _outline(text: str, every: list[Heading], start: int, room: int) -> str:
+    """Return the headings of two levels after `start` that fit, and how many more there are."""
+    least = "at least " * (len(every) >= MOST or len(text) > _SCANNED)
+    levels = sorted({heading.level for heading in every})
     by_line = 2 * len({heading.line for heading in every}) > len(every)  # else it is minified
     every = [heading for heading in every if heading.offset >= start]
     places = [f"line {each.line}" if by_line else f"char {each.offset}" for each in every]
     lines: list[str] = []
-    for level in levels:
+    for level in levels[:2]:
         those = zip(places, every, strict=True)
         outline = [f"{place}: {each.text}\n" for place, each in those if each.level <= level]
         if len(lines) < _FEWEST or encoded_size("".join(outline)) <= room:
             lines = outline
-    if encoded_size("".join(lines)) <= room and not least:
+    if encoded_size("".join(lines)) <= room and len(lines) == len(every) and not least:
         return "".join(lines)
-    least = least or "at least " * (len(lines) < len(every))  # not of lower levels
+    rest = f"and {least}%d{_MORE}"
     ends = accumulate(map(encoded_size, lines))
-    count = sum(1 for _ in takewhile((room - _REST).__ge__, ends))
-    return f"{''.join(lines[:count])}and {least}{len(lines) - count} more headings\n"
+    count = sum(1 for _ in takewhile((room - len(rest % len(every))).__ge__, ends))
+    return "".join(lines[:count]) + rest % (len(every) - count) if lines else ""
 
 
 def _fitting(facts: list[str], ways: list[str], room: int) -> dict[str, str]:
