@@ -13,7 +13,7 @@ _AMOUNT = re.compile(
     r"(?:(\d+)|first (\d+) and last (\d+)) of (\d+)\+?( members| chars| columns)?"
     r"(?: in (\d+) (?:arrays|objects|texts))?(?:, without (.+?)(?: and (\d+) more)?)?"
 )
-_SUMS = re.compile(r"(.+) at (\d+) paths?")
+_SUMS = re.compile(r"(.+) at (\d+) paths?(?:, most at (.+))?")
 _PLAIN = re.compile(r'(?:\.?(?:"(?:[^"\\]|\\.)*"|[^".\[]+))+')
 _ABSENT = object()
 
@@ -288,7 +288,8 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
             sums[unit, kind] += number
     others: Counter[tuple[str, str]] = Counter()
     if "others" in notes:
-        parts, paths = _SUMS.fullmatch(notes["others"]).groups()  # type: ignore[union-attr]
+        parts, paths, place = _SUMS.fullmatch(notes["others"]).groups()  # type: ignore[union-attr]
+        assert place in {None, *(path for path, _, _ in rest), *columns}
         assert int(paths) == len({path for path, _, _ in rest} | columns.keys())
         for part in parts.split(", "):
             amount, _, _, total, unit, *_ = _AMOUNT.fullmatch(part).groups()  # type: ignore[union-attr]

@@ -450,7 +450,12 @@ def _beside(way: dict[str, Any], cuts: list[Omission], room: int) -> dict[str, A
         longer = {**notes, path: note}
         if len(path) <= cutter.LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
             notes, others = longer, rest
-    return notes | _sums(others) | way
+    sums = _sums(others)
+    for cut in others[:1]:  # the greatest loss
+        longer = {"others": f"{sums['others']}, most at {cut.path}"}
+        fits = encoded_size(notes | longer | way) <= room
+        sums = longer if fits and len(cut.path) <= cutter.LONGEST else sums
+    return notes | sums | way
 
 
 def _sums(cuts: list[Omission]) -> dict[str, str]:
