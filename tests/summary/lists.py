@@ -627,6 +627,32 @@ def jobs(dice: Dice) -> Listing:
     return Listing([job() for _ in range(50)], ("name",), ("status", "user.username"))
 
 
+def issues(dice: Dice) -> Listing:
+    """Issues of GitHub: each thing has an id for the other API, which is no name of an issue."""
+    url = "https://api.github.com/repos/acme/shop"
+
+    def node(kind: str, name: str) -> Value:
+        number = dice.randint(1, 10**9)
+        return {"id": number, "node_id": f"{kind}_kwDO{dice.hex(10)}", "url": f"{url}/{name}"}
+
+    def issue(number: int) -> Value:
+        words, who = dice.sample(("bug", "docs", "ui", "perf"), k=number % 3), dice.choice(PEOPLE)
+        labels = [node("LA", each) | {"name": each, "default": True} for each in words]
+        return node("I", f"issues/{number}") | {
+            "number": number,
+            "title": dice.title(),
+            "user": node("U", "user") | {"login": who.split()[0].lower(), "site_admin": False},
+            "labels": labels,
+            "state": "open" if number % 4 else "closed",
+            "comments": dice.randint(0, 20),
+            "created_at": dice.time(),
+            "updated_at": dice.time(),
+            "body": dice.words(10, 60),
+        }
+
+    return Listing([issue(n) for n in range(1, 51)], ("title",), ("state", "labels[].name"))
+
+
 def bigquery(dice: Dice) -> Listing:
     def row(number: int) -> Value:
         cells = (str(number), dice.choice(("Oslo", "Riga")), dice.title(), str(number * 7919))
@@ -644,7 +670,7 @@ LISTS: dict[str, Callable[[Dice], Listing]] = {
     for each in (
         git_log, prometheus, notion, jira, note_search, slack, har, sarif, frames, terraform,
         code_search, outline, alerts, fhir, elastic, adf, home, mail, containers, jobs,
-        bigquery,
+        bigquery, issues,
     )
 }  # fmt: skip
 

@@ -195,6 +195,7 @@ def test_amounts_are_added_up_of_all_rows_but_no_ids_and_no_clocks() -> None:
 
     assert "view='sum(items[*].amount)' adds up" in more("amount")
     assert "sum(" not in more("created") + more("number") + more("score")
+    assert "sum(" not in more("price") + more("unit_cost") + more("avg_duration")
     [view] = re.findall(r"sum\([^']*", more("amount", "none"))
     assert loads(encode(look(Document({"items": [{"amount": 3}, {"amount": 4}]}), view))) == 7
 

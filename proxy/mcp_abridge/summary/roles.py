@@ -47,7 +47,8 @@ _NO_QUANTITIES = {
     *("id", "iid", "column", "col", "index", "orderindex", "page", "pid", "port", "row", "year"),
 }
 _PLACES = frozenset(("line", "lineno", "startline", "line_number", "number", "code", "offset"))
-_AMOUNTS = _worth(_1="total amount count price cost balance size duration sum usage bytes hours")
+_AMOUNTS = _worth(_1="total amount count cost balance size duration sum usage bytes hours")
+_RATES = frozenset(("avg", "average", "max", "mean", "min", "per", "unit"))  # are no amounts
 _OTHERS = _worth(  # things that have names of their own
     _1="user author owner creator reporter assignee committer actor customer project repo"
     " repository parent team milestone organization links avatar icon context agent host tool"
@@ -64,6 +65,7 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
 _CLOCK = re.compile(rb'\[*"\d{4}-\d\d-\d\d(?:[T ][\d:.,+Z-]*)?"')
 _NO_LETTERS = re.compile(rb'\[*"[^A-Za-z\x80-\xff]*"')
+_FLAG = re.compile(rb"\[+[tf]")
 _LINK = re.compile(rb'\[*"(?:https?|wss?):')
 _OPAQUE = re.compile(
     rb'\[*"(?=[\w+/=-]{12,}")(?=[^"]*\d)'  # most values fail at once
@@ -236,8 +238,9 @@ class _Facts:
 
     @property
     def appendix(self) -> bool:
-        """True of hashes, links, and the ids of other things: they say nothing by themselves."""
-        return self.opaque or self.link or self.words[-1:] == ("id",)
+        """True of hashes, links, ids of other things, flags of parts: they say nothing alone."""
+        flags = self._each > 0 and self._mostly(_FLAG)
+        return self.opaque or self.link or flags or self.words[-1:] == ("id",)
 
     @property
     def rest(self) -> tuple[float, ...]:
@@ -260,13 +263,16 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
 
     def take(role: str, least: float = -8, longest: float = inf) -> Iterator[_Facts]:
         free = (each for each in waiting if each.column.size <= longest)
+        if role == NAME and choice:  # a second name is no id of another thing
+            free = (each for each in free if each.word(_NAMES) or not each.appendix)
         best = max(free, key=attrgetter(role), default=None)
         if best is not None and getattr(best, role) > least:
             waiting.remove(best)
             best.column.role = role
             yield best
 
-    choice = [*take(NAME, 0)]
+    choice = list[_Facts]()
+    choice += take(NAME, 0)
     for role in (KEY, TIME):
         choice += () if choice else take(role)
     state = max((each.state for each in waiting), default=-9)
@@ -333,9 +339,10 @@ def is_quantity(column: Column) -> bool:
 
 
 def is_amount(column: Column) -> bool:
-    """Return True if the values of a column can be added up: sizes, prices, durations."""
-    amounts = column.plain and not _AMOUNTS.keys().isdisjoint(_words(column.names[-1])[-1:])
-    return amounts and is_quantity(column)
+    """Return True if the values of a column can be added up: sizes, durations, but no prices."""
+    words = _words(column.names[-1])
+    amounts = column.plain and words[-1:] and words[-1] in _AMOUNTS and _RATES.isdisjoint(words)
+    return bool(amounts) and is_quantity(column)
 
 
 def _is_place(name: str) -> bool:
