@@ -113,7 +113,7 @@ class Sidecar:
                 raise AbridgeError(reason) from None
             self._listening[listen] = listening
             for each in listening.sockets:
-                with socket.socket(fileno=os.dup(each.fileno())) as same:
+                with socket.fromfd(each.fileno(), each.family, each.type) as same:
                     same.listen(_BACKLOG)
 
     async def _open_handlers(self) -> None:
