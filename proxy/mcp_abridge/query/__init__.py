@@ -8,7 +8,7 @@ How a view is evaluated: `view.look` takes what is no JMESPath to be the spellin
 language (`spellings`), parses it (`patterns.Expression`), corrects slips that would read as "none"
 with the names that are there, or records them (`lookups`), and lets the LazyInterpreter of
 `jmespath` open just what the expression reads. `windows` says what follows a part that was shown.
-All work burns fuel (document/fuel.py), beforehand where it is done in one go.
+All work burns fuel (document/fuel.py), beforehand if it is done in one go.
 Many rows are decoded in batches, by the members that an expression reads, and each part of it is
 evaluated over a batch (`rows`): of 158,789 rows of 7 columns (16 MB of CSV) a condition takes a
 sixth of the time that it takes row by row.

@@ -1,4 +1,4 @@
-"""The kinds of values that an expression met: numbers where it has texts, objects for arrays.
+"""The kinds of values that an expression met: numbers for texts, objects for arrays.
 
 Without it, `[?id=='3']` over numbers finds nothing and reads as "none", as does `[0]` of an object.
 Each evaluation is counted at its place in the expression; what to say is decided at the end, from

@@ -137,7 +137,7 @@ class Selection:
 
     `files` are the requested files, or a function that returns them as they are now, or None for
     the bundled file that matches the server. Every tool without a rule gets `budget`: bytes, `auto`
-    for the client's default, `client` for the same where the client would cut the result, or `off`;
+    for the client's default, `client` for the same if the client would cut the result, or `off`;
     None is `auto`. `log` gets one line for each bundled file
     that applies, and for each given file that does not, unless a session may need it nevertheless.
     `first` is a file before all others. `environ` is the client's own environment, if that is

@@ -26,7 +26,7 @@ _PLACES = 5  # rows that have a rare value, which are named
 
 
 def cells_of(rows: list[Raw], paths: Collection[Names]) -> dict[Names, list[Raw]]:
-    """Return the value at each path in each row; null where there is none.
+    """Return the value at each path in each row; null if there is none.
 
     >>> cells = cells_of([Raw(b'{"a": {"b": 1}}'), Raw(b'{"a": 2}')], [("a", "b")])
     >>> [*map(bytes, cells["a", "b"])]

@@ -51,7 +51,7 @@ class Opened(Struct):
 
 
 class Reading(Struct):
-    """`cells` are the values of columns in each row, None where there is none.
+    """`cells` are the values of columns in each row, None if there is none.
 
     `left_out` are the paths of members that no column has whole, in the order of the rows.
     """

@@ -2,7 +2,7 @@
 
 A line is rare if its form, without digits and hexadecimal letters, occurs once or twice. If names
 vary too, it is rare if its words are as many as in hardly any other line, or if it differs from
-lines of as many words where these are alike. Nothing is rare where nothing is regular.
+lines of as many words if these are alike. Nothing is rare if nothing is regular.
 
 Invariant: all lines of the text have been read, or none are returned.
 """
@@ -114,7 +114,7 @@ def _unlike(lines: list[bytes], numbers: list[int], tenths: int) -> set[int] | N
 
 
 def _deviating(rows: list[list[bytes]]) -> set[int] | None:
-    """Return the rows with a rare word where the others have regular ones; None if none have."""
+    """Return the rows with a rare word if the others have regular ones; None if none have."""
     others: set[int] | None = None
     for column in zip(*rows, strict=True):
         counts = Counter(column)

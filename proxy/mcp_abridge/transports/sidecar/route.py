@@ -30,7 +30,7 @@ class Route(Struct, kw_only=True):
     is awaited before a message about tools. `deadline` is how many seconds a call may go without an
     answer or progress. With `passes`, every request under `path` goes to the upstream unchanged.
     `spec` is what it was made from. All who serve it read it anew for each request, so that `adopt`
-    is enough where a configuration is read again.
+    is enough if a configuration is read again.
     """
 
     path: str = "/mcp"

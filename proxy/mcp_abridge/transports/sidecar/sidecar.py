@@ -148,7 +148,7 @@ class Sidecar:
     def heed_signals(self, on_hangup: Callable[[], None]) -> None:
         """Begin the shutdown on SIGTERM and SIGINT; exit at once on a second signal.
 
-        SIGHUP calls `on_hangup`, as daemons have it, but where there is a terminal, it means that
+        SIGHUP calls `on_hangup`, as daemons have it, but if there is a terminal, it means that
         this was closed, and ends it too. If it was ignored, it stays so: a process that ignores it
         is to outlive its terminal.
         """
