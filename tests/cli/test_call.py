@@ -185,7 +185,7 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
     for word, complaint in (
         ("cuont=1", "list has no argument 'cuont'; did you mean 'count'?"),
         ("count=many", "count is of type integer, and 'many' is not"),
-        ("{", "the arguments are no JSON: "),
+        ("{", "the arguments are not JSON: "),
     ):
         with pytest.raises(UnusableCall, match=re.escape(complaint)):
             values_of("list", [word], tools)

@@ -124,10 +124,8 @@ def _verb(verb: str, words: list[str]) -> int:
         ours, command = _split(parser, words)
     try:
         namespace = argparse.Namespace(command=command, words=words)
-        # In `explain R --tool T FILE`, argparse would take FILE as absent before the option.
-        mixed = verb in ("explain", "call")
-        parse = parser.parse_known_intermixed_args if mixed else parser.parse_known_args
-        arguments, others = parse(ours, namespace)
+        # In `explain R --tool T FILE`, argparse would else take FILE as absent before the option.
+        arguments, others = parser.parse_known_intermixed_args(ours, namespace)
         if others:
             key = getattr(module, "config_key", None)
             _unexpected(parser, others[0], key, dashed=dashed and not command)

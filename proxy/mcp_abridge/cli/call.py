@@ -5,7 +5,6 @@ Without the name of a tool it lists all of them, and what their definitions cost
 
 import argparse
 import asyncio
-import json  # orjson rounds long integers
 import os
 from typing import Any
 
@@ -15,8 +14,8 @@ from mcp_abridge.cli import PROGRAM, options, server, tool_table
 from mcp_abridge.cli.server import Listed, Tools, edited
 from mcp_abridge.cli.terminal import check_output, put, say
 from mcp_abridge.document.tokens import tokens
-from mcp_abridge.document.tree import TOO_DEEP
-from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
+from mcp_abridge.document.tree import loads
+from mcp_abridge.errors import AbridgeError, DocumentError, did_you_mean_or_known
 from mcp_abridge.replay.differences import to_json
 from mcp_abridge.replay.exchanges import RecordedExchange, request
 from mcp_abridge.replay.play import Replay
@@ -100,11 +99,9 @@ def parsed(words: list[str]) -> dict[str, Any] | list[tuple[str, str]]:
     """
     if len(words) == 1 and words[0].startswith("{"):
         try:
-            whole: dict[str, Any] = json.loads(words[0])
-        except RecursionError:
-            raise UnusableCall(f"the arguments are {TOO_DEEP}") from None
-        except ValueError as error:
-            raise UnusableCall(f"the arguments are no JSON: {error}") from None
+            whole: dict[str, Any] = loads(words[0].encode(errors="replace"))
+        except DocumentError as error:
+            raise UnusableCall(f"the arguments are {error}") from None
         return whole
     pairs: list[tuple[str, str]] = []
     for word in words:
@@ -140,8 +137,8 @@ def _value(name: str, text: str, schema: Any) -> Any:
     if kind == "string" or (isinstance(kind, list) and "string" in kind):
         return text
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return loads(text.encode(errors="replace"))
+    except DocumentError:
         if kind is None:
             return text
         raise UnusableCall(f"{name} is of type {kind}, and {text!r} is not") from None

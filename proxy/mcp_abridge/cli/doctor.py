@@ -24,7 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb: those of the wrapper that matter to a diagnosis."""
     parser.usage = f"{PROGRAM} doctor [OPTION]... (URL | [--] COMMAND [ARG]...)"
     parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
-    server.add(parser, "rules", "allow_python", "budget", "ledger", "max_message")
+    server.add(parser, "rules", "allow_python", "budget", "ledger")
     parser.epilog = options.VARIABLES
 
 

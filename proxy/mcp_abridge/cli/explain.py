@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.show:
             put("".join(f"{text}\n" for text in replay.answer.texts_for(replay.shows)))
             return 0
-        account = account_of(replay, name, replay_for)
+        account = {"file": name, **account_of(replay, replay_for)}
     except AbridgeError as error:
         return refuse("explain", f"{name}: {error}")
     show(arguments, account, _print)

@@ -34,9 +34,7 @@ _MAX_LINES = 8
 _MAX_WIDTH = 160
 
 
-def account_of(
-    replay: Replay, file: str = "", replay_for: Callable[[str], Replay] | None = None
-) -> dict[str, Any]:
+def account_of(replay: Replay, replay_for: Callable[[str], Replay] | None = None) -> dict[str, Any]:
     """Return the account of a call and its response; the keys are the same for every call.
 
     `replay_for` replays the call for a client of this name, whose budget may be another.
@@ -49,7 +47,6 @@ def account_of(
     of_steps = (each for _, result in replay.shaped for each in result.warnings)
     every = choices(replay.rules, exchange.tool, exchange.arguments)
     return {
-        "file": file,
         "tool": exchange.tool,
         "arguments": exchange.arguments,
         "upstream": replay.calls[0] if replay.calls else None,
