@@ -160,12 +160,7 @@ OPTIONS = (
         "SIZE",
         _budget,
     ),
-    Option(
-        "--ledger",
-        "file for the sizes of calls, or off (default: in XDG state)",
-        "PATH",
-        str,
-    ),
+    Option("--ledger", "file for the sizes of calls, or off (default: in XDG state)", "PATH", str),
     Option("--record", "folder of whole calls and answers (default: none)", "DIR", _folder),
     Option(
         "--record-size", "most bytes in that folder (default: 200MB)", "SIZE", size, 200_000_000
@@ -179,11 +174,7 @@ OPTIONS = (
         separator="\n",
     ),
     Option(
-        "--max-message",
-        "most bytes of one message (default: 256MB)",
-        "SIZE",
-        size,
-        256_000_000,
+        "--max-message", "most bytes of one message (default: 256MB)", "SIZE", size, 256_000_000
     ),
     Option(
         "--deadline",
@@ -205,18 +196,8 @@ OPTIONS = (
         _seconds,
         1800.0,
     ),
-    Option(
-        "--store",
-        "folder of them that sessions share (default: memory)",
-        "DIR",
-        _folder,
-    ),
-    Option(
-        "--store-scope",
-        "account that they belong to (default: by environment)",
-        "NAME",
-        str,
-    ),
+    Option("--store", "folder of them that sessions share (default: memory)", "DIR", _folder),
+    Option("--store-scope", "account that they belong to (default: by environment)", "NAME", str),
     Option(
         "--header",
         "header for a server at a URL, such as 'X-Key: ${KEY}'",

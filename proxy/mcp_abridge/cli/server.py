@@ -5,7 +5,7 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Raw
 
@@ -19,6 +19,9 @@ from mcp_abridge.ruleset.selection import NO_RULES
 from mcp_abridge.session import tool_lists
 from mcp_abridge.session.tool_lists import RewrittenToolList
 from mcp_abridge.transports.own_process import own_command
+
+if TYPE_CHECKING:
+    from mcp import StdioServerParameters
 
 _PATIENCE = 10.0  # seconds to connect, and again to list the tools, without --deadline
 _DISCOVER = 8.0  # of them for server/discover, which a server of an earlier revision may ignore
@@ -95,22 +98,11 @@ async def listing(
     and of a call without progress. `client` is the name that the client tells the server. Raises
     Silent, or the AbridgeError of `further`.
     """
-    from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
     check(arguments)
-    deadline: float | None = arguments.deadline
-    patience = deadline or _PATIENCE
-    limited = ["--deadline", str(deadline)] if deadline else []
-    words = ["run", "--rules", NO_RULES, *limited, *more]
-    environment = {**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
-    if arguments.command:
-        words += ["--", *arguments.command]
-    else:  # others would see a URL and headers among the words
-        environment |= {options.URL: arguments.url} if arguments.url else {}
-        environment |= {options.HEADER: "\n".join(arguments.header)} if arguments.header else {}
-    program, *own = own_command(*words)
-    wrapper = StdioServerParameters(command=program, args=own, env=environment)
+    patience: float = arguments.deadline or _PATIENCE
+    wrapper = _wrapper(arguments, more)
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
         try:
             async with asyncio.timeout(patience) as limit:
@@ -133,6 +125,21 @@ async def listing(
         # A server/discover that was ignored is open until the end.
         log = [each for each in log if "the server ended with exit code 0" not in each[1]]
         return listed._replace(log=log, stderr=stderr)
+
+
+def _wrapper(arguments: argparse.Namespace, more: Sequence[str]) -> "StdioServerParameters":
+    from mcp import StdioServerParameters
+
+    limited = ["--deadline", str(arguments.deadline)] if arguments.deadline else []
+    words = ["run", "--rules", NO_RULES, *limited, *more]
+    environment = {**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
+    if arguments.command:
+        words += ["--", *arguments.command]
+    else:  # others would see a URL and headers among the words
+        environment |= {options.URL: arguments.url} if arguments.url else {}
+        environment |= {options.HEADER: "\n".join(arguments.header)} if arguments.header else {}
+    program, *own = own_command(*words)
+    return StdioServerParameters(command=program, args=own, env=environment)
 
 
 _MUTE = (

@@ -154,7 +154,8 @@ def test_nobody_sees_url_and_headers_in_the_list_of_processes(home: Path, run: R
             timeout=60,
         )
         variables = {"MCP_ABRIDGE_URL": url, "MCP_ABRIDGE_HEADER": f"X-Key: {SECRET}"}
-        printed = [run("tools", code=2, **variables), run("doctor", code=1, **variables)]
+        printed = [run("call", "--header", f"X-Key: {SECRET}", url, code=2)]
+        printed += [run("call", code=2, **variables), run("doctor", code=1, **variables)]
         assert set(requests) == {(f"/mcp/{SECRET}", SECRET)}
     assert [each for each in lists if SECRET in each] == []
     assert SECRET.encode() not in completed.stdout + completed.stderr
