@@ -13,7 +13,7 @@ import pytest
 from mcp_abridge.document.tree import Document
 from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.selection import load
-from mcp_abridge.storage import ledger
+from mcp_abridge.storage import ledger_totals
 
 from examples.codebase import transitions
 from tests import servers
@@ -296,7 +296,7 @@ def test_a_broken_contract_passes_and_is_counted_and_logged_once(
             assert statuses == ["running", "pending"]
         jobs.start("shared-gpu", f"Capital-{project}")
         jobs.call("start_indexing_background", repo_path="/repos/cobol")
-    assert {each.kind: each.count for each in ledger.warnings(str(book))} == {
+    assert {each.kind: each.count for each in ledger_totals.warnings(str(book))} == {
         "contract: progress_percentage maximum": 2,
         "transition: completed -> running": 2,
         "transition: running -> pending": 2,

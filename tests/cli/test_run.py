@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from mcp_abridge.cli import VERBS
-from mcp_abridge.storage.ledger import rows
+from mcp_abridge.storage.ledger_totals import rows
 
 from tests.cli.conftest import Run
 from tests.raw_http import RawServer, whole

@@ -6,7 +6,7 @@ Clients name tools, methods, themselves, sessions, ids and tokens as they like.
 from pathlib import Path
 
 import pytest
-from mcp_abridge.storage.ledger import rows
+from mcp_abridge.storage.ledger_totals import rows
 from mcp_abridge.storage.meter import OTHER
 from prometheus_client.parser import text_string_to_metric_families
 

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from mcp_abridge.storage.ledger import rows
+from mcp_abridge.storage.ledger_totals import rows
 
 from tests.faults.asking import Client, Start, each_way, on_stdio
 from tests.faults.naughty import result

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from mcp_abridge.storage.ledger import LedgerError
-from mcp_abridge.storage.ledger import rows as totals
+from mcp_abridge.storage.ledger_totals import rows as totals
 
 from tests.builders import texts
 from tests.faults.asking import Start, each_way, over_http

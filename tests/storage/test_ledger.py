@@ -10,17 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_abridge.storage.ledger import (
-    KEPT_DAYS,
-    Figures,
-    Ledger,
-    LedgerError,
-    LedgerFile,
-    default_path,
-    definitions,
-    rows,
-    warnings,
-)
+from mcp_abridge.storage.ledger import KEPT_DAYS, Ledger, LedgerError, LedgerFile, default_path
+from mcp_abridge.storage.ledger_totals import Figures, definitions, rows, warnings
 from mcp_abridge.storage.meter import Definitions, Meters, Row, Warnings
 
 from tests.faults.processes import until
@@ -138,7 +129,7 @@ def test_the_ledger_lies_in_the_xdg_state_folder(
 def test_eight_processes_write_one_new_ledger_at_once(path: str) -> None:
     script = """
 import sys
-from mcp_abridge.storage.ledger import Ledger
+from mcp_abridge.storage.ledger import (Ledger)
 from mcp_abridge.storage.meter import Meters
 meters = Meters()
 meter = meters.of(sys.argv[2], None)

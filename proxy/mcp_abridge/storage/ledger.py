@@ -12,9 +12,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import fields
 
 from mcp_abridge.errors import AbridgeError
@@ -52,44 +51,11 @@ _KEYS = {
     for table, kind in _TABLES.items()
 }
 _LARGEST = "largest"  # of several rows the maximum, not the sum
-_DATE = "date(time, 'unixepoch', 'localtime')"
-
-_BY = {
-    "tool": "tool",
-    "server": "NULLIF(server, '')",
-    "rule": "NULLIF(rule, '')",
-    "client": "NULLIF(client, '')",
-    "day": _DATE,
-    "hour": "strftime('%Y-%m-%d %H:00', time, 'unixepoch', 'localtime')",
-}
-BY = tuple(_BY)
-"""The keys that `rows` can sum by."""
+DATE = "date(time, 'unixepoch', 'localtime')"
 
 
 class LedgerError(AbridgeError):
     """A ledger that cannot be read or written; the message names the file and the reason."""
-
-
-class Figures(Struct, frozen=True):
-    """The sums of one tool, server, rule, client, day or hour; `name` is None if it was not known.
-
-    Calls of shadow rules count with the sizes that were really sent; `shadow_saves` are the visible
-    bytes that these rules would have saved. `client_cut` to `largest` are those of a Row.
-    """
-
-    name: str | None
-    calls: int
-    shaped: int
-    failed: int
-    wire_before: int
-    wire_after: int
-    visible_before: int
-    visible_after: int
-    shadow_saves: int
-    client_cut: int
-    cuts_before: int
-    cuts_after: int
-    largest: int
 
 
 def default_path() -> str:
@@ -259,11 +225,11 @@ def _create(path: str) -> None:
     for at, character in enumerate(path):
         if at and character == os.sep:  # the mode is for the last folder alone
             os.makedirs(path[:at], mode=0o700, exist_ok=True)
-    _check_regular(path)
+    check_regular(path)
     os.close(os.open(path, os.O_CREAT, 0o600))
 
 
-def _check_regular(path: str) -> None:
+def check_regular(path: str) -> None:
     """Raise LedgerError if `path` is no regular file: SQLite would wait for a pipe's writer."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise LedgerError("not a regular file; --ledger takes the path of one")
@@ -273,7 +239,7 @@ def _prepare(db: "sqlite3.Connection") -> None:
     db.execute("PRAGMA temp_store = MEMORY")  # a writable temporary folder may not exist
     with db:
         db.execute("BEGIN IMMEDIATE")
-        if _is_new(db):
+        if is_new(db):
             for table, keys in _KEYS.items():
                 key = ", ".join(("time", *keys))
                 columns = [f"{each} NOT NULL" for each in ("time", *keys)]
@@ -322,7 +288,7 @@ def _make_room(db: "sqlite3.Connection", now: int, max_bytes: int) -> None:
         columns = ", ".join(f"{'MAX' if each == _LARGEST else 'SUM'}({each})" for each in sums)
         db.execute(
             f"""CREATE TEMP TABLE sums AS SELECT MAX(time), {keys}, {columns} FROM {table}
-            WHERE time < ? GROUP BY {_DATE}, {keys}""",
+            WHERE time < ? GROUP BY {DATE}, {keys}""",
             (now - _DAY,),
         )
         db.execute(f"DELETE FROM {table} WHERE time < ?", (now - _DAY,))
@@ -379,7 +345,7 @@ def _pragma(db: "sqlite3.Connection", name: str) -> int:
     return value
 
 
-def _is_new(db: "sqlite3.Connection") -> bool:
+def is_new(db: "sqlite3.Connection") -> bool:
     """Return True for an empty file. Raises LedgerError if it is no ledger of this version."""
     application, version = _pragma(db, "application_id"), _pragma(db, "user_version")
     (objects,) = db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
@@ -391,56 +357,3 @@ def _is_new(db: "sqlite3.Connection") -> bool:
             f"{_VERSION}: move the file away, or name another with --ledger"
         )
     return version == 0
-
-
-def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figures]:
-    """Return the sums of the ledger at `path`, the most bytes that the model read first.
-
-    `since` is a time in unix seconds (None: no limit), of which the minute counts; `by` is one of
-    BY; days and hours are in order. Raises LedgerError if the file is missing or cannot be read.
-    """
-    order = "name" if by in ("day", "hour") else "seen_after DESC, seen_before DESC, name"
-    query = f"""SELECT {_BY[by]} AS name, SUM(calls),
-            SUM(calls * (outcome IN ('shaped', 'page', 'view'))),
-            SUM(calls * (outcome = 'failed')), SUM(wire_before),
-            SUM(CASE outcome WHEN 'shadow' THEN wire_before ELSE wire_after END),
-            SUM(visible_before) AS seen_before,
-            SUM(CASE outcome WHEN 'shadow' THEN visible_before ELSE visible_after END)
-                AS seen_after,
-            SUM((visible_before - visible_after) * (outcome = 'shadow')),
-            SUM(client_cut), SUM(cuts_before), SUM(cuts_after), MAX(largest)
-        FROM calls WHERE time >= ? GROUP BY 1 ORDER BY {order}"""
-    return [Figures(*each) for each in _read(path, query, since)]
-
-
-def warnings(path: str, since: float | None = None) -> list[Warnings]:
-    """Return the warnings by rule and kind, the most frequent first; see `rows`."""
-    query = """SELECT rule, kind, SUM(count) AS times FROM warnings WHERE time >= ?
-        GROUP BY rule, kind ORDER BY times DESC, rule, kind"""
-    return [Warnings(*each) for each in _read(path, query, since)]
-
-
-def definitions(path: str, since: float | None = None) -> list[Definitions]:
-    """Return the tool lists by server, the longest first; see `rows`."""
-    query = """SELECT NULLIF(server, ''), SUM(sessions), SUM(before), SUM(after) AS bytes
-        FROM definitions WHERE time >= ? GROUP BY 1 ORDER BY bytes DESC, 1"""
-    return [Definitions(*each) for each in _read(path, query, since)]
-
-
-def _read(path: str, query: str, since: float | None) -> list[tuple[Any, ...]]:
-    import sqlite3
-    from urllib.parse import quote
-
-    if not os.path.exists(path):
-        raise LedgerError(f"{path}: no such file")
-    # Not `ro`: if a process was killed while it created the file, that has to be undone.
-    name = f"file:{quote(path)}?mode=rw"
-    try:
-        _check_regular(path)
-        with closing(sqlite3.connect(name, uri=True, timeout=5, isolation_level=None)) as db:
-            db.execute("BEGIN")  # one view of the file, also while others create it
-            if _is_new(db):
-                return []
-            return db.execute(query, (-1 if since is None else since // 60 * 60,)).fetchall()
-    except (OSError, sqlite3.Error, LedgerError) as error:
-        raise LedgerError(f"{path}: {error}") from error

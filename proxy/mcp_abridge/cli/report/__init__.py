@@ -20,8 +20,9 @@ from mcp_abridge.cli.report.figures import (
     total_of,
 )
 from mcp_abridge.cli.terminal import console, count_text, json_text, put, refuse, say, table
-from mcp_abridge.storage import ledger
-from mcp_abridge.storage.ledger import BY, Figures, default_path, home_path
+from mcp_abridge.storage import ledger_totals
+from mcp_abridge.storage.ledger import default_path, home_path
+from mcp_abridge.storage.ledger_totals import BY, Figures
 from mcp_abridge.storage.meter import Definitions, Warnings
 
 _UNITS = {
@@ -75,10 +76,10 @@ def run(arguments: argparse.Namespace) -> int:
     since = period.since(now)
     # The first recorded call creates the default file; a file named by --ledger must exist.
     absent = arguments.ledger is None and not os.path.exists(path)
-    figures = [] if absent else ledger.rows(path, since, arguments.by)
-    warned = [] if absent else ledger.warnings(path, since)
-    lists = [] if absent else ledger.definitions(path, since)
-    earlier = not (figures or absent) and bool(ledger.rows(path))
+    figures = [] if absent else ledger_totals.rows(path, since, arguments.by)
+    warned = [] if absent else ledger_totals.warnings(path, since)
+    lists = [] if absent else ledger_totals.definitions(path, since)
+    earlier = not (figures or absent) and bool(ledger_totals.rows(path))
     page = _page(path, period, now) if figures and arguments.html else ""
     if page and arguments.html == "-":
         put(page)

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mcp_abridge.storage.ledger import BY, Figures
+from mcp_abridge.storage.ledger_totals import BY, Figures
 
 NAMELESS = {by: "no rule" if by == "rule" else "unknown" for by in BY}
 """The name of a sum without a name, by the key of the sums."""

@@ -27,8 +27,8 @@ from mcp_abridge.cli.report.figures import (
 )
 from mcp_abridge.cli.terminal import count_text
 from mcp_abridge.document.printable import printable
-from mcp_abridge.storage import ledger
-from mcp_abridge.storage.ledger import Figures
+from mcp_abridge.storage import ledger_totals
+from mcp_abridge.storage.ledger_totals import Figures
 from mcp_abridge.storage.meter import Definitions, Warnings
 
 _HERE = Path(__file__).parent
@@ -49,10 +49,10 @@ class Sums(Struct, frozen=True):
 def read(path: str, since: float | None, *, by_hour: bool) -> Sums:
     """Read the ledger at `path`, since a time in unix seconds. Raises LedgerError."""
     return Sums(
-        {by: ledger.rows(path, since, by) for by in ("tool", "client", "rule", "server")},
-        ledger.rows(path, since, "hour" if by_hour else "day"),
-        ledger.warnings(path, since),
-        ledger.definitions(path, since),
+        {by: ledger_totals.rows(path, since, by) for by in ("tool", "client", "rule", "server")},
+        ledger_totals.rows(path, since, "hour" if by_hour else "day"),
+        ledger_totals.warnings(path, since),
+        ledger_totals.definitions(path, since),
     )
 
 
