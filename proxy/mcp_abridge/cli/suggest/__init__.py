@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
+
 from mcp_abridge.cli import PROGRAM, server, transcripts
 from mcp_abridge.cli.suggest import calls
 from mcp_abridge.cli.suggest.draft import SMALL, Answered, drafted, short_list
@@ -103,21 +105,20 @@ def _write(suggestion: "Suggestion", arguments: argparse.Namespace) -> None:
         say("suggest", f"next: read {path}; then: {PROGRAM} wrap NAME {options}")
 
 
-class Suggestion:
+class Suggestion(Struct):
     """The rules that recordings suggest: `small` are the tools that need none.
 
     `unusable` are those whose answers show no rule, with the reason.
     """
 
-    def __init__(
-        self,
-        server: str | None,
-        rules: list[DraftedRule],
-        small: list[str],
-        unusable: dict[str, str],
-    ) -> None:
-        self.server, self.rules, self.small, self.unusable = server, rules, small, unusable
-        self.text = page(server, rules, small)
+    server: str | None
+    rules: list[DraftedRule]
+    small: list[str]
+    unusable: dict[str, str]
+
+    @property
+    def text(self) -> str:
+        return page(self.server, self.rules, self.small)
 
     def rows(self) -> list[dict[str, Any]]:
         return [
