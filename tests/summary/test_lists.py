@@ -6,8 +6,8 @@ import pytest
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.document.tree import Document
 from mcp_abridge.query.call import Call
+from mcp_abridge.summary.abridgement import abridge, examples_of
 from mcp_abridge.summary.structure_in_text import read_structure
-from mcp_abridge.transforms.abridge import abridge, examples_of
 
 from tests.summary.lists import LISTS, WORDS, Listing, listing, shows
 

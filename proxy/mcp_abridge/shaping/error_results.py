@@ -29,7 +29,7 @@ from mcp_abridge.shaping.result.frame import (
 from mcp_abridge.shaping.result.read import LocatedDocument, ParsedResponse, is_error, locate, parse
 from mcp_abridge.shaping.result.write import write
 from mcp_abridge.storage.snapshots import Snapshot
-from mcp_abridge.transforms.abridge import NAME, abridge, of_server
+from mcp_abridge.transforms.abridge import NAME, abridge
 
 _TRUE = Raw(b"true")
 # Views that fit any text; others were written for the structure of a result that is no error.
@@ -112,6 +112,8 @@ def of_response(job: ShapeJob, context: ShapeContext) -> ShapeResult | None:
     notices: Value = {}
     if limit is not None and "data" in error:
         if len(memoryview(error["data"])) > limit // 2:
+            from mcp_abridge.summary.abridgement import of_server
+
             cut = Document({"data": error["data"]})
             abridge(cut, limit // 2, Call(job.tool))
             parts = cut.root.open()

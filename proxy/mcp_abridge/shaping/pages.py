@@ -28,15 +28,7 @@ from mcp_abridge.shaping.job import ShapeContext, ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.frame import Frame, VisibleSize, as_structure
 from mcp_abridge.shaping.result.write import write_for
 from mcp_abridge.storage.snapshots import Snapshot, age_in_words
-from mcp_abridge.summary.excerpt import WINDOW
-from mcp_abridge.transforms.abridge import (
-    NAME,
-    Abridge,
-    abridge,
-    examples_of,
-    given_whole,
-    of_server,
-)
+from mcp_abridge.transforms.abridge import NAME, Abridge, abridge
 
 _VIEW_MS = 1200  # milliseconds of a processor for one view, but for reading and writing
 
@@ -101,6 +93,8 @@ def cut_page(
         if job.view is not None and (view := _view_of_all(document, job.view)):
             job = replace(job, view=view)
             if call.whole is not None:
+                from mcp_abridge.summary.abridgement import given_whole
+
                 raw = given_whole(document, call)
                 most = call.whole.bytes_for(raw)
                 call = replace(call, bound=None if len(raw) <= most else most)
@@ -148,6 +142,8 @@ def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int
     from mcp_abridge.document.fences import words_around
     from mcp_abridge.query.view import look
     from mcp_abridge.query.windows import following
+    from mcp_abridge.summary.abridgement import examples_of
+    from mcp_abridge.summary.excerpt import WINDOW
 
     assert job.view is not None
     member = next((copy.member for copy in frame.copies if copy.member), "text")
@@ -173,6 +169,8 @@ def _view(
     job: ShapeJob, whole: Document, call: Call, answer: _Answer, bound: int | None
 ) -> Document:
     """Return the document of a view: a text as text, else `{view: value}`, abridged if need be."""
+    from mcp_abridge.summary.abridgement import of_server
+
     assert job.view is not None
     value, remarks, rest = answer.value, answer.remarks, answer.rest
     beside = {"around": answer.words} if answer.words else {}

@@ -1,8 +1,9 @@
 """The first answer: what a model reads of a document that is larger than its budget.
 
-transforms/abridge.py is the step that calls this: it reserves room for the notices, has the value
-cut, and writes what was left out and how to see it. What is shown is chosen here:
+transforms/abridge.py is the step that calls this. A session loads it for its first long answer. What
+is shown is chosen here:
 
+abridgement        reserves room for the notices, has the value cut, says what was left out
 structure_in_text  finds the structure that is written in a text, and which of the two is shown
 notations          YAML, Python literals and others, as JSON
 delimited          CSV and TSV, with or without a head, as JSON

@@ -16,8 +16,6 @@ from mcp_abridge.document.tree import Document, Pieces, Slot, Value
 from mcp_abridge.errors import DocumentError, ShapeMismatch
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.patterns import Pattern, PatternError
-from mcp_abridge.summary import notations
-from mcp_abridge.summary.delimited import csv
 from mcp_abridge.transforms.base import Schema, Transform
 
 Form = Literal["json", "yaml", "python", "csv", "lines", "records"]
@@ -126,7 +124,17 @@ class Parse(Transform, frozen=True):
                 _lines(text, start, end) if lines else _records(text, start, end, self.split, fuel)
             )
             return pieces if self.groups is None else _rows(*pieces, self.groups, fuel)
-        read, units = _READERS[self.as_]
+        from mcp_abridge.summary import notations
+        from mcp_abridge.summary.delimited import csv
+
+        read: Callable[[str], tuple[str, int]]
+        # YAML takes a thousand times as long as JSON; units of fuel for 64 characters.
+        read, units = {
+            "json": (notations.json, 1),
+            "yaml": (notations.yaml, 576),
+            "python": (notations.python, 16),
+            "csv": (csv, 16),
+        }[self.as_]
         if read is not notations.yaml or end - start <= notations.MOST_YAML:  # else an error
             fuel.burn((end - start) * units >> 6)
         return _structure(text, start, end, read)
@@ -230,13 +238,3 @@ def _structure(
     return inner.cell[0], TextFrame(
         before=text[: start + lead], after=content[length:] + text[end:]
     )
-
-
-# The reader of each form, and its units for 64 characters. YAML takes a thousand times as long as
-# JSON.
-_READERS: dict[str, tuple[Callable[[str], tuple[str, int]], int]] = {
-    "json": (notations.json, 1),
-    "yaml": (notations.yaml, 576),
-    "python": (notations.python, 16),
-    "csv": (csv, 16),
-}

@@ -1,0 +1,410 @@
+"""Cuts any document to a number of bytes, with notes on what is left out and how to see it."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from mcp_abridge.document.measure import TextFrame, chars_that_fit, encoded_size, ending, size
+from mcp_abridge.document.own_names import ABRIDGED, listed, marked
+from mcp_abridge.document.paths import nameable, spelled
+from mcp_abridge.document.tokens import density
+from mcp_abridge.document.tree import (
+    Document,
+    Value,
+    compact,
+    encode,
+    level,
+    opened,
+    raw,
+    text,
+)
+from mcp_abridge.query.call import Call, Notice
+from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.summary import cutter
+from mcp_abridge.summary.brief import Lookout
+from mcp_abridge.summary.cutter import (
+    CHARACTERS,
+    COLUMNS,
+    ELEMENTS,
+    MEMBERS,
+    Omission,
+    SizeReducer,
+)
+from mcp_abridge.summary.excerpt import calls_for_more, excerpt
+from mcp_abridge.summary.media import description, without_data
+from mcp_abridge.summary.place import UNSHOWN
+
+NAME = ABRIDGED
+
+_LEAST = 300  # bytes: the smallest bound allowed
+_MORE = 320  # bytes for the calls that show more
+_NAMED = 40  # characters of a view that names the columns of the next rows
+_COLUMNS = 6  # names of columns that a note lists
+_STRUCTURE = 2.25  # times a first look at a text
+_EXAMINED = 4500  # bytes of the look by which `help` chooses its examples
+_NOTES = 600  # bytes for the notes, or a fifth of the whole if that is less
+
+
+def abridge(
+    document: Document, bound: int, call: Call, viewed: str = "", first_look: int | None = None
+) -> None:
+    """Cut `document` to `bound` bytes, or a far longer one to a `first_look`.
+
+    `viewed`: the document is the result of this view, so that an expression appended to it shows
+    the omitted parts.
+    """
+    frames = [frame for each in document.closers if (frame := each.whole) is not None]
+    read = len(frames) == 1 and not document.textual and frames[0].separator is None
+    inside = frames[0] if read else None
+    form = "" if inside is None else inside.form
+    if call.viewable and call.whole is not None and not viewed:
+        call.all_question = call.whole_question(given_whole(document, call))
+    task = _Task(document, bound, call, viewed, first_look or bound, form)
+    value = opened(document.cell[0]) if inside is not None and not inside.loses else None
+    if isinstance(value, dict) and "text" in value:
+        task = replace(task, place="")  # a view takes `text` for the member
+    if inside is not None and inside.loses:
+        task = replace(task, rows=_rows(document.cell[0], form, call) if call.viewable else {})
+        document.close()
+    if document.closers:
+        if form and len(document.source) <= bound and encoded_size(document.source) <= bound:
+            return
+        structure = b"" if inside is None else compact(raw(document.cell[0]))
+        origin = task.origin()
+        room = bound - (len(encode({"items": [], NAME: origin})) if origin else 0)
+        if len(structure) <= room and size(document) <= room:
+            document.changed |= form != ""  # unchanged, the longer text would be restored
+            if origin:
+                if inside is not None and not (inside.before or inside.after):
+                    document.close()
+                    document.root.set(Raw(structure))
+                call.notices.append(Notice(NAME, origin))
+            return
+        document.close()
+        if inside is not None:
+            notices = task.in_text(Raw(structure), inside)
+            if notices is not None:
+                call.notices.extend(notices)
+                return
+    call.notices.extend(task.whole())
+
+
+def _rows(value: Value, form: str, call: Call) -> dict[str, str]:
+    """Return the note on structure that views can read in a text that is shown as a text."""
+    value = opened(value)
+    if isinstance(value, list):
+        first = opened(value[0]) if value else None
+        names = [*map(listed, first)] if isinstance(first, dict) else []
+        columns = ", ".join(names[:_COLUMNS]) + ", …" * (len(names) > _COLUMNS)
+        rows = f"{len(value)} rows" + f" of {columns}" * bool(columns)
+        return {"rows": f"{rows}, read from {form}: {call.question('rows[0:20]')}"}
+    names = [name for name in value if nameable(name) and name != "text"]
+    example = f": {call.question(spelled(names[0]))}" if names else ""
+    return {"members": f"{len(value)}, read from {form}{example}"}
+
+
+def examples_of(document: Document, call: Call) -> list[str]:
+    """Return the views that a notice on this document would offer: a filter, a count ...
+
+    >>> states = ("open", "closed", "new")
+    >>> rows = [{"id": n, "state": states[n % 3], "title": f"title {n}"} for n in range(900)]
+    >>> examples_of(Document(rows), Call("list"))
+    ["[?state=='new'].[id, title]", 'count_by(@, &state)']
+    """
+    value = raw(document.cell[0])
+    if memoryview(value)[0] not in b"{[":
+        return []
+    frame = document.closers[-1].whole if document.closers else None
+    place = "rows" if frame is not None and frame.loses and memoryview(value)[0] == 0x5B else ""
+    lookout = Lookout(call.tool, _EXAMINED, sought_by(call.arguments), call.ordered)
+    reducer = SizeReducer(breadth=True, table=True, lookout=lookout, omissions=[], facts=[])
+    reducer.fit(value, min(_EXAMINED, len(memoryview(value)) // 4), (place, place))
+    examples = next((cut.examples for cut in reducer.cuts if cut.examples), ())
+    return [view for view, _ in examples]
+
+
+def given_whole(document: Document, call: Call) -> bytes:
+    """Return a document as `view='all'` gives it; of a text that is too long, a part."""
+    assert call.whole is not None
+    source = document.source if document.closers else document.cell[0]
+    content = source if isinstance(source, str) else text(source) if document.textual else None
+    if content is None:
+        return encode(source)
+    part = content[: call.whole.size + 1]
+    return encode(part) if call.structured else part.encode()
+
+
+def of_server(content: str) -> dict[str, str]:
+    """Return the part of a notice beside a text in which a server may speak as we do, or none."""
+    match = _own_name()[0].search(content.encode(errors="surrogatepass"))
+    return {} if match is None else {NAME: "in the text it is the server's own"}
+
+
+@cache
+def _own_name() -> tuple[Pattern, Pattern]:
+    """Find our name, and escapes that may spell it, in a fifth of the time that `in` takes."""
+    return Pattern(NAME), Pattern(r"\\u00")
+
+
+def _reserve(bound: int) -> int:
+    return min(_NOTES, max(bound // 5, min(bound // 2, 150)))
+
+
+_VIEW = "view"
+_OWN = frozenset(("more", "others", "read_from", "same", "counts"))
+_QUERIES = re.compile("(?i)quer|search|pattern|jql|filter|keyword|term|text|regex|^q$")
+_SOUGHT = re.compile(r"\w{3,}")
+_MOST_SOUGHT = 8  # words
+
+
+def sought_by(arguments: dict[str, Any]) -> tuple[str, ...]:
+    """Return the words that the arguments of a call look for, in lower case.
+
+    >>> sought_by({"query": "Crash AND start", "limit": 9, "repo": "acme"})
+    ('crash', 'start')
+    """
+    queries = (value for name, value in arguments.items() if _QUERIES.search(name))
+    texts = " ".join(each for each in queries if isinstance(each, str)).lower()
+    words = dict.fromkeys(_SOUGHT.findall(texts[:1000]))
+    return tuple(word for word in words if word not in ("and", "not"))[:_MOST_SOUGHT]
+
+
+class _Task(Struct, frozen=True):
+    """One document to cut, the notes on it, and the calls that show what they say."""
+
+    document: Document
+    bound: int
+    call: Call
+    viewed: str
+    first_look: int
+    form: str = ""
+    rows: dict[str, str] = {}
+    place: str = "text"  # of the text in views
+
+    def whole(self) -> list[Notice]:
+        value = self.document.cell[0]
+        content = None if type(value) is Raw and memoryview(value)[0] != 0x22 else text(value)
+        if content is not None:
+            # Every character takes at least one byte.
+            if len(content) <= self.bound and encoded_size(value) <= self.bound:
+                return []
+            return self._text(content)
+        structure = compact(raw(value))
+        if len(structure) <= self.bound and not self.origin():
+            return []
+        fitted, notices = self._structured(Raw(structure), self._look(len(structure)))
+        if fitted is not None:
+            self.document.root.set(fitted)
+        return notices
+
+    @property
+    def _light(self) -> bool:
+        """Content that takes many tokens gets fewer bytes."""
+        return self.first_look < self.bound and not self.viewed
+
+    def _look(self, size: int) -> int:
+        """Return the bytes for structure of `size` bytes, which is longer than the bound."""
+        small = size >= 2 * self.bound and not self.viewed
+        return min(self.bound, int(self.first_look * _STRUCTURE)) if small else self.bound
+
+    def in_text(self, structure: Raw, outside: TextFrame) -> list[Notice] | None:
+        """Cut structure that was read from a text, and write the text back around it.
+
+        None if that leaves too little room: then the text must be cut as a whole.
+        """
+        if not (outside.before or outside.after):
+            self.document.root.set(structure)
+            return self.whole()
+        around = encoded_size(outside.before + outside.after)
+        bound = self._look(len(bytes(structure)))
+        room = target = bound - around
+        for _ in range(4):
+            if target < _LEAST:
+                return None
+            fitted, notices = self._structured(structure, target)
+            if fitted is None:
+                return None
+            content = outside.text(fitted)
+            beside = sum(encoded_size({NAME: notice.value}) for notice in notices)
+            total_size = encoded_size(content) + beside
+            if total_size <= bound:
+                self.document.root.set(content)
+                return notices
+            # In a text, quotes and backslashes are escaped once more.
+            target = target * room * 19 // (max(total_size - around, 1) * 20)
+        return None
+
+    def _text(self, content: str) -> list[Notice]:
+        far = not self.viewed and len(content) >= 2 * self.bound
+        bound = min(self.bound, self.first_look) if far else self.bound
+        if self._light and not far:
+            bound = int(bound / density(content[:_EXAMINED].encode()))
+        reserve = _reserve(bound)
+        frame = len(f'{{"{NAME}":}}')
+        beside = of_server(content)
+        if not self.viewed and encoded_size(self.rows) <= reserve // 2:
+            beside |= self.rows
+        room, notes = bound - reserve, reserve - frame - (encoded_size(beside) if beside else 0)
+        if not self.viewed:
+            cut_text = description(content)
+            note = {"text": f"0 of {len(content)} chars"}
+            if cut_text is None:
+                cut_text, note = excerpt(
+                    content, room, notes, self.call, self.bound - frame, self.place
+                )
+            self.document.root.set(cut_text)
+            return [Notice(NAME, note | beside)]
+        # The parts that views show must rejoin.
+        end = ending(content, chars_that_fit(content, room - 2))
+        self.document.root.set(content[:end])
+        total = len(content)
+        cut = Omission("text", CHARACTERS, _VIEW, end, total, total - end, end, total)
+        return [Notice(NAME, self._notes([cut], notes) | beside)]
+
+    def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
+        """Return the value cut to fit with its notes; None if it is neither object nor array."""
+        call, origin, content = self.call, _first_words(self.origin()), bytes(raw)
+        if any(each.search(content) for each in _own_name()):
+            raw = marked(raw)
+        reserve = min(_reserve(bound) + encoded_size(origin) * bool(origin), _NOTES)
+        head = memoryview(raw)[0]
+        # An array as whole document is written as {"items": [...]}, with the notes beside.
+        path = "items" if head == 0x5B and not call.blocks else ""
+        omissions: list[Omission] = []
+        exempt = _VIEW if self.viewed else None
+        raw = without_data(raw, (path, ""), omissions, numbered=call.blocks, exempt=exempt)
+        reducer = SizeReducer(
+            blocks=call.blocks,
+            breadth=call.breadth,
+            table=not call.structured,
+            both_ends=not self.viewed,
+            omissions=omissions,
+            lookout=Lookout(
+                call.tool, self.bound, sought_by(call.arguments), call.ordered, self._light
+            ),
+            facts=[],
+        )
+        if head == 0x7B:
+            fitted = reducer.fit(raw, bound - reserve, (path, ""))
+            members, facts = level(Raw(fitted or b"{}")), reducer.statements
+            if reducer.cuts or facts or origin:
+                members[NAME] = self._notes(reducer.cuts, reserve - len(NAME) - 4, facts)
+            return members, []
+        if head != 0x5B:
+            return None, []
+        room = bound - reserve - len('{"items":}')
+        fitted = Raw(reducer.fit(raw, room, (path, "")) or b"[]")
+        notes = self._notes(reducer.cuts, reserve - 17, reducer.statements)
+        return fitted, [Notice(NAME, notes)] if notes else []
+
+    def _next(self, cut: Omission) -> str | None:
+        place = cut.place
+        if UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
+            return None
+        if self.viewed:
+            place = place.removeprefix(_VIEW).removeprefix(".")
+            if cut.unit == COLUMNS and self.viewed.endswith("]"):
+                return None  # a window: the next one comes first
+        expression = place  # of the first member that is missing
+        if cut.unit != MEMBERS or not cut.names:
+            expression = self._window(cut, place)
+        if self.viewed:
+            from mcp_abridge.query.windows import within  # for views alone
+
+            expression = within(self.viewed, expression)
+        return expression if len(expression) <= 2 * cutter.LONGEST else None
+
+    def _window(self, cut: Omission, place: str) -> str:
+        start, rest = cut.first_shown, cut.total - cut.visible
+        if cut.unit == MEMBERS and not place.startswith("entries("):
+            place = f"entries({place or '@'})"
+        elif cut.unit == COLUMNS:
+            start, rest = 0, cut.first_shown
+        # As many as fit: as were shown, or as of those that were not.
+        step = max(start, self.bound * 9 // 10 * rest // max(cut.loss, 1), 1)
+        window = f"[{start}:{min(start + step, cut.first_total)}]"
+        # The columns of the next rows are named if that leaves room for the other ways.
+        plain = cut.unit != COLUMNS and (self.viewed or len(cut.following) > _NAMED)
+        following = "" if plain else cut.following
+        return f"{place}{following or window}"
+
+    def _more(self, cuts: list[Omission]) -> Iterator[str]:
+        """Yield what says how to see the rest, each time in fewer words."""
+        search = self.call.next_question("grep('word')")
+        following = next(filter(None, map(self._next, cuts)), None)
+        if following is not None:
+            text, *others = calls_for_more(self.call, following)
+            ways = []
+            if not self.viewed:
+                reachable = (cut for cut in cuts if UNSHOWN not in cut.place)
+                examples = next((cut.examples for cut in reachable if cut.examples), ())
+                ways = [f"{self.call.question(view)} {effect}" for view, effect in examples]
+                ways = [*ways[:1], *others, *ways[1:]]
+            whole = text
+            for way in ways:
+                if len(whole) + len(way) + 2 <= _MORE + len(self.call.reader):
+                    whole = f"{whole}; {way}"
+            yield whole
+            yield text
+            plain = (self._next(replace(cut, following="")) for cut in cuts)
+            yield self.call.next_question(next(filter(None, plain), following))
+        if not self.viewed and any(cut.visible for cut in cuts):  # data is for no reader
+            yield f"{search} searches"
+
+    def origin(self) -> dict[str, str]:
+        """Return the note that structure was read from a text; none on JSON, which looks alike."""
+        if self.form in ("", "JSON"):
+            return {}
+        question = self.call.question(f"{self.place}[0:2000]")
+        hint = f"; {question} shows it" if self.call.viewable else ""
+        return {"read_from": f"{self.form}{hint}"}
+
+    def _notes(
+        self, cuts: list[Omission], room: int, facts: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        facts = facts or {}
+        room += encoded_size(facts) if facts else 0
+        origin = self.origin()
+        for more in self._more(cuts) if self.call.viewable else ():
+            notes = _beside(facts | {"more": more} | origin, cuts, room)
+            if encoded_size(notes) <= room:
+                return notes
+            origin = _first_words(origin)
+        return _beside(facts | origin, cuts, room)
+
+
+def _first_words(notes: dict[str, str]) -> dict[str, str]:
+    return {name: note.partition(";")[0] for name, note in notes.items()}
+
+
+def _beside(way: dict[str, Any], cuts: list[Omission], room: int) -> dict[str, Any]:
+    notes: dict[str, Any] = {}
+    others = list(cuts)
+    for cut in cuts:
+        path = f"@.{cut.path}" if cut.path in _OWN else cut.path
+        note = f"{notes[path]}; {cut}" if path in notes else str(cut)
+        rest = [other for other in others if other is not cut]
+        longer = {**notes, path: note}
+        if len(path) <= cutter.LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
+            notes, others = longer, rest
+    sums = _sums(others)
+    for cut in others[:1]:  # the greatest loss
+        longer = {"others": f"{sums['others']}, most at {cut.path}"}
+        fits = encoded_size(notes | longer | way) <= room
+        sums = longer if fits and len(cut.path) <= cutter.LONGEST else sums
+    return notes | sums | way
+
+
+def _sums(cuts: list[Omission]) -> dict[str, str]:
+    """Return the note on all paths without a note of their own: the sums shown of each unit."""
+    units = {
+        unit: [cut for cut in cuts if cut.unit == unit]
+        for unit in (ELEMENTS, MEMBERS, COLUMNS, CHARACTERS)
+    }
+    amounts = ", ".join(cutter.amount(some) for some in units.values() if some)
+    paths = len({cut.path for cut in cuts})
+    return {"others": f"{amounts} at {paths} path{'s' * (paths != 1)}"} if cuts else {}
