@@ -1,7 +1,7 @@
 """The first answer: what a model reads of a document that is larger than its budget.
 
-transforms/abridge.py is the step that calls this. A session loads it for its first long answer. What
-is shown is chosen here:
+transforms/abridge.py is the step that calls this; a session loads it for its first long answer.
+What is shown is chosen here:
 
 abridgement        reserves room for the notices, has the value cut, says what was left out
 structure_in_text  finds the structure that is written in a text, and which of the two is shown
