@@ -10,9 +10,8 @@ ARGS ?=
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
 
-# One process more than there are processors: many tests wait for a moment.
 test: servers
-	$(RUN) -m pytest -n $$($(RUN) -c 'import os; print(min(4, os.cpu_count() + 1))') --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # The tests of the packages that do no I/O, with few random examples: seconds, while writing code.
 PURE := document query schema summary transforms ruleset shaping session replay
