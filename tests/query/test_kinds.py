@@ -1,14 +1,22 @@
 """A view never reads as "none" because a value is of another kind than the view takes it for."""
 
+import json
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.document.paths import nameable, spelled
 from mcp_abridge.document.tree import Document, encode, plain
 from mcp_abridge.errors import Refusal
+from mcp_abridge.query.kinds import kind
 from mcp_abridge.query.patterns import Expression
 from mcp_abridge.query.view import look
+
+from tests.looks.documents import ROWS as ROWS_OF_MANY_KINDS
+from tests.looks.oracle import search
 
 ROWS = {
     "rows": [
@@ -55,7 +63,7 @@ def refusal(view: str, value: object = ROWS) -> str:
         ("rows[?contains(labels, 'bug')]", "the elements of labels are objects; members: name"),
         ("rows[?'3'==id]", "id is a number in all 12 elements: write `3`"),
         ("rows[?@.id=='x']", "@.id is a number in all 12 elements"),
-        ("rows[?id==code]", "id is a number in all 12 elements, and code is a text"),
+        ("rows[?id==code]", "id is a number and code a text in all 12 elements"),
         ("rows[?tags=='a']", "tags is an array in all 12 elements: write contains(tags, 'a')"),
         ("rows[?labels[].name=='bug']", "labels[].name is an array in all 12 elements: "
          "write contains(labels[].name, 'bug')"),
@@ -68,7 +76,7 @@ def refusal(view: str, value: object = ROWS) -> str:
         ("rows[?contains(tags, 1)]", "the elements of tags are texts: write '1'"),
         ("rows[?contains(id, '3')]", "id is a number in all 12 elements, and contains() takes "
          "texts or arrays"),
-        ("rows[?contains('12', id)]", "'12' is a text in all 12 elements, and id is a number"),
+        ("rows[?contains('12', id)]", "'12' is a text and id a number in all 12 elements"),
         ("rows[?contains(`[\"1\"]`, id)]", "the elements of `[\"1\"]` are texts, "
          "and id is a number"),
         ("rows[?matches(id, '3')]", "id is a number in all 12 elements, and matches() takes texts"),
@@ -188,8 +196,9 @@ def test_an_index_after_a_condition_stays_one_of_each_element_in_rules() -> None
     ("view", "value", "remark"),
     [
         ("rows[?price > 10].id", [10, 11],
-         "price is a text in 1 of 12 elements, which does not match"),
-        ("rows[?price > 99].id", [], "price is a text in 1 of 12 elements, which does not match"),
+         "price is no number in 1 of 12 elements, which does not match"),
+        ("rows[?price > 99].id", [],
+         "price is no number in 1 of 12 elements, which does not match"),
         ("rows[?contains(note, '1')].id", [1, 10, 11],
          "note is a number in 1 of 12 elements, which does not match"),
         ("rows[?starts_with(note, 'x1')].id", [1, 10, 11],
@@ -214,6 +223,9 @@ def test_values_that_cannot_be_compared_do_not_match_and_are_counted(
     ("view", "value", "remark"),
     [
         ("rows[?user.login=='Ann'].id", [], "user.login: 'ann' differs from 'Ann' by case alone"),
+        ("rows[?contains(user.login, 'NN')].id", [], "user.login: 'NN' is there in another case"),
+        ("length(rows[?contains(tags, 'B')])", 0, "tags: 'B' is there in another case"),
+        ("rows[?starts_with(user.login, 'A')]", [], "user.login: 'A' is there in another case"),
         ("rows[?note=='null']", [], "note is null in 1 of 12 elements: write `null`"),
         ("rows[?note=='']", [], "note is null in 1 of 12 elements: write `null`"),
         ("rows[50].id", None, "there is no [50] in rows: the array has 12 elements"),
@@ -284,3 +296,80 @@ def test_a_negation_is_of_the_whole_path_in_views() -> None:
     assert ask("[?not user.admin].id", rows) == ([0, 2], [])
     assert ask("[?!(user.admin)].id", rows) == ([0, 2], [])
     assert ask("!@ | @", rows) == (False, [])
+
+
+CONDITIONS = (
+    *("{n} == {x}", "{n} != {x}", "{n} > {x}", "contains({n}, {x})", "starts_with({n}, {x})"),
+    *("{n}[0] == {x}", "{n}[].name == {x}", "{n}.login == {x}", "{n}[?name=={x}]", "{n}.no == {x}"),
+)
+FILTERS = ("[?{c}]", "length([?{c}])", "[?{c}].{n}", "count_by([?{c}], &{n})", "[?{c}].no")
+LITERALS = ("'open'", "'OPEN'", "`3`", "'3'", "`true`", "''", "'red'")
+
+
+@st.composite
+def slips(draw: st.DrawFn) -> tuple[list[Any], str]:
+    """Return rows, and a view that may be no view of such rows."""
+    rows = [{"id": n, **row} for n, row in enumerate(draw(ROWS_OF_MANY_KINDS))]
+    names = {name for row in rows for name in row if nameable(name)}
+    name = draw(st.sampled_from(sorted(names)))
+    forms = st.sampled_from([*FILTERS, "[*].no", "[*].{n}.no", "[*].{n}[5]", "[999].{n}"])
+    condition = draw(st.sampled_from(CONDITIONS)).format(
+        n=spelled(name), x=draw(st.sampled_from(LITERALS))
+    )
+    return rows, draw(forms).format(c=condition, n=spelled(name))
+
+
+@given(slips())
+def test_what_is_said_beside_nothing_is_so_of_the_rows(case: tuple[list[Any], str]) -> None:
+    rows, view = case
+    try:
+        sentences = ask(view, rows)[1]
+    except Refusal as error:
+        sentences = [str(error).removeprefix("view: ").rpartition(" fails: ")[2]]
+    for sentence in sentences:
+        for claim, check in CLAIMS.items():
+            if match := re.match(claim, sentence):
+                assert check(rows, *match.groups()), (sentence, view)
+
+
+def is_kind(rows: list[Any], what: str, word: str, every: str, some: str, total: str) -> bool:
+    kinds = [kind(search(what, row)) for row in rows]
+    amounts = [int(each) for each in (every or some, every or total) if each]
+    return word in kinds and amounts in ([], [kinds.count(word), len(rows)])
+
+
+def is_lacking(rows: list[Any], inside: str, members: str) -> bool:
+    parts = [row.get(inside) if inside else row for row in rows]
+    parts = [each for part in parts for each in (part if isinstance(part, list) else [part])]
+    names = {name for part in parts if isinstance(part, dict) for name in part}
+    printable = [*filter(str.isprintable, names)]
+    listed = re.findall(r'"(?:[^"\\]|\\.)*"|[^, …]+', members.partition("; did")[0])
+    if not printable:
+        return listed == ["none"]
+    marked = {*names, *(f"{name}_of_server" for name in names)}
+    return (
+        "no" not in names
+        and {json.loads(each) if each[0] == '"' else each for each in listed} <= marked
+    )
+
+
+def is_longest(rows: list[Any], what: str, length: str) -> bool:
+    arrays = [search(what, row) for row in rows] if what else [rows]
+    return max(len(each) for each in arrays if isinstance(each, list)) == int(length)
+
+
+CLAIMS: dict[str, Callable[..., bool]] = {
+    r"(?:.*; )?([^;]+?) is an? (\w+)(?: in (?:all (\d+)|(\d+) of (\d+)) elements)?"
+    r"(?=:|;|, and|, which|$)": is_kind,
+    r"no element has 'no'(?: in '(.+?)')?; members: (.*)": is_lacking,
+    r"there is no \[\d+\](?: in (.+?))?: the array has (?:at most )?(\d+) element": is_longest,
+    r"the elements of (.+) are (\w+)s(?:[,:;]|$)": lambda rows, what, word: (
+        {word} == {kind(each) for row in rows for each in search(what, row) or ()}
+    ),
+    r"(.+): '(.*)' differs from '": lambda rows, what, text: (
+        text in [search(what, row) for row in rows]
+    ),
+    r"(.+): '(.*)' is there in another case": lambda rows, what, text: (
+        text.lower() in str([search(what, row) for row in rows]).lower()
+    ),
+}

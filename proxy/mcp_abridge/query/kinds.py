@@ -7,13 +7,13 @@ all that was met there.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mcp_abridge.document.own_names import listed
 from mcp_abridge.document.tree import encode
-from mcp_abridge.query.notation import brackets, constant, mark_places, notation
-from mcp_abridge.query.patterns import nodes
+from mcp_abridge.query.notation import brackets, constant, notation
+from mcp_abridge.query.patterns import FIRST_ALONE, nodes
 
 Node = dict[str, Any]
 Kind = str
@@ -26,6 +26,12 @@ _ENTRY = frozenset(("key", "value"))  # the members of a row that entries() make
 _NAMES = 8  # member names in a message
 TESTS = frozenset(("contains", "ends_with", "matches", "starts_with"))
 """Functions that are false for a value of another kind than theirs."""
+_HOLDS: dict[str, Callable[[str, str], bool]] = {
+    "contains": str.__contains__,
+    "ends_with": str.endswith,
+    "starts_with": str.startswith,
+}
+_SOUGHT = 10_000  # texts in which another case of a part is looked for
 
 
 def kind(value: Any) -> Kind:
@@ -70,9 +76,7 @@ class Kinds:
 
     def __init__(self, tree: Node, *, converts: bool) -> None:
         self.converts = converts
-        _mark_optional(tree)
-        if converts:
-            mark_places(tree)
+        _mark(tree)
         names = {node["value"] for node in nodes(tree) if node["type"] == "field"}
         self._as_entries = not names.isdisjoint(_ENTRY)
         self._pairs: dict[int, _Record] = {}
@@ -86,7 +90,7 @@ class Kinds:
         record = self._pair(node)
         types = type(one), type(other)
         record.counts[types] += 1
-        if _differ_by_case(one, other):
+        if _differ_by_case(node["value"], one, other):
             record.spelling = one, other
         if types[0] is list and node["value"] == "contains":
             record.inside.update(map(type, one))
@@ -98,9 +102,10 @@ class Kinds:
         """Note many operands at once, of which none is an array or an object."""
         record = self._pair(node)
         record.counts.update(zip(map(type, ones), map(type, others), strict=True))
-        if (str, str) in record.counts:
+        sign = node["value"]
+        if (str, str) in record.counts and (sign not in _HOLDS or record.counts.total() < _SOUGHT):
             last_first = zip(reversed(ones), reversed(others), strict=True)
-            spelling = (pair for pair in last_first if _differ_by_case(*pair))
+            spelling = (pair for pair in last_first if _differ_by_case(sign, *pair))
             record.spelling = next(spelling, record.spelling)
 
     def _pair(self, node: Node) -> "_Record":
@@ -170,7 +175,7 @@ class Kinds:
     def absences(self) -> Iterator[str]:
         """Sentences on elements that no array has, and texts that are there in other spellings."""
         for record in self._pairs.values():
-            if record.node["value"] in ("eq", "ne") and (message := _otherwise(record)):
+            if record.node["value"] in ("eq", "ne", *_HOLDS) and (message := _otherwise(record)):
                 yield message
         for record in self._bases.values():
             what, bracket = brackets(record.node)
@@ -234,18 +239,32 @@ def _up_to(node: Node, index: Node) -> Node:
     return {**node, "children": children[: place + 1]}
 
 
-def _mark_optional(tree: Node) -> None:
-    """Mark the nodes that may fail to find anything, since another one stands for them."""
+def _mark(tree: Node) -> None:
+    """Mark nodes that may find nothing, since another one stands for them, and what is before some.
+
+    The parser has `a.b[0]` as the member `a` of the value, and `b[0]` of that.
+    """
     for node in nodes(tree):
         inside = node["type"] == "or_expression" or node.get("value") in ("not_null", "type")
-        if inside or "optional" in node:
-            for child in filter(lambda each: isinstance(each, dict), node.get("children", ())):
+        children = [each for each in node.get("children", ()) if isinstance(each, dict)]
+        for place, child in enumerate(children):
+            if inside or "optional" in node:
                 child["optional"] = True
+            while place and node["type"] == "subexpression" and child["type"] in FIRST_ALONE:
+                child["within"] = {**node, "children": children[:place]}
+                child = child["children"][0]
 
 
-def _differ_by_case(one: Any, other: Any) -> bool:
-    texts = type(one) is str and type(other) is str and len(one) == len(other)
-    return texts and one != other and one.casefold() == other.casefold()
+def _differ_by_case(sign: str, one: Any, other: Any) -> bool:
+    """Return True if a test would hold, or a text be equal to another, in another case."""
+    if type(one) is list and sign == "contains":
+        return any(_differ_by_case("eq", each, other) for each in one)
+    if type(one) is not str or type(other) is not str:
+        return False
+    holds = _HOLDS.get(sign)
+    if holds is None:
+        return len(one) == len(other) and one != other and one.casefold() == other.casefold()
+    return holds(one.casefold(), other.casefold()) and not holds(one, other)
 
 
 def _bracket(record: _Record, *, as_entries: bool) -> str | None:
@@ -273,7 +292,7 @@ def _bracket(record: _Record, *, as_entries: bool) -> str | None:
 
 def _compared(record: _Record) -> Iterator[tuple[bool, str]]:
     """Yield whether it is sure, and a sentence, if operands of a comparison differ in kind."""
-    node, of = record.node, _subject_at(record.node)
+    node, of, what = record.node, _subject_at(record.node), _subject(record.node)
     other, sign = node["children"][1 - of], node["value"]
     there = {pair: count for pair, count in record.kinds().items() if "null" not in pair}
     wrong = Counter({pair: count for pair, count in there.items() if pair[0] != pair[1]})
@@ -281,15 +300,16 @@ def _compared(record: _Record) -> Iterator[tuple[bool, str]]:
         return
     pair, count = wrong.most_common(1)[0]
     sure = len(wrong) == len(there)
-    text = f"{_subject(node)} is {_a(pair[of])}{share(count, record.counts.total())}"
-    if sign not in ("eq", "ne") and not sure:
+    together = "" if other["type"] == "literal" else f" and {notation(other)} {_a(pair[1 - of])}"
+    in_order = sign not in ("eq", "ne")
+    spells_none = in_order and not sure and pair[of] == "text" and "number" in pair
+    word = "no number" if spells_none else _a(pair[of])
+    text = f"{what} is {word}{together}{share(count, record.counts.total())}"
+    if in_order and not sure:
         yield False, f"{text}, which do{'es' * (count == 1)} not match"
         return
-    if other["type"] == "literal":
-        advice = _advice(_subject(node), pair[of], other["value"], record.samples, sign)
-    else:
-        advice = f", and {notation(other)} is {_a(pair[1 - of])}"
-    if sure or (advice and sign in ("eq", "ne")):
+    advice = "" if together else _advice(what, pair[of], other["value"], record.samples, sign)
+    if sure or ((advice or together) and not in_order):
         yield sure, text + advice
 
 
@@ -301,25 +321,25 @@ def _otherwise(record: _Record) -> str | None:
         return None
     if record.spelling is not None:
         there, literal = record.spelling[of], record.spelling[1 - of]
+        if node["value"] in _HOLDS:
+            return f"{_subject(node)}: {constant(literal)} is there in another case"
         return f"{_subject(node)}: {constant(there)} differs from {constant(literal)} by case alone"
     pairs = record.kinds()
     nulls = sum(count for pair, count in pairs.items() if pair[of] == "null")
-    if nulls and other["value"] in _NULLS:
+    if nulls and other["value"] in _NULLS and node["value"] not in _HOLDS:
         return f"{_subject(node)} is null{share(nulls, pairs.total())}: write `null`"
     return None
 
 
-def _advice(
-    subject: str, real: Kind, literal: Any, samples: dict[Kind, Any], sign: str = "eq"
-) -> str:
+def _advice(what: str, real: Kind, literal: Any, samples: dict[Kind, Any], sign: str = "eq") -> str:
     """Return how to write a comparison with a literal for values of kind `real`."""
     if real == "object":
         return f"; members: {_names(samples.get('object'))}"
     if real == "array":
         first = next(iter(samples.get("array") or [None]))
         if isinstance(first, dict):
-            return f": write {subject}[?…]; members of its elements: {_names(first)}"
-        test = f"{'!' * (sign == 'ne')}contains({subject}, {constant(literal)})"
+            return f": write {what}[?…]; members of its elements: {_names(first)}"
+        test = f"{'!' * (sign == 'ne')}contains({what}, {constant(literal)})"
         return f": write {test}" if sign in ("eq", "ne") else ""
     if real == "text":
         plain = kind(literal) in ("number", "boolean")
@@ -346,9 +366,11 @@ def _tested(record: _Record) -> Iterator[tuple[bool, str]]:
     if wrong:
         pair, count = wrong.most_common(1)[0]
         sure = len(wrong) == len(there)
-        text = f"{subject} is {_a(pair[0])}{share(count, record.counts.total())}"
-        if pair[0] == "text" and literal is None:
-            yield sure, f"{text}, and {notation(part)} is {_a(pair[1])}"
+        both = pair[0] == "text" and literal is None
+        together = f" and {notation(part)} {_a(pair[1])}" * both
+        text = f"{subject} is {_a(pair[0])}{together}{share(count, record.counts.total())}"
+        if both:
+            yield sure, text
         elif pair[0] == "text":
             yield sure, text + _advice(subject, "text", literal, {})
         elif sure:

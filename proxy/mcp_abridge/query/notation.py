@@ -7,7 +7,6 @@ from typing import Any
 
 from mcp_abridge.document.paths import label
 from mcp_abridge.document.tree import encode
-from mcp_abridge.query.patterns import FIRST_ALONE, nodes
 
 Node = dict[str, Any]
 
@@ -39,9 +38,8 @@ def notation(node: Node) -> str:
         signs = "".join(f"[{each.get('value', '…')}]" for each in children[1:])
         return (notation(children[0]).removeprefix("@") + signs) or "@"
     if type_ == "function_expression":
-        if node["value"] == "root":
-            return "$"
-        return f"{node['value']}({', '.join(map(notation, children))})"
+        call = f"{node['value']}({', '.join(map(notation, children))})"
+        return "$" if call == "root()" else call
     if type_ == "multi_select_list":
         return f"[{', '.join(map(notation, children))}]"
     if type_ == "expref":
@@ -54,19 +52,6 @@ def constant(value: Any) -> str:
     text = value if isinstance(value, str) else encode(value).decode()
     text = text if len(text) <= _SHOWN and text.isprintable() else "…"
     return f"'{text}'" if isinstance(value, str) else f"`{text}`"
-
-
-def mark_places(tree: Node) -> None:
-    """Mark the nodes with brackets by what stands before them.
-
-    The parser has `a.b[0]` as the member `a` of the value, and `b[0]` of that.
-    """
-    for node in nodes(tree):
-        parts = node["children"] if node["type"] == "subexpression" else []
-        for place, part in enumerate(parts[1:], 1):
-            while part["type"] in FIRST_ALONE:
-                part["within"] = {**node, "children": parts[:place]}
-                part = part["children"][0]
 
 
 def brackets(node: Node) -> tuple[str, str]:

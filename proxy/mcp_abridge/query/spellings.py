@@ -129,7 +129,6 @@ _BARE_GREP = re.compile(
     r"""(?:\s+\|\s+(?:head|tail|wc)\b.*)?$"""
 )
 _PATH_WITH_SIGNS = re.compile(r"[\w$@#/:.-]+")
-_DOTTED = 5  # parts of a name that has dots
 _ODD = re.compile(r"(?=.*[^\W\d])(?=.*(?:[^\w.]|[^\x00-\x7f]))")  # with a letter and a sign
 _SLASHES = re.compile(r"^/(?P<pattern>.+)/(?P<options>i?)$")
 
@@ -174,7 +173,7 @@ def quoted(view: str, exists: Callable[[str], bool]) -> str:
     def path(match: re.Match[str]) -> str:
         names, parts = list[str](), match[0].split(".")
         while parts:
-            spans = (".".join(parts[:end]) for end in range(min(len(parts), _DOTTED), 0, -1))
+            spans = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
             name = next((each for each in spans if _ODD.match(each) and exists(each)), None)
             names.append(parts[0] if name is None else spelled(name))
             del parts[: 1 if name is None else name.count(".") + 1]

@@ -30,7 +30,7 @@ _OF_ROWS = re.compile(r"\s*@?\s*\[[?*]|\s*(?:\w+_by|unique|keys|entries)\(")
 _NOTHING: tuple[Any, ...] = (None, [], {}, 0, False)  # found by a condition that never holds
 _LONGEST = 4000  # characters of an expression
 _REPEATED = 100  # characters of an expression that takes too much work
-_TRIES = 50  # names with signs that are looked for in a document
+_FEW = 400  # characters of an expression of which names are looked for in a document
 _MEMBERS = 1000  # members of an object that are looked through for an array
 
 
@@ -118,12 +118,9 @@ def _parsed(view: str, document: Document) -> Expression:
     try:
         return parsed(view)
     except PatternError:
-        content, tries = cache(document.encode), iter(range(_TRIES))
-
-        def exists(name: str) -> bool:
-            return next(tries, None) is not None and encode(name) + b":" in content()
-
-        names = quoted(view, exists)
+        content, names = cache(document.encode), view
+        if len(view) <= _FEW:
+            names = quoted(view, lambda name: encode(name) + b":" in content())
         for text in dict.fromkeys((names, translated(names))):
             with suppress(PatternError):
                 return parsed(text)

@@ -263,7 +263,7 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
 
     def take(role: str, least: float = -8, longest: float = inf) -> Iterator[_Facts]:
         free = (each for each in waiting if each.column.size <= longest)
-        if role == NAME and choice:  # a second name is no id of another thing
+        if role == NAME and len(waiting) < len(facts):  # a second name is no id of another thing
             free = (each for each in free if each.word(_NAMES) or not each.appendix)
         best = max(free, key=attrgetter(role), default=None)
         if best is not None and getattr(best, role) > least:
@@ -271,8 +271,7 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
             best.column.role = role
             yield best
 
-    choice = list[_Facts]()
-    choice += take(NAME, 0)
+    choice = [*take(NAME, 0)]
     for role in (KEY, TIME):
         choice += () if choice else take(role)
     state = max((each.state for each in waiting), default=-9)
