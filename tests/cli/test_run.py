@@ -213,6 +213,7 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
         "mcp_abridge.document",
         "mcp_abridge.document.sizes",
         "mcp_abridge.system",
+        "mcp_abridge.system.guardian",
         "mcp_abridge.system.posix",
     ]
 

@@ -4,6 +4,8 @@
 import _signal  # type: ignore[import-not-found]
 import os
 
+from mcp_abridge.system.guardian import Guardian as Guardian
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
@@ -39,33 +41,6 @@ DETACHED: "dict[str, Any]" = {"start_new_session": True}
 _NOT_FOUND = 127
 _HELD = (*END_SIGNALS, CHILD_ENDED)
 
-# Reads which groups exist, and ends them as the proxy would once the proxy has ended. Names are the
-# proxy's, since it does not learn the number of a group whose start fails.
-_GUARDIAN = """
-trap '' HUP INT TERM
-guarded=' '
-while read -r word name group; do
-    case $word in
-    guard) guarded="$guarded$name:$group " ;;
-    leave) case $guarded in *" $name:"*)
-        rest=${guarded#* "$name":}
-        guarded="${guarded%% "$name":*} ${rest#* }" ;;
-        esac ;;
-    esac
-done
-[ "$guarded" = ' ' ] && exit
-sleep 1
-left=
-for each in $guarded; do
-    kill -s TERM -- "-${each#*:}" && left="$left ${each#*:}"
-done
-[ -n "$left" ] || exit
-sleep 2
-for group in $left; do
-    kill -s KILL -- "-$group"
-done
-"""
-
 
 class ChildProcess:
     """A server: its process group, and the proxy's ends of its pipes."""
@@ -77,7 +52,7 @@ class ChildProcess:
         stderr: int,
         pid: int | None = None,
         *,
-        guardian: "Guardian | None" = None,
+        guardian: Guardian | None = None,
         code: int | None = None,
     ) -> None:
         self.stdin = stdin
@@ -114,54 +89,6 @@ class ChildProcess:
         if self.guardian is not None:
             self.guardian.dismiss()
             self.guardian = None
-
-
-class Guardian:
-    """A shell that ends process groups if the proxy is killed; raises OSError if there is none."""
-
-    def __init__(self, mask: "Iterable[int]" = ()) -> None:
-        reading, self._pipe = os.pipe()
-        try:
-            self.pid = os.posix_spawn(
-                "/bin/sh",
-                ["sh", "-c", _GUARDIAN, "mcp-abridge-guardian"],
-                os.environ,
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, reading, 0),
-                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-                ],
-                setpgroup=0,
-                setsigmask=mask,
-            )
-        except OSError:
-            os.close(self._pipe)
-            raise
-        finally:
-            os.close(reading)
-        os.set_blocking(self._pipe, False)
-
-    def guard(self, name: int, group: int) -> None:
-        self._write(b"guard %d %d\n" % (name, group))
-
-    def leave(self, name: int) -> None:
-        """Remove a group that has ended, or could not be started."""
-        self._write(b"leave %d\n" % name)
-
-    def dismiss(self) -> None:
-        """End the shell; no group is guarded any more."""
-        try:
-            os.kill(self.pid, KILL)
-            os.waitpid(self.pid, 0)
-        except OSError:  # it was killed
-            pass
-        os.close(self._pipe)
-
-    def _write(self, line: bytes) -> None:
-        try:
-            os.write(self._pipe, line)
-        except OSError:
-            return  # it was killed: its groups are unguarded, but the proxy continues
 
 
 class Group:
