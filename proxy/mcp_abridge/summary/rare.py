@@ -9,7 +9,7 @@ Invariant: all lines of the text have been read, or none are returned.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import compress
+from itertools import compress, islice
 
 _HEX = b"0123456789abcdefABCDEF"
 _LOWER = b"0123456789abcdefghijklmnopqrstuvwxyz"
@@ -65,27 +65,23 @@ def _rare(content: bytes, line_ends: int) -> list[int]:
         if _odd(middle, middle.translate(None, _HEX).split(b"\n"), _HALF) is None:
             return places
     odd = _odd(content, forms)
-    return places if odd is None else _places(rare & odd, forms)
+    return places if odd is None else [*_places(rare & odd, forms)]
 
 
 def _once_or_twice(forms: list[bytes], counts: Counter[bytes]) -> tuple[set[bytes], list[int]]:
-    """Return the forms of one line or two, and where these are if they are not most lines."""
+    """Return the forms of one line or two, and the first of their places if they are no half."""
     rare = {form for form, count in counts.items() if count <= _ONCE_OR_TWICE and form.strip()}
     lines = sum(map(counts.__getitem__, rare))
-    return rare, _places(rare, forms) if 0 < 2 * lines <= len(forms) else []
+    return rare, [*islice(_places(rare, forms), _MOST + 1)] if 0 < 2 * lines <= len(forms) else []
 
 
-def _places(rare: set[bytes], forms: list[bytes]) -> list[int]:
-    """Return the number of the first of each run of lines; of too many runs, the first ones."""
-    numbers = compress(range(len(forms)), map(rare.__contains__, forms))
-    places, before = list[int](), -2
-    for number in numbers:
+def _places(rare: set[bytes], forms: list[bytes]) -> Iterator[int]:
+    """Yield the number of the first of each run of lines."""
+    before = -2
+    for number in compress(range(len(forms)), map(rare.__contains__, forms)):
         if number > before + 1:
-            places.append(number)
-            if len(places) > _MOST:
-                break
+            yield number
         before = number
-    return places
 
 
 def _odd(content: bytes, forms: list[bytes], tenths: int = _NEARLY_ALL) -> set[bytes] | None:
