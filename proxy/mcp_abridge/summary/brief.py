@@ -161,12 +161,12 @@ class _Layout:
     """The columns that are shown, the characters of each, and the number of rows.
 
     `whole`: all rows are to fit; if even the core does not for all, fewer rows are shown. `opened`
-    is what was read of the rows for the first choice, which has the most.
+    are rows that were read for an earlier choice, by their number.
     """
 
     def __init__(self, columns: list[Column], count: int, room: int, table: bool) -> None:
         self._table, self._room, self._count = table, room, count
-        self.opened: Opened | None = None
+        self.opened: dict[tuple[int, int], Opened] = {}
         usable = [each for each in columns if self._usable(each)]
         useful = [each for each in usable if each.role != roles.APPENDIX]
         usable = useful or usable[:1]
@@ -238,9 +238,7 @@ class _Page:
         first = rows[: self.count - self.last]
         self.rows = [*first, *rows[len(rows) - self.last :]] if self.last else first
         paths = [*(each.path for each in self.columns), *facts.paths]
-        opened = layout.opened = layout.opened or Opened(len(self.rows))
-        if len(self.rows) < opened.count:
-            opened = opened.ends(len(first), self.last)
+        opened = layout.opened.setdefault((self.count, self.last), Opened())
         self.reading = read(self.rows, paths, opened)
         self.clips: list[_Clip] = []
         self._cut(layout.picks)

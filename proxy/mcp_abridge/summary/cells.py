@@ -30,24 +30,10 @@ Tree = dict[Step, Any]
 
 
 class Opened(Struct):
-    """The members of the values at each path, in each row, and the cells of columns in arrays.
+    """The members of the values at each path, in each row, and the cells of columns in arrays."""
 
-    `count` is the number of rows.
-    """
-
-    count: int
     members: dict[Path, list[dict[str, Raw]]] = {}
     cells: dict[Path, Cells] = {}
-
-    def ends(self, first: int, last: int) -> "Opened":
-        """Return the same of the first rows and the last ones alone."""
-
-        def of(values: list[Any]) -> list[Any]:
-            return values[:first] + values[len(values) - last :]
-
-        members = {path: of(values) for path, values in self.members.items()}
-        cells = {path: of(values) for path, values in self.cells.items()}
-        return Opened(first + last, members, cells)
 
 
 class Reading(Struct):
@@ -81,99 +67,78 @@ def read(rows: list[Raw], paths: Collection[Path], opened: Opened | None = None)
     >>> [bytes(cells[0]) for cells in reading.cells.values()], [*reading.left_out]
     ([b'1', b'["a","b"]', b'2'], [('tags',), ('x', 'z')])
     """
-    reading = Reading(opened or Opened(len(rows)))
-    _walk(reading, tree_of(paths), [*rows], (), inside=False)
+    reading = Reading(Opened() if opened is None else opened)
+    _walk(reading, tree_of(paths), [*rows], ())
     return reading
 
 
-def _walk(reading: Reading, tree: Tree, values: Cells, at: Path, *, inside: bool) -> None:
-    """Add the cells of all columns in `tree` below `at`; `inside` of an array, nothing else."""
+def _walk(reading: Reading, tree: Tree, values: Cells, at: Path) -> None:
+    """Add the cells of all columns in `tree` below `at`."""
     if not tree:
         reading.cells[at] = values
         return
     names = [step for step in tree if isinstance(step, str)]
     if names:
-        opened = members_of(values) if inside else reading.opened.members.get(at)
+        opened = reading.opened.members.get(at)
         if opened is None:
             opened = reading.opened.members[at] = members_of(values)
-        if not inside:
-            _note(reading, values, opened, at, names)
+        _note(reading, values, opened, at, names)
         for name in names:
             below = [members.get(name) for members in opened]
-            _walk(reading, tree[name], below, (*at, name), inside=inside)
+            _walk(reading, tree[name], below, (*at, name))
     if len(names) < len(tree):
-        if not inside:
-            reading.left_out[names_of(at)] = None
-        _elements(reading, tree, values, at)
+        reading.left_out[names_of(at)] = None
+        for path in (path for path in _paths(tree) if not isinstance(path[0], str)):
+            cells = reading.opened.cells.get((*at, *path))
+            if cells is None:
+                cells = [_cell(each, path) for each in values]
+                reading.opened.cells[*at, *path] = cells
+            reading.cells[*at, *path] = [*cells]
 
 
-def _paths(tree: Tree, at: Path) -> Iterator[Path]:
+def _paths(tree: Tree, at: Path = ()) -> Iterator[Path]:
     for step, further in tree.items():
         yield from _paths(further, (*at, step)) if further else [(*at, step)]
 
 
-def _elements(reading: Reading, tree: Tree, values: Cells, at: Path) -> None:
-    """Add the cells of columns in arrays, as they were read before or now."""
-    earlier = reading.opened.cells
-    paths = [path for path in _paths(tree, at) if not isinstance(path[len(at)], str)]
-    new = [path for path in paths if path not in earlier]
-    deep = [path for path in new if path.count(EACH) - at.count(EACH) > 1 and not _has_pairs(path)]
-    earlier |= {path: [_first(each, path[len(at) :]) for each in values] for path in deep}
-    if len(new) > len(deep):
-        inner = Reading(Opened(len(values)))
-        flat = tree_of([path[len(at) :] for path in paths if path not in deep])
-        _walk_elements(inner, flat, values, at)
-        earlier |= inner.cells
-    reading.cells |= {path: [*earlier[path]] for path in paths}
+def _cell(value: Raw | None, path: Path) -> Raw | None:
+    """Return the value at a path in an array, or an array of the first values if it has several.
 
-
-def _has_pairs(path: Path) -> bool:
-    return any(isinstance(step, Pair) for step in path)
-
-
-def _first(value: Raw | None, path: Path) -> Raw | None:
-    """Return the first values at a path through several arrays: more of them than are shown.
-
-    Without it, all elements of a tree of files are opened for the few names of a row.
+    More of them than are shown: of a tree of files, all elements would be opened for a few names.
     """
+    start = path.index(EACH) if EACH in path else len(path)
+    value = next(_below(value, path[:start]), None)
+    if start == len(path):
+        return value
     if value is None or memoryview(value)[0] != 0x5B:
         return None
-    parts, size = list[bytes](), 0
-    for part in _below(value, path):
+    parts, size = list[Raw](), 0
+    for part in _below(value, path[start:]):
+        if part == NULL:
+            continue
         parts.append(part)
         if size > _SHOWN:
             break
-        size += len(part)
+        size += len(memoryview(part))
     return Raw(b"[%b]" % b",".join(parts))
 
 
-def _below(value: Raw | None, path: Path) -> Iterator[bytes]:
-    if value is None or value == NULL:
+def _below(value: Raw | None, path: Path) -> Iterator[Raw]:
+    if value is None:
         return
     if not path:
-        yield bytes(value)
-    elif isinstance(step := path[0], str):
-        yield from _below(members_of([value])[0].get(step), path[1:])
+        yield value
+        return
+    step, rest = path[0], path[1:]
+    if isinstance(step, str):
+        yield from _below(members_of([value])[0].get(step), rest)
+    elif isinstance(step, Pair):
+        element = paired(members_of(elements_of(value)), step) or {}
+        yield from _below(element.get(names_of(rest)[0]), rest[1:])
     else:
         elements = elements_of(value)
         for each in elements[step : step + 1] if isinstance(step, int) else elements:
-            yield from _below(each, path[1:])
-
-
-def _walk_elements(reading: Reading, tree: Tree, values: Cells, at: Path) -> None:
-    arrays = [*map(elements_of, values)]
-    opened = [*map(members_of, arrays)] if any(isinstance(step, Pair) for step in tree) else []
-    for step, further in tree.items():
-        if step is EACH:
-            _each(reading, further, arrays, values, at)
-        elif isinstance(step, int):
-            below = [array[step] if step < len(array) else None for array in arrays]
-            _walk(reading, further, below, (*at, step), inside=True)
-        elif isinstance(step, Pair):
-            elements = [paired(row, step) or {} for row in opened]
-            for name, rest in further.items():
-                below = [each.get(name) for each in elements]
-                _walk(reading, rest, below, (*at, step, name), inside=True)
+            yield from _below(each, rest)
 
 
 def _note(
@@ -188,22 +153,3 @@ def _note(
 
 
 _EMPTY = (b"null", b"{}")
-_NOTHING = (None, NULL)  # in an array, as views have it
-
-
-def _each(reading: Reading, tree: Tree, arrays: list[list[Raw]], values: Cells, at: Path) -> None:
-    """Add columns of the elements of arrays: a cell has the values of all elements of its row."""
-    inner = Reading(Opened(0))
-    path = (*at, EACH)
-    _walk(inner, tree, [*chain.from_iterable(arrays)], path, inside=True)
-    for column, cells in inner.cells.items():
-        flat = EACH in column[len(path) :]
-        folded_cells, start = list[Raw | None](), 0
-        for array, value in zip(arrays, values, strict=True):
-            part = [each for each in cells[start : start + len(array)] if each not in _NOTHING]
-            start += len(array)
-            content = [bytes(each)[1:-1] if flat else bytes(each) for each in part]
-            contents = b",".join(each for each in content if each)
-            is_array = value is not None and memoryview(value)[0] == 0x5B
-            folded_cells.append(Raw(b"[%b]" % contents) if is_array else None)
-        reading.cells[column] = folded_cells
