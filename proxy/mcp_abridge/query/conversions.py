@@ -4,6 +4,7 @@ Without them, what lies inside a text, or in an array of each row, can be read b
 function cannot convert becomes null, and views say so in a remark.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -78,17 +79,14 @@ class Conversions:
         """Return the lines of a text, or the elements of an array, with how often each occurs."""
         value = self.current
         charge(value, self._fuel, 2)
-        lines = isinstance(value, str)
         parts = value.removesuffix("\n").split("\n") if isinstance(value, str) else value
         if not isinstance(parts, list):
             raise Refusal("uniq() applies to a text or an array: items[].state | uniq()")
-        counts: dict[Any, list[Any]] = {}
-        for part in parts:
-            counts.setdefault(part if lines else encode(part), [0, part])[0] += 1
+        keys = [part if type(part) is str else encode(part) for part in parts]
+        counts, values = Counter(keys), dict(zip(keys, parts, strict=True))
         self._fuel.burn(_PART * len(parts) + _OBJECT * len(counts))
-        name = "text" if lines else "value"
-        ranked = sorted(counts.values(), key=lambda each: -each[0])
-        return [{"count": count, name: part} for count, part in ranked]
+        name = "text" if isinstance(value, str) else "value"
+        return [{"count": n, name: values[key]} for key, n in counts.most_common()]
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_unnest(self, array: list[Any], inner: Any) -> list[Any]:

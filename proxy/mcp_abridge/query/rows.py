@@ -55,12 +55,10 @@ def columns(base: list[Value], node: Node, fuel: Fuel) -> list[Value] | None:
 
     None for any other expression, and for rows that are not objects or null.
     """
-    type_, members = node["type"], node.get("children", ())
-    alone, as_objects = type_ == "field", type_ == "multi_select_dict"
-    fields = [each["children"][0] for each in members] if as_objects else members
-    fields = [node] if alone else fields
-    if not (alone or as_objects or type_ == "multi_select_list") or not many(base):
+    selects = node["type"] in ("field", "multi_select_dict", "multi_select_list")
+    if not selects or not many(base):
         return None
+    form, fields = _form(node)
     names = [*dict.fromkeys(field["value"] for field in fields if field["type"] == "field")]
     kind = tree.row_type(names)
     if kind is None or any(field["type"] != "field" for field in fields):
@@ -72,24 +70,29 @@ def columns(base: list[Value], node: Node, fuel: Fuel) -> list[Value] | None:
         if rows is None:
             return None
         fuel.burn((len(batch) >> 9) + len(rows) * (2 + 4 * len(fields)))  # some 64 bytes a value
-        lists = [[_value(place(row)) for row in rows if row is not None] for place in places]
-        if alone:
-            values += [value for value in lists[0] if value is not None]
-        elif as_objects:
-            keys = [each["value"] for each in members]
-            values += [dict(zip(keys, each, strict=True)) for each in zip(*lists, strict=True)]
+        rows = [row for row in rows if row is not None]
+        lists = [[*map(place, rows)] for place in places]
+        lists = [[_NULL if each is UNSET else each for each in some] for some in lists]
+        if node["type"] == "field":
+            values += [value for value in lists[0] if value != _NULL]
         else:
-            values += map(list, zip(*lists, strict=True))
+            values += map(Raw, map(form.__mod__, zip(*lists, strict=True)))
     return values
+
+
+def _form(node: Node) -> tuple[bytes, list[Node]]:
+    """Return the JSON of what an expression selects, with a place for each value, and its parts."""
+    children = node.get("children", ())
+    if node["type"] != "multi_select_dict":
+        return b"[%b]" % b",".join([b"%b"] * len(children)), [*children] or [node]
+    fields = {each["value"]: each["children"][0] for each in children}
+    keys = [encode(name).replace(b"%", b"%%") for name in fields]
+    return b"{%b}" % b",".join(key + b":%b" for key in keys), [*fields.values()]
 
 
 def _batches(base: list[Value]) -> Iterator[bytes]:
     for first in range(0, len(base), _BATCH):
         yield encode(base[first : first + _BATCH])
-
-
-def _value(value: Value) -> Value:
-    return None if value is UNSET or value == _NULL else value
 
 
 class Evaluation(Protocol):
