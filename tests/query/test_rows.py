@@ -23,8 +23,11 @@ def row(n: int) -> Any:
 
 
 PLAIN = json.dumps([row(n) for n in range(200)])
+FLAT = [{name: row(n)[name] for name in ("id", "name", "state", "n", "text")} for n in range(200)]
 KINDS = {
     "plain": PLAIN,
+    "flat": json.dumps(FLAT).replace('"n": 2.0', '"n": 2.000').replace('"n": 3.0', '"n": null'),
+    "flat but one": json.dumps([*FLAT, {**FLAT[0], "state": ["open"]}]),
     "nulls": json.dumps([None if n % 5 == 2 else row(n) for n in range(200)]),
     "lists": json.dumps([[n] if n % 5 == 2 else row(n) for n in range(200)]),
     "numbers": PLAIN.replace('"n": 1.0', '"n": -0').replace('"n": 2.0', '"n": 1e400'),
@@ -80,6 +83,8 @@ VIEWS = (
     "[*].[id, id, by]",
     "[*].[id, zzz]",
     "[*].{i: id, s: state}",
+    "[*].{i: id, i: state}",
+    "[*].{i: id, s: state} | grep('open')",
     "[*].by.login | [:2]",
     "grep('open')",
     "grep('OPEN')",
@@ -88,6 +93,8 @@ VIEWS = (
     "grep('19')",
     "grep('1e400|9{60}')",
     "grep('stat')",
+    "grep('open|9')",
+    "grep('2.0')",
     "grep('\"name\" .{1,2}7$')",
     "grep('(?s)e.*d')",
     "grep('[^0-4]8')",

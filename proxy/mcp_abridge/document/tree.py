@@ -367,12 +367,14 @@ def row_type(
     inner: Mapping[str, type[msgspec.Struct] | None] | None = None,
     *,
     strict: bool = False,
+    kind: Any = Raw,
 ) -> type[msgspec.Struct] | None:
     """Make a Struct type with one optional Raw field per name, in this order, for `rows`.
 
     The fields are called `f0`, `f1` and so on. A name in `inner` holds an object of that type, an
-    array of such objects and nulls, or null. `strict`: an object has all these members, no others.
-    None if a name is one that a Struct's field may not have, here or in `inner`.
+    array of such objects and nulls, or null. `strict`: an object has all these members, of this
+    `kind`, and no others. None if a name is one that a Struct's field may not have, here or in
+    `inner`.
     """
     names = {f"f{index}": name for index, name in enumerate(fields)}
     if None in (inner or {}).values() or not all(map(_OF_FIELDS, names.values())):
@@ -384,7 +386,7 @@ def row_type(
     return msgspec.defstruct(
         "Row",
         [
-            (field, Raw) if strict else (field, kinds.get(name, Raw), UNSET)
+            (field, kind) if strict else (field, kinds.get(name, Raw), UNSET)
             for field, name in names.items()
         ],
         rename=names,
@@ -461,7 +463,7 @@ def _decoded(value: Value, head: int, kind: Any) -> Any:
     if type(value) is not Raw or memoryview(value)[0] != head:
         return None
     try:
-        return msgspec.json.decode(value, type=kind)
+        return msgspec.json.Decoder(kind, float_hook=Number).decode(value)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
 

@@ -317,7 +317,7 @@ _PASSING = {"current", "identity", "literal"}
 # Functions of one array, and perhaps of expressions over its elements.
 _ORDERING = {"max_by", "min_by", "sort_by"}
 _OF_ROWS = {"avg", "count_by", "group_by", "length", "max", "min", "sort", "sum", "sum_by"}
-_OF_ROWS |= _ORDERING
+_OF_ROWS |= {"unique", *_ORDERING}
 
 
 class LazyInterpreter(_OfViews):
@@ -365,7 +365,7 @@ class LazyInterpreter(_OfViews):
     def _computed(self, node: Any, value: Any) -> Any:
         if node.get("value") == "grep" and all(_is_literal(each) for each in node["children"]):
             base = self.open(value)
-            if many(base):
+            if many(base) and {*map(type, base)} == {Raw}:
                 return self._computing.visit(node, base)  # which decodes the rows with a match
         return self._over_plain(value, lambda plain: self._computing.visit(node, plain))
 

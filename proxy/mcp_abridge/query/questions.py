@@ -22,14 +22,7 @@ from mcp_abridge.query.amounts import Amounts
 from mcp_abridge.query.conversions import Conversions
 from mcp_abridge.query.headings import headings
 from mcp_abridge.query.patterns import Pattern
-from mcp_abridge.query.search import (
-    LISTED,
-    Hits,
-    hits_of,
-    in_structure,
-    in_text,
-    with_possible_rows,
-)
+from mcp_abridge.query.search import LISTED, Hits, hits_of, in_structure, in_text
 
 _MOST_CONTEXT = 50  # lines before and after a hit
 _HEADINGS = 200  # headings of an outline
@@ -67,8 +60,7 @@ class Questions(Amounts, Conversions):
             compiled = self.pattern(f"(?{flags}){text}")
             if isinstance(value, str):
                 return in_text(value, compiled, around, self._fuel)
-            rows = with_possible_rows(value, compiled, self._fuel)
-            hits = in_structure(rows, compiled, self._fuel, numbers=numbers)
+            hits = in_structure(value, compiled, self._fuel, numbers=numbers)
             described = len(hits["at"]) + len(hits.get("names", ()))
             if self.source_text is not None and described < LISTED:
                 in_lines = in_text(self.source_text, compiled, around, self._fuel)

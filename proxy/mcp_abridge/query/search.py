@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate, islice
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.paths import spelled
-from mcp_abridge.document.tree import encode, loads
+from mcp_abridge.document.tree import Number, encode, level, loads, row_type, rows
 from mcp_abridge.query.patterns import Pattern
 
 FIRST = 20  # hits that a view shows
@@ -35,6 +36,7 @@ _SEVERAL = 8  # members of a map whose members are objects alike
 _ROW = 40_000  # bytes of a row; of a longer one, the row inside of it counts
 _PLACES = 8  # places by which the other hits are counted
 _IDENTITY = 80  # characters of a text that says which row it is
+_WORDS = re.compile(r"(?:\(\?m\))?([^\\^$.?*+()\[\]{}]+)")  # a pattern without other signs than |
 _KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
 _NAMES = ("name", "title", "subject", "summary", "label", "login", "path", "filename", "url")
 
@@ -98,54 +100,106 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
 
     `numbers`: those are searched too, as they are written.
     """
+    if isinstance(value, list) and value and type(value[0]) is Raw:
+        hits = _in_rows(value, pattern, fuel, numbers=numbers)
+        if hits is not None:
+            return hits
+        value = _with_possible_rows(value, pattern, fuel)
     texts, places, names = _contents(value, fuel, numbers=numbers)
     fuel.burn(len(texts) + len(names))
     indexes = [*islice(with_match(texts, pattern, fuel), _COUNTED)]
-    least = "_at_least" if len(indexes) == _COUNTED else ""
     matching = {names[index] for index in with_match(names, pattern, fuel)}
     members = _members(value, matching, fuel) if matching else Counter[str]()
-    rows: dict[int, int] = {}
-    hits = []
+    sizes, at = dict[int, int](), list[dict[str, Any]]()
     for index in indexes[:LISTED]:
         keys = _keys(places[index])
-        hits.append(_hit(texts[index], keys, pattern, fuel) | _row(value, keys, rows, fuel))
-    result = Hits({f"matched_values{least}": len(indexes), "matched_names": len(members)})
-    result["at"] = hits
-    if members:
-        result["names"] = [{"path": path, "count": count} for path, count in members.items()]
-    if len(indexes) > FIRST:
-        fuel.burn(4 * len(indexes))
-        others = Counter(_general(value, _keys(places[index])) for index in indexes[FIRST:])
+        at.append(_hit(texts[index], keys, pattern, fuel) | _row(value, keys, sizes, fuel))
+    fuel.burn(4 * len(indexes))
+    others = Counter(_general(value, _keys(places[index])) for index in indexes[FIRST:])
+    return _hits(len(indexes), at, members, others)
+
+
+def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -> Hits | None:
+    """Return the hits in rows of the same plain members; None for any other rows.
+
+    Each member is searched in some rows at once, and no more of them are in memory.
+    """
+    first = level(value[0])
+    if not isinstance(first, dict) or not 0 < len(first) <= _RECORD:
+        return None
+    kind, names = row_type(first, strict=True, kind=Any), [*first]
+    paths = [f"[*].{spelled(name)}" for name in names]
+    members = {paths[index]: len(value) for index in with_match(names, pattern, fuel)}
+    opened, sizes, hits = dict[Key, Any](), dict[int, int](), list[dict[str, Any]]()
+    searched = (str, int, float, Number) if numbers else (str,)
+    count, others = 0, Counter[str]()
+    for places, encoded in _possible_rows(value, pattern, fuel):
+        fuel.burn(len(encoded) >> 8)
+        structs, matches = rows(Raw(encoded), kind), list[tuple[int, int, str]]()
+        if structs is None or None in structs:
+            return None
+        for column in range(len(names)):
+            cells = [*map(attrgetter(f"f{column}"), structs)]
+            kinds = {*map(type, cells)}
+            if not kinds.isdisjoint((dict, list)):
+                return None
+            if count < _COUNTED and not kinds.isdisjoint(searched):
+                at = [index for index, cell in enumerate(cells) if type(cell) in searched]
+                texts = [_text_of(cells[index]) for index in at] if kinds != {str} else cells
+                indexes = with_match(texts, pattern, fuel)
+                matches += [(places[at[index]], column, texts[index]) for index in indexes]
+        matches = sorted(matches)[: _COUNTED - count]
+        for row, column, text in matches[: LISTED - len(hits)]:
+            opened[row] = opened[row] if row in opened else loads(bytes(value[row]))
+            keys: list[Key] = [row, names[column]]
+            hits.append(_hit(text, keys, pattern, fuel) | _row(opened, keys, sizes, fuel))
+        others.update(paths[column] for _, column, _ in matches[max(FIRST - count, 0) :])
+        count += len(matches)
+    return _hits(count, hits, Counter(members), others)
+
+
+def _hits(count: int, at: list[dict[str, Any]], names: Counter[str], others: Counter[str]) -> Hits:
+    """Return the result of a search in structure: `others` are the hits after the first ones."""
+    least = "_at_least" if count == _COUNTED else ""
+    result = Hits({f"matched_values{least}": count, "matched_names": len(names), "at": at})
+    if names:
+        result["names"] = [{"path": path, "count": n} for path, n in names.items()]
+    if others:
         most = others.most_common(_PLACES)
-        rest = len(indexes) - FIRST - sum(count for _, count in most)
+        rest = others.total() - sum(n for _, n in most)
         result["others"] = dict(most) | ({"elsewhere": rest} if rest else {})
     return result
 
 
-def with_possible_rows(value: Any, pattern: Pattern, fuel: Fuel) -> Any:
-    """Return rows as plain values if they may have a match, null in place of the others.
-
-    What is no array of unopened values is returned as it is. The JSON of a row has all its texts as
-    they are but for escapes, between signs that are no part of a word: if a pattern without anchors
-    does not match it, nothing in it has a match.
-    """
-    if not isinstance(value, list) or {*map(type, value)} != {Raw}:
-        return value
-    sought = pattern.without_anchors(r"|\\")
+def _with_possible_rows(value: list[Raw], pattern: Pattern, fuel: Fuel) -> list[Any]:
+    """Return rows as plain values if they may have a match, null in place of the others."""
     rows: list[Any] = [None] * len(value)
-    for first in range(0, len(value), _BATCH):
-        batch = value[first : first + _BATCH]
-        places: Sequence[int] = range(len(batch))
-        if sought is not None:
-            ends = _ends(len(memoryview(row)) for row in batch)
-            places = [at for at, _ in sought.in_parts(b"\n".join(batch), ends, fuel)]
-        if 2 * len(places) > len(batch):
-            sought = None  # most rows have to be searched anyway
-        encoded = encode([batch[place] for place in places])
+    for places, encoded in _possible_rows(value, pattern, fuel):
         fuel.burn(len(encoded) >> 6)
         for place, row in zip(places, loads(encoded), strict=True):
-            rows[first + place] = row
+            rows[place] = row
     return rows
+
+
+def _possible_rows(
+    value: list[Raw], pattern: Pattern, fuel: Fuel
+) -> Iterator[tuple[Sequence[int], bytes]]:
+    """Yield the indexes and the JSON of those of some rows at a time that may have a match.
+
+    The JSON of a row has all its texts as they are but for escapes, between signs that are no part
+    of a word: if a pattern without anchors does not match it, nothing in it has a match.
+    """
+    sought = pattern.without_anchors(r"|\\")
+    for first in range(0, len(value), _BATCH):
+        batch = value[first : first + _BATCH]
+        places: Sequence[int] = range(first, first + len(batch))
+        if sought is not None:
+            ends = _ends(len(memoryview(row)) for row in batch)
+            places = [first + at for at, _ in sought.in_parts(b"\n".join(batch), ends, fuel)]
+        if 2 * len(places) > len(batch):
+            sought = None  # most rows have to be searched anyway
+        if places:
+            yield places, encode([value[place] for place in places])
 
 
 def first_hits(hits: Hits, before: str = "") -> Hits:
@@ -303,6 +357,11 @@ def _identity(row: dict[str, Any]) -> dict[str, Any]:
 
 def with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
     """Yield the index of each text with a match; to search through many at once is quicker."""
+    if words := _WORDS.fullmatch(pattern.text):
+        parts = words[1].split("|")
+        fuel.burn(len(texts) * len(parts) >> 3)
+        yield from sorted({i for part in parts for i, text in enumerate(texts) if part in text})
+        return
     size = 1 if re.search(r"\\[Az]|\(\?\w*-", pattern.text) else _BATCH
     for first in range(0, len(texts), size):
         batch = texts[first : first + size]
@@ -318,6 +377,10 @@ def with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
 def _ends(lengths: Iterable[int]) -> Callable[[], list[int]]:
     """Return a function that gives where parts end that are joined by one character each."""
     return cache(lambda: [*accumulate(length + 1 for length in lengths)])
+
+
+def _text_of(item: Any) -> str:
+    return item if type(item) is str else str(item) if type(item) is int else encode(item).decode()
 
 
 def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list[Place], list[str]]:
@@ -338,7 +401,7 @@ def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list
                 walk(enumerate(item), (place, key))
                 continue
             elif numbers and kind is not bool and item is not None:
-                texts.append(str(item) if kind is int else encode(item).decode())
+                texts.append(_text_of(item))
             else:
                 continue
             places.append((place, key))
