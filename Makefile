@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test unit unit-lowest lint types bench answers load soak faults callers fuzz check clients rules conformance reference servers clean owner
+.PHONY: demo test unit unit-lowest lint types bench answers load soak faults callers fuzz windows check clients rules conformance reference servers clean owner
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -35,6 +35,10 @@ types: $(VENV)/.test
 
 bench: servers
 	$(RUN) -m tests.benchmarks $(ARGS)
+
+# The tests of `unit` on Windows: CPython under Wine, where that can be had. What is left out is named.
+windows: $(VENV)/.test
+	$(RUN) -m tests.windows tests/looks $(PURE:%=tests/%) --pyargs $(PURE:%=mcp_abridge.%) $(ARGS)
 
 # What a model calls and reads until it has seen the answer to each of 57 questions, in several ways.
 answers: $(VENV)/.test

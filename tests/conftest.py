@@ -9,6 +9,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from mcp_abridge.system import platform
 
 from tests.servers.install import require
 
@@ -59,10 +60,14 @@ def pytest_handlecrashitem(report: pytest.TestReport, sched: Any) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def signals() -> None:
     """Start processes as from a terminal: those of a job in the background ignore these signals."""
-    for number in (signal.SIGINT, signal.SIGHUP):
+    for number in platform.END_SIGNALS:
         if signal.getsignal(number) == signal.SIG_IGN:
             # Ignored here as before; a process that is started has no handlers.
             signal.signal(number, lambda *_: None)
+
+
+# What POSIX and Windows ask for it; APPDATA and LOCALAPPDATA lie in it, if they are not set.
+HOME = ("HOME", "USERPROFILE")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -74,11 +79,19 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             own = name.startswith(("MCP_ABRIDGE_", "XDG_", "GIT_"))
             if own or name.upper().removesuffix("_PROXY") in ("HTTP", "HTTPS", "ALL", "NO"):
                 patch.delenv(name)
-        for name in ("FORCE_COLOR", "NO_COLOR", "GITHUB_PERSONAL_ACCESS_TOKEN", "MEMORY_FILE_PATH"):
+        for name in (
+            "APPDATA",
+            "LOCALAPPDATA",
+            "FORCE_COLOR",
+            "NO_COLOR",
+            "GITHUB_PERSONAL_ACCESS_TOKEN",
+            "MEMORY_FILE_PATH",
+        ):
             patch.delenv(name, raising=False)
         # Each of the hundreds of processes would compile the proxy anew.
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-        patch.setenv("HOME", str(folder))
+        for name in HOME:
+            patch.setenv(name, str(folder))
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
         yield
 

@@ -16,6 +16,7 @@ from tests.looks.offers import SLIPS, breaches, offers, whole_of
 from tests.looks.reading import Conversation, Look, document
 from tests.looks.statements import Falsehood, falsehoods
 from tests.omissions import check_voice, strings
+from tests.platforms import on_posix
 from tests.wrapped import ROOT
 
 NO_CUTS = {"read_from", "same", "counts"}
@@ -101,6 +102,7 @@ def test_each_view_that_an_answer_to_a_slip_advises_shows_something(sample: Samp
                     assert answer.value not in ({"view": None}, {"view": []}), (slip, offer)
 
 
+@on_posix("/bin/sh")
 @given(RESULTS, BUDGETS)
 def test_a_shell_takes_each_view_on_offer_for_one_word(sample: Sample, budget: int) -> None:
     conversation = Conversation(sample.result, budget)

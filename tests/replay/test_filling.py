@@ -13,7 +13,7 @@ def fill(tmp_path: Path, text: str) -> tuple[str, list[str]]:
     path = tmp_path / "r.yaml"
     path.write_bytes(dedent(text).encode())
     [file] = load([str(path)])
-    log_lines = [line.replace(f"{tmp_path}/", "") for line in filling.fill(file)]
+    log_lines = [line.replace(f"{path}", path.name) for line in filling.fill(file)]
     load([str(path)])
     return path.read_bytes().decode(), log_lines
 

@@ -8,6 +8,7 @@ from mcp_abridge.errors import RuleErrors
 from mcp_abridge.ruleset.rule import RuleFile
 from mcp_abridge.ruleset.watch import Watch
 
+from tests.platforms import on_posix
 from tests.rulecases import PYTHON
 
 ONE = "version: 1\nrules: [{name: one, tools: a}]\n"
@@ -40,6 +41,7 @@ def test_a_file_that_comes_into_a_folder_is_read_too(file: Path) -> None:
     assert names(watch) == ["two", "one"]
 
 
+@on_posix("links that any user may make")
 def test_a_folder_that_a_link_leads_to_may_be_swapped(tmp_path: Path) -> None:
     # As Kubernetes does with a ConfigMap: files lead through a link, which is replaced.
     for name, text in (("..1", ONE), ("..2", TWO)):
@@ -86,7 +88,14 @@ def test_a_file_that_is_half_written_leaves_the_old_rules_until_it_is_whole(file
 
 
 @pytest.mark.fault(43, "inside")
-@pytest.mark.parametrize("what", ["pipe", "endless", "gone"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param("pipe", marks=on_posix("named pipes in folders")),
+        pytest.param("endless", marks=on_posix("devices that are files")),
+        "gone",
+    ],
+)
 def test_a_path_that_is_no_file_leaves_the_old_rules_until_it_is_one(file: Path, what: str) -> None:
     watch, applied, lines = watching(file)
     file.unlink()

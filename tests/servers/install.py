@@ -5,7 +5,6 @@ asked for, written last: a second run with the same pins does nothing, and an in
 done again. Run as a script, by `make servers`; a test installs nothing, and has no time for it.
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -17,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+
+from mcp_abridge.system import platform
 
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parents[1] / ".cache" / "servers"
@@ -179,7 +180,7 @@ def only_one_at_a_time(cache: Path = CACHE) -> Iterator[None]:
     """Hold the cache against a second test run that installs at the same moment."""
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        platform.lock(lock.fileno())
         yield
 
 

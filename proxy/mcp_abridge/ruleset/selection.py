@@ -92,7 +92,7 @@ def paths(name: str) -> "list[Path]":
     from mcp_abridge.errors import did_you_mean_or_known
 
     path = Path(name)
-    if "/" in name or path.suffix or len(path.parts) != 1:
+    if os.path.dirname(name) or path.suffix or len(path.parts) != 1:
         if not path.is_dir():
             return [path]
         files = sorted(path.glob("*.yaml"))

@@ -1,8 +1,8 @@
 """Reloading of rule files that change; if a change has a mistake, the old rules stay.
 
 The Python that they name is not loaded again, since its objects may be in use. A check takes a few
-microseconds for each file: it compares size, inode and the time of the last change of either
-content or metadata, since `cp -p` restores the modification time.
+microseconds for each file: it compares size, inode, and the times of the last change of content and
+of metadata, since `cp -p` restores the first, and Windows has the file's creation for the second.
 """
 
 import os
@@ -13,7 +13,7 @@ from mcp_abridge.errors import AbridgeError, RuleErrors
 from mcp_abridge.ruleset.rule import RuleFile
 from mcp_abridge.ruleset.selection import load, paths
 
-Stamp = tuple[int, int, int] | None
+Stamp = tuple[int, ...] | None
 
 
 class Watch:
@@ -82,4 +82,4 @@ def stamp(path: str) -> Stamp:
         status = os.stat(path)
     except OSError:
         return None
-    return status.st_ctime_ns, status.st_size, status.st_ino
+    return status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino

@@ -16,6 +16,7 @@ from mcp_abridge.ruleset.loading.config_model import (
 )
 from mcp_abridge.ruleset.loading.convert import fields
 
+from tests.platforms import with_slashes
 from tests.rulecases import expected
 
 CASES = Path(__file__).parents[2] / "cases" / "config"
@@ -48,7 +49,8 @@ def test_a_bad_file_reports_exactly_its_problems(
     monkeypatch.chdir(CASES)
     name = f"bad/{path.name}"
     whole, problems = read(name, path.read_bytes(), ENVIRONMENT)
-    assert [str(each).removeprefix(f"{name}:") for each in problems] == expected(path)
+    lines = [with_slashes(each).removeprefix(f"{name}:") for each in problems]
+    assert lines == [*map(with_slashes, expected(path))]
     assert whole is None
 
 

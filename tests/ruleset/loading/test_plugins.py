@@ -8,6 +8,7 @@ from mcp_abridge.ruleset.loading.plugins import PluginLoader, PythonError, check
 from mcp_abridge.transforms.base import Parameter
 from msgspec import Struct
 
+from tests.platforms import with_slashes
 from tests.rulecases import PYTHON
 
 BOTH = (PYTHON / "own.py").read_text()
@@ -110,7 +111,7 @@ def test_a_reference_that_leads_to_no_class_is_reported(
     reference: str, message: str, here: Path
 ) -> None:
     write(here / "noise.py", BOTH)
-    assert refusal(reference).startswith(message)
+    assert with_slashes(refusal(reference)).startswith(message)
     advice = "'noise:Noise' is a transform, not a guard; name it under 'transforms'"
     assert refusal("noise:Noise", "guards") == advice
 

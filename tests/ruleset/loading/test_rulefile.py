@@ -1,7 +1,6 @@
 """Rule files as people write them: cases/good load, cases/bad say in detail what is wrong."""
 
 import re
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from mcp_abridge.ruleset.rule import Rule, RuleFile
 from mcp_abridge.transforms import TRANSFORMS
 
 from tests.faults.scale import scaled
+from tests.platforms import on_posix
 from tests.rulecases import BAD, GOOD, PYTHON, expected
 
 
@@ -75,6 +75,7 @@ LARGE = {
 }
 
 
+@on_posix("limits on the memory of a process")
 @pytest.mark.slow
 @pytest.mark.fault(42, "inside")
 def test_a_large_file_is_read_in_bounded_time(tmp_path: Path) -> None:
@@ -84,6 +85,8 @@ def test_a_large_file_is_read_in_bounded_time(tmp_path: Path) -> None:
     code += "for file in sys.argv[1:]: read(file, open(file, 'rb').read())"
 
     def limited() -> None:
+        import resource
+
         resource.setrlimit(resource.RLIMIT_CPU, (40, 40))
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 

