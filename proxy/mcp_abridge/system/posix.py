@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 TERMINATE: int = _signal.SIGTERM
 KILL: int = _signal.SIGKILL
-TERMINATED, KILLED = "sent it SIGTERM", "sent it SIGKILL"
-"""The words for what TERMINATE and KILL do."""
+TERMINATED = "did not end by itself: sent it SIGTERM"
+KILLED = "did not end on SIGTERM: sent it SIGKILL"
+"""The words for a server that gets TERMINATE, and then KILL."""
 HANGUP: int = _signal.SIGHUP
 """The signal of a terminal that was closed, or by which a daemon reads its configuration again."""
 END_SIGNALS: "tuple[int, ...]" = (_signal.SIGINT, _signal.SIGTERM, HANGUP)

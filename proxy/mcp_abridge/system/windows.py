@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 TERMINATE, KILL = 15, 9
-TERMINATED = KILLED = "ended its processes"
+TERMINATED = KILLED = "did not end by itself: ended its processes"
 HANGUP = -1  # there is none
 END_SIGNALS: tuple[int, ...] = (signal.SIGINT, signal.SIGBREAK)
 CHILD_ENDED = 127

@@ -155,11 +155,10 @@ class Shutdown:
         self._step += 1
         wait = _LAST
         if self._step == 1:
-            words = f"the server did not end by itself: {platform.TERMINATED}"
-            self._send(platform.TERMINATE, words)
+            self._send(platform.TERMINATE, f"the server {platform.TERMINATED}")
             wait = self._kill_after
         elif self._step == 2:
-            self._send(platform.KILL, f"the server did not end on that: {platform.KILLED}")
+            self._send(platform.KILL, f"the server {platform.KILLED}")
         else:
             # A process that no signal reaches may hold the server's stdout. For a client that is
             # slow to read, wait: forever while it may still send requests, else for a while.

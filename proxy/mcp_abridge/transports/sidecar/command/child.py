@@ -182,7 +182,7 @@ class ChildServer:
         first, then = pace
         await self._wait(first)
         if not self._exited.is_set():
-            self._log.warning(f"a server did not end by itself: {platform.TERMINATED}")
+            self._log.warning(f"a server {platform.TERMINATED}")
         if self._group.signal(platform.TERMINATE):
             end = self._loop.time() + then
             while self._group.signal(0) and self._loop.time() < end:
