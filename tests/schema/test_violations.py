@@ -89,12 +89,6 @@ def test_a_violation_names_the_value_and_the_expectation(
             {"a": 2, "b": [3]},
             "b[0]: expected a string, found 3",
         ),
-        # In draft-07, keywords beside a reference do not count.
-        (
-            {**DRAFT_7, "$ref": "#/definitions/a", "maximum": 1, "definitions": {"a": TEXT}},
-            5,
-            "the document: expected a string, found 5",
-        ),
     ],
 )
 def test_a_violation_names_its_position(schema: dict[str, Any], value: Any, message: str) -> None:

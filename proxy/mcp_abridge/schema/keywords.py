@@ -6,7 +6,7 @@ No reference is ever fetched, and patterns run on an engine of linear time.
 from functools import lru_cache
 from typing import Any
 
-from mcp_abridge.schema.references import DEFINITIONS, Schema, Subschema, within
+from mcp_abridge.schema.references import Schema, Subschema, within
 
 DIALECTS = {
     "https://json-schema.org/draft/2020-12/schema": "Draft202012Validator",
@@ -60,29 +60,18 @@ def _without_notes(node: Subschema) -> Any:
     return checked
 
 
+def of_schemas(dialect: str) -> Any:
+    """Return the validator for the schemas of a dialect."""
+    import jsonschema_rs
+
+    return getattr(jsonschema_rs, DIALECTS[dialect])({"$ref": dialect}, mask=MASK)
+
+
 @lru_cache
-def metaschema(name: str) -> Schema:
-    """Return the schema of all schemas of a dialect, without references to other documents."""
+def words(dialect: str) -> frozenset[str]:
+    """Return the keywords of a dialect."""
     from jsonschema_rs import bundle
 
-    parts: Schema = bundle({"$schema": name, "$ref": name})
-    merged: Schema = {"$schema": name, "type": ["object", "boolean"]}
-    for part in (parts.get("$defs") or parts["definitions"]).values():
-        for keyword in ("properties", *DEFINITIONS):
-            if keyword in part:
-                merged[keyword] = merged.get(keyword, {}) | _to_the_root(part[keyword])
-    return merged
-
-
-def _to_the_root(node: Any) -> Any:
-    """Return a part of a metaschema in which every reference leads to the root or into it."""
-    if isinstance(node, list):
-        return [_to_the_root(element) for element in node]
-    if not isinstance(node, dict):
-        return node
-    if isinstance(node.get("$dynamicRef"), str):
-        return {"$ref": "#"}
-    result = {keyword: _to_the_root(value) for keyword, value in node.items()}
-    if isinstance(node.get("$ref"), str):
-        result["$ref"] = "#" + node["$ref"].partition("#")[2]
-    return result
+    parts: Schema = bundle({"$schema": dialect, "$ref": dialect})
+    every = (parts.get("$defs") or parts["definitions"]).values()
+    return frozenset(word for part in every for word in part.get("properties", ()))

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.errors import did_you_mean
-from mcp_abridge.schema.keywords import DIALECT, MASK, compiled, compiled_parts, dialect
+from mcp_abridge.schema.keywords import DIALECT, MASK, compiled, compiled_parts
 from mcp_abridge.schema.references import (
     HOLDS_LIST,
     HOLDS_NAMED,
@@ -88,7 +88,6 @@ class Checker:
         """Prepare a valid schema without references to elsewhere. Raises ValueError."""
         self.root = schema
         self.whole = compiled(schema)
-        self.lone_references = dialect(schema) != DIALECT
         self._leaves: dict[str, Any] = {}
 
     @cached_property
@@ -158,8 +157,6 @@ class _Search:
     def _all(self, at: str, node: Schema, value: Any) -> Iterator[Violation]:
         if "$ref" in node:
             yield from self._inside(pointer(*keys(node["$ref"])), value)
-            if self._checker.lone_references:  # in draft-07, keywords beside it do not count
-                return
         yield from self._own(at, node, value)
         for number in range(len(node.get("allOf", ()))):
             yield from self._inside(f"{at}/allOf/{number}", value)
@@ -185,18 +182,7 @@ class _Search:
             yield _vague(node.keys() - _HOLDING - NOTES, node, value)
             return
         self._fuel.burn_since(start_ns)
-        for error in errors:
-            keyword = error.schema_path[0]
-            if keyword in ("required", "dependentRequired"):
-                yield Violation((error.kind.property,), keyword, "is missing")
-            elif keyword == "type":
-                types = tuple(_listed(node["type"]))
-                yield Violation((), keyword, _of_type(types, value), types)
-            elif keyword in ("enum", "const"):
-                options = node["enum"] if keyword == "enum" else [node["const"]]
-                yield Violation((), keyword, _one_of(options, value))
-            else:
-                yield Violation((), keyword, error.message.replace(MASK, _excerpt(value)))
+        yield from (told(error, value) for error in errors)
 
     def _alternatives(self, at: str, keyword: str, count: int, value: Any) -> Iterator[Violation]:
         """Yield the violation of the alternative that was meant, or of the keyword itself."""
@@ -247,6 +233,20 @@ class _Search:
         return validator is None or self.fits(validator, value)
 
 
+def told(error: Any, value: Any) -> Violation:
+    """Return what the library says of a value, in words of ours if they say more."""
+    keyword, details = error.schema_path[-1], error.kind.as_dict()
+    if "property" in details:
+        return Violation((details["property"],), keyword, "is missing")
+    if "types" in details:
+        types = tuple(details["types"])
+        return Violation((), keyword, _of_type(types, value), types)
+    if "options" in details or "expected_value" in details:
+        options = details.get("options") or [details["expected_value"]]
+        return Violation((), keyword, _one_of(options, value))
+    return Violation((), keyword, error.message.replace(MASK, _excerpt(value)))
+
+
 def _closeness(reason: Violation) -> tuple[int, bool]:
     """Return how far an alternative fits; one of another constant is meant least."""
     return len(reason.path), reason.keyword not in ("const", "enum")
@@ -258,7 +258,7 @@ def _vague(keywords: Collection[str], node: Schema, value: Any) -> Violation:
 
 
 def _of_type(expected: tuple[str, ...], value: Any) -> str:
-    nouns = dict.fromkeys(TYPES.get(name, name) for name in expected)
+    nouns = [TYPES[name] for name in sorted(expected, key=("boolean", "null").__contains__)]
     return f"expected {' or '.join(nouns)}, found {_excerpt(value)}"
 
 
@@ -268,10 +268,6 @@ def _one_of(expected: list[Any], value: Any) -> str:
     options = ", ".join([*map(_excerpt, expected[:10]), *(["…"] if len(expected) > 10 else [])])
     some = f"one of {options}" if len(expected) > 1 else options
     return f"expected {some}, found {_excerpt(value)}{advice}"
-
-
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
 
 
 def _excerpt(value: Any) -> str:

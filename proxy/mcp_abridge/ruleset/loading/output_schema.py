@@ -5,12 +5,11 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.errors import OptionError, did_you_mean
 from mcp_abridge.query.patterns import Pattern, PatternError
 from mcp_abridge.schema import keywords, references
 from mcp_abridge.schema.references import Schema
-from mcp_abridge.schema.violations import TYPES, Checker, Violation
+from mcp_abridge.schema.violations import TYPES, told
 
 Steps = tuple[str | int, ...]
 
@@ -25,9 +24,8 @@ def problems(schema: Schema) -> list[OptionError]:
     if any(each.at[:1] == ("$schema",) for each in mistakes):
         return mistakes
     try:
-        checker = Checker(keywords.metaschema(keywords.dialect(schema)))
-        violations = checker.violations(schema, Fuel())
-        mistakes += (_of_metaschema(schema, violation) for violation in violations)
+        validator = keywords.of_schemas(keywords.dialect(schema))
+        mistakes += (_no_schema(schema, error) for error in validator.iter_errors(schema))
         mistakes += _Walk(schema).walk(schema, ())
     except RecursionError:
         mistakes.append(OptionError((), "nested too deeply"))
@@ -46,23 +44,28 @@ def _root(schema: Schema) -> Iterator[OptionError]:
         yield OptionError(("$schema",), f"unknown dialect {dialect!r}; known: {dialects}")
 
 
-def _of_metaschema(schema: Schema, violation: Violation) -> OptionError:
-    value: Any = schema
-    for step in violation.path:
+def _no_schema(schema: Schema, error: Any) -> OptionError:
+    while error.kind.name == "anyOf":
+        error = max((reasons[0] for reasons in error.kind.context), key=_closeness)
+    path, value = tuple(error.instance_path), schema
+    for step in path:
         value = value[step]
-    names = [step for step in violation.path if isinstance(step, str)]
-    message = violation.message
+    names = [step for step in path if isinstance(step, str)]
+    message = told(error, value).message
     if names[-1:] == ["type"] and names[-2:-1] != ["properties"] and not isinstance(value, list):
         message = f"{value!r} is no type{did_you_mean(str(value or 'null'), TYPES)}"
-    return OptionError(violation.path, f"{names[-1]}: {message}")
+    return OptionError(path, f"{names[-1]}: {message}")
+
+
+def _closeness(error: Any) -> tuple[int, bool]:
+    return len(error.instance_path), error.kind.name not in ("enum", "type")
 
 
 class _Walk:
     def __init__(self, root: Schema) -> None:
         self.root = root
-        self.keywords = keywords.metaschema(keywords.dialect(root))["properties"].keys()
-        both = (keywords.metaschema(each)["properties"] for each in keywords.DIALECTS)
-        self.all_keywords = _OPENAPI.union(*both)
+        self.keywords = keywords.words(keywords.dialect(root))
+        self.all_keywords = _OPENAPI.union(*map(keywords.words, keywords.DIALECTS))
 
     def walk(self, node: Any, path: Steps) -> Iterator[OptionError]:
         if not isinstance(node, dict):
