@@ -82,7 +82,7 @@ def test_a_violation_names_the_value_and_the_expectation(
             "[1]: nothing may stand here, found 2",
         ),
         ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, "b: is missing"),
-        ({"additionalProperties": False}, {"x y": 1}, "'x y': is none of the properties"),
+        ({"additionalProperties": False}, {"x y": 1}, '"x y": is none of the properties'),
         # Of alternatives, the one is meant that fits farthest.
         (
             {"anyOf": [{"properties": {"a": {"const": n}, "b": {"items": TEXT}}} for n in (1, 2)]},
@@ -100,7 +100,7 @@ def test_a_violation_quotes_little_of_a_value_and_on_one_line() -> None:
         f"the document: expected null, found 'a\\n{'b' * 38}'…"
     ]
     [message] = messages({"additionalProperties": False}, {"\n" * 70: 1})
-    assert message == "'" + "\\n" * 40 + "'…: is none of the properties"
+    assert message == '"' + "\\n" * 39 + '…": is none of the properties'
 
 
 def test_a_number_is_shown_as_upstream_spelled_it() -> None:

@@ -63,11 +63,7 @@ def relaxed(schema: Schema, *replaced: str) -> Schema | None:
         if "properties" in part:
             part["properties"] = lacking(part["properties"], others)
         if "oneOf" in part:  # after a change, a value may fit several of them
-            branches = part.pop("oneOf")
-            if "anyOf" in part:
-                part["allOf"] = [*part.get("allOf", ()), {"anyOf": branches}]
-            else:
-                part["anyOf"] = branches
+            part.setdefault("anyOf", part.pop("oneOf"))
         return part
 
     try:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.paths import label
 from mcp_abridge.errors import did_you_mean
 from mcp_abridge.schema.keywords import DIALECT, MASK, compiled, compiled_parts
 from mcp_abridge.schema.references import (
@@ -182,7 +183,7 @@ class _Search:
             yield _vague(node.keys() - _HOLDING - NOTES, node, value)
             return
         self._fuel.burn_since(start_ns)
-        yield from (told(error, value) for error in errors)
+        yield from (violation_of(error, value) for error in errors)
 
     def _alternatives(self, at: str, keyword: str, count: int, value: Any) -> Iterator[Violation]:
         """Yield the violation of the alternative that was meant, or of the keyword itself."""
@@ -233,8 +234,8 @@ class _Search:
         return validator is None or self.fits(validator, value)
 
 
-def told(error: Any, value: Any) -> Violation:
-    """Return what the library says of a value, in words of ours if they say more."""
+def violation_of(error: Any, value: Any) -> Violation:
+    """Return an error of the library about a value, in our own words if these say more."""
     keyword, details = error.schema_path[-1], error.kind.as_dict()
     if "property" in details:
         return Violation((details["property"],), keyword, "is missing")
@@ -282,11 +283,5 @@ def _excerpt(value: Any) -> str:
 
 
 def _spelled(path: Steps) -> str:
-    text = ""
-    for step in path:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        else:
-            plain = step.replace("-", "_").isidentifier() and len(step) <= _LONGEST
-            text += ("." if text else "") + (step if plain else _excerpt(step))
-    return text or "the document"
+    steps = (f"[{step}]" if isinstance(step, int) else f".{label(step)}" for step in path)
+    return "".join(steps).removeprefix(".") or "the document"

@@ -46,9 +46,7 @@ class Paginate(WindowTransform, frozen=True):
     records, the page is a text again, with the metadata beside it; if all of it fits on the first
     page, it stays unchanged.
 
-    Without `at`, a document that is an object stays unchanged, and a warning is logged. A tool
-    whose `outputSchema` admits only objects then gets no arguments, and its description does not
-    mention pages.
+    Without `at`, a document that is an object stays unchanged, and a warning is logged.
 
     A page ends earlier if it would take more than `max_bytes` (its arrays and their metadata), or
     the document more than the rule's bound; never before its first element.

@@ -49,38 +49,6 @@ def test_the_description_gains_a_sentence_on_how_to_go_on() -> None:
     )
 
 
-WHOLE = "- {tools: list, response: [{keep: [a, b]}, {paginate: {as: items, limit: 30}}]}"
-STRING, LIST = {"type": "string"}, {"type": "array"}
-
-
-@pytest.mark.parametrize(
-    ("own", "keys", "pages"),
-    [
-        # Every answer is an object: it has no pages of a list.
-        ({"type": "object"}, "", False),
-        ({"type": "object", "properties": {"items": LIST}}, "", False),
-        # A text as the only member may hold a list.
-        ({"type": "object", "properties": {"result": STRING}, "required": ["result"]}, "", True),
-        ({"type": "object", "required": ["result"]}, "", True),
-        (None, "", True),
-        ({"anyOf": [{"type": "object"}]}, "", True),
-        # A step may make a list of an object.
-        ({"type": "object"}, "response: [{jmespath: items}, paginate]", True),
-        ({"type": "object"}, "response: [{parse: {as: json}}, paginate]", True),
-        ({"type": "object"}, "document: blocks, response: [paginate]", True),
-        ({"type": "object"}, "response: [{project: [a]}, {clip: {max_chars: 9}}, paginate]", False),
-    ],
-)
-def test_pages_of_a_list_are_promised_if_a_result_may_be_one(
-    own: Any, keys: str, pages: bool
-) -> None:
-    text = f"- {{tools: list, {keys}}}" if keys else WHOLE
-    listing = listed(text, tool(**({} if own is None else {"outputSchema": own})))
-    edited = {} if listing.raw is None else listing.tool
-    assert ("If the result is a list, it comes in pages" in edited.get("description", "")) is pages
-    assert (listing.raw is not None and "offset" in edited["inputSchema"]["properties"]) is pages
-
-
 def test_a_description_can_be_replaced_and_shortened() -> None:
     text = "- {tools: list, definition: {description: Lists documents.}}"
     assert listed(text, tool(description="long")).tool["description"] == "Lists documents."
@@ -197,6 +165,6 @@ def test_the_facts_of_each_tool_hold_its_arguments_and_hints() -> None:
         "b": ToolFacts(),
         "x": ToolFacts(destructive=True),
         "c": ToolFacts(),
-        "d": ToolFacts(structured=True, objects=True),
+        "d": ToolFacts(structured=True),
         "e": ToolFacts(frozenset({"a"})),
     }

@@ -9,7 +9,7 @@ from mcp_abridge.errors import OptionError, did_you_mean
 from mcp_abridge.query.patterns import Pattern, PatternError
 from mcp_abridge.schema import keywords, references
 from mcp_abridge.schema.references import Schema
-from mcp_abridge.schema.violations import TYPES, told
+from mcp_abridge.schema.violations import TYPES, violation_of
 
 Steps = tuple[str | int, ...]
 
@@ -51,7 +51,7 @@ def _no_schema(schema: Schema, error: Any) -> OptionError:
     for step in path:
         value = value[step]
     names = [step for step in path if isinstance(step, str)]
-    message = told(error, value).message
+    message = violation_of(error, value).message
     if names[-1:] == ["type"] and names[-2:-1] != ["properties"] and not isinstance(value, list):
         message = f"{value!r} is no type{did_you_mean(str(value or 'null'), TYPES)}"
     return OptionError(path, f"{names[-1]}: {message}")

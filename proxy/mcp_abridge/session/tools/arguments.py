@@ -1,18 +1,16 @@
 """Arguments that rules add to a tool or bound: one `ArgumentPlan` for each rule and tool."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from mcp_abridge.document.fuel import LITTLE, Fuel
-from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import Number
 from mcp_abridge.errors import OutOfFuel, Refusal
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.ruleset.rule import Bounds, Messages, Rule
-from mcp_abridge.schema.references import types
 from mcp_abridge.transforms.base import Parameter, Schema, Transform
 
 VIEW = "view"
@@ -75,19 +73,14 @@ class Completed(Struct, frozen=True):
         return any(name != VIEW and value for name, value in self.steering.items())
 
 
-def plan(
-    rule: Rule, own: Collection[str], *, objects: bool = False, structured: bool = False
-) -> ArgumentPlan:
+def plan(rule: Rule, own: Collection[str], *, structured: bool = False) -> ArgumentPlan:
     """Return the plan of `rule` for a tool with the arguments `own`.
 
-    `objects`: all results are objects, so a whole array cannot be paged. A name that the rule file
-    spells out belongs to the rule; one that is only a default yields to the tool's (`page_limit`).
+    A name that the rule file spells out belongs to the rule; one that is only a default yields to
+    the tool's (`page_limit`).
     """
     entries: dict[str, Entry] = {}
-    idle = tuple(_idle(rule)) if objects else ()
     for step in rule.pipeline:
-        if step in idle:
-            continue
         renames = set((getattr(step, "arguments", None) or {}).values())
         for name, parameter in step.parameters.items():
             yields = name in own and name not in renames and name not in rule.arguments
@@ -104,19 +97,8 @@ def plan(
     return ArgumentPlan(
         tuple(entries.values()),
         {name: client_name for name, client_name in names.items() if name != client_name},
-        tuple(step for step in rule.snapshot_step.windows if step not in idle),
+        rule.snapshot_step.windows,
     )
-
-
-def _idle(rule: Rule) -> Iterator[Transform]:
-    """Yield the steps that page a whole array but get an object whenever the rule gets one."""
-    schema: Schema | None = {"type": "object"}
-    for step in () if rule.foreign or rule.document in ("text", "blocks") else rule.pipeline:
-        if schema is None or types(schema) != {"object"}:
-            return
-        if step.name == "paginate" and getattr(step, "at", None) == ROOT:
-            yield step
-        schema = step.reshape(schema)
 
 
 def _added(name: str, parameter: Parameter, prefix: str = "", *, steers: bool = False) -> Entry:

@@ -24,15 +24,13 @@ MOST_INPUT_SCHEMA = 16_384
 class ToolFacts(Struct, frozen=True):
     """The facts of one tool in a tool list: its own arguments, whether a second run is harmless.
 
-    `structured`: it declares an outputSchema; `objects`: by that every document is an object.
-    `app`: it has a widget for its results (MCP Apps), a program that reads them whole. Results of
-    up to `author_bytes` belong together, by its author.
+    `structured`: it declares an outputSchema. `app`: it has a widget for its results (MCP Apps), a
+    program that reads them whole. Results of up to `author_bytes` belong together, by its author.
     """
 
     arguments: frozenset[str] = frozenset()
     repeatable: bool = False
     structured: bool = False
-    objects: bool = False
     app: bool = False
     reads_only: bool = False
     destructive: bool = False
@@ -53,53 +51,31 @@ Plans = tuple[tuple[Rule, ArgumentPlan], ...]
 
 def facts_of(tool: dict[str, Raw]) -> ToolFacts:
     """Return the facts of a tool's definition; unreadable parts count as absent."""
-    structured = "outputSchema" in tool
-    objects = structured and _is_of_objects(tool["outputSchema"])
     meta = tool.get("_meta", Raw(b"null"))
-    app = any(string_at(meta, *path) is not None for path in _WIDGET)
     hint = bytes(value_at(meta, _AUTHOR_BYTES))
-    author_bytes = int(hint) if hint.isdigit() and len(hint) < _LONGEST_NUMBER else 0
-    try:
-        schema = members(tool["inputSchema"]) if "inputSchema" in tool else {}
-        properties = members(schema["properties"]) if "properties" in schema else {}
-        annotations = members(tool["annotations"]) if "annotations" in tool else {}
-    except DocumentError:
-        return ToolFacts(structured=structured, objects=objects, app=app, author_bytes=author_bytes)
+    properties = _inside(_inside(tool.get("inputSchema")).get("properties"))
     names = set(properties)
     for name, value in properties.items():
-        try:
-            inner = members(members(value).get("properties", Raw(b"{}")))
-        except DocumentError:
-            continue
-        names.update(f"{name}.{key}" for key in inner)
+        names.update(f"{name}.{key}" for key in _inside(_inside(value).get("properties")))
+    annotations = _inside(tool.get("annotations"))
     hints = {hint for hint, value in annotations.items() if bytes(value) == b"true"}
     reads_only = "readOnlyHint" in hints
     return ToolFacts(
-        frozenset(names),
-        reads_only or "idempotentHint" in hints,
-        structured,
-        objects,
-        app,
-        reads_only,
-        "destructiveHint" in hints,
-        author_bytes,
+        arguments=frozenset(names),
+        repeatable=reads_only or "idempotentHint" in hints,
+        structured="outputSchema" in tool,
+        app=any(string_at(meta, *path) is not None for path in _WIDGET),
+        reads_only=reads_only,
+        destructive="destructiveHint" in hints,
+        author_bytes=int(hint) if hint.isdigit() and len(hint) < _LONGEST_NUMBER else 0,
     )
 
 
-def _is_of_objects(schema: Raw) -> bool:
-    """Return True if every document is an object; a text as the only member may hold an array."""
+def _inside(raw: Raw | None) -> dict[str, Raw]:
     try:
-        keywords = members(schema)
-        properties = members(keywords.get("properties", Raw(b"{}")))
-        listed = level(keywords.get("required", Raw(b"[]")))
-        required = listed if isinstance(listed, list) else []
-        parts = [properties.get(text(name) or "", Raw(b"{}")) for name in required]
-        kinds = [text(members(part).get("type")) for part in parts or properties.values()]
-        kind = text(keywords.get("type"))
+        return {} if raw is None else members(raw)
     except DocumentError:
-        return False
-    sure = len(required) > 1 or all(kind not in (None, "string") for kind in kinds)
-    return kind == "object" and sure
+        return {}
 
 
 def names(result: Raw) -> frozenset[str] | None:
@@ -140,9 +116,7 @@ def plans_for(rules: RuleSet, tool: str, facts: ToolFacts, *, shows_widgets: boo
     return tuple(
         (
             rule,
-            arguments.plan(
-                rule, facts.arguments, objects=facts.objects, structured=facts.structured
-            )
+            arguments.plan(rule, facts.arguments, structured=facts.structured)
             if rule.mode == "active"
             else ArgumentPlan(),
         )
