@@ -116,6 +116,11 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
     "an open object may have had the new name": (
         with_new("", "a"), loose(a=STRING), loose(a=STRING, new={}),
     ),
+    "a member that is not declared may have changed, too": (
+        with_new("", "b"),
+        {**closed(a=STRING), "additionalProperties": STRING},
+        loose(a=STRING, new={}),
+    ),
     "a closed one has it as it is declared": (
         with_new("", "a"),
         closed(a=STRING, new=NULL),

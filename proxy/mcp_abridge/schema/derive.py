@@ -163,7 +163,7 @@ def _value(node: Subschema, steps: Steps, root: Schema) -> Subschema:
     if kinds == {"array"} and not isinstance(items, list):
         return {"type": "array", "items": _value(items, steps, root)}
     if kinds == {"object"}:
-        others = part.get("additionalProperties", True)
+        others = part.get("additionalProperties") is not False
         return _value(part.get("properties", {}).get(first.text, others), steps[1:], root)
     return True
 
