@@ -6,7 +6,8 @@ from typing import Any
 
 from mcp_abridge.errors import RuleErrors
 from mcp_abridge.ruleset.loading import rulefile
-from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 
 EMPTY = RuleSet()
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from time import monotonic
 
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.outputs import (
     ClaimCall,
     DropSnapshots,

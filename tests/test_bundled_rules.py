@@ -17,7 +17,7 @@ from mcp_abridge.replay.account import account_of
 from mcp_abridge.replay.exchanges import recorded
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset import selection
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 
 from tests import servers
 from tests.servers import (

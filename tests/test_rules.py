@@ -15,7 +15,8 @@ from mcp_abridge.replay.cases import Case
 from mcp_abridge.replay.exchanges import recorded
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.loading import rulefile
-from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 from mcp_abridge.ruleset.selection import load, readings
 
 ROOT = Path(__file__).resolve().parents[1]

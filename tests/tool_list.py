@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from mcp_abridge.document.tree import encode
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.tool_lists import edit
 from msgspec import Raw
 

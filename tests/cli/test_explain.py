@@ -11,7 +11,7 @@ from mcp_abridge.replay.account import account_of
 from mcp_abridge.replay.answers import read
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.clients import client_for
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.ruleset.selection import Selection
 
 from tests.builders import answer, call, document, line, rules, tool_result

@@ -3,7 +3,8 @@
 from functools import lru_cache
 
 from mcp_abridge.ruleset.guard import Allow, Decision, QueryResult, Respond
-from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 from msgspec.structs import replace
 
 from tests.builders import file

@@ -8,7 +8,7 @@ import yaml
 from mcp_abridge.document.paths import Path
 from mcp_abridge.replay import cases
 from mcp_abridge.ruleset.loading import rulefile
-from mcp_abridge.ruleset.rule import RuleFile
+from mcp_abridge.ruleset.rule_set import RuleFile
 from mcp_abridge.schema.keywords import FORMATS
 from mcp_abridge.transforms import TRANSFORMS
 

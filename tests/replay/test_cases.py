@@ -11,7 +11,7 @@ import yaml
 from mcp_abridge.replay import cases
 from mcp_abridge.replay.cases import CaseResult
 from mcp_abridge.ruleset.loading import rulefile
-from mcp_abridge.ruleset.rule import RuleFile
+from mcp_abridge.ruleset.rule_set import RuleFile
 
 from tests.builders import answer, call, document, file, line
 from tests.rulecases import PYTHON

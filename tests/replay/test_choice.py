@@ -3,7 +3,7 @@
 from typing import Any
 
 from mcp_abridge.replay.choice import applying, choices
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 
 from tests.builders import rules
 

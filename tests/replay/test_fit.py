@@ -6,7 +6,7 @@ from mcp_abridge.replay.differences import to_json
 from mcp_abridge.replay.exchanges import make, text_result
 from mcp_abridge.replay.fit import RuleFit
 from mcp_abridge.replay.play import Replay
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 
 from tests.builders import file
 

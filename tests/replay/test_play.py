@@ -7,7 +7,7 @@ from mcp_abridge.query.call import Call
 from mcp_abridge.replay.exchanges import RecordedExchange, make, text_result
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.guard import QueryResult, Respond
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.tools.definitions import ToolFacts
 from msgspec import Struct
 from msgspec.structs import replace

@@ -8,7 +8,7 @@ from mcp_abridge.replay.differences import to_json
 from mcp_abridge.replay.exchanges import make, text_result
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.replay.proof import ShapedAnswer, used_values
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from msgspec import Raw
 
 from tests.builders import EMPTY, rules

@@ -5,7 +5,8 @@ import pytest
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.patterns import Expression
 from mcp_abridge.ruleset.loading.rulefile import read
-from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 from mcp_abridge.transforms import TRANSFORMS
 
 

@@ -6,7 +6,7 @@ import pytest
 from mcp_abridge.errors import RuleErrors
 from mcp_abridge.ruleset import selection as ruleset
 from mcp_abridge.ruleset.clients import client_for
-from mcp_abridge.ruleset.rule import RuleFile, ServerMatch
+from mcp_abridge.ruleset.rule_set import RuleFile, ServerMatch
 from mcp_abridge.ruleset.selection import Selection, library, load, readings
 
 from tests.platforms import on_posix, with_slashes

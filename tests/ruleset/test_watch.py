@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from mcp_abridge.errors import RuleErrors
-from mcp_abridge.ruleset.rule import RuleFile
+from mcp_abridge.ruleset.rule_set import RuleFile
 from mcp_abridge.ruleset.watch import Watch
 
 from tests.platforms import on_posix

@@ -3,7 +3,7 @@
 import tracemalloc
 
 import pytest
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.ruleset.selection import Selection
 from mcp_abridge.session.active_rules import ActiveRules
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 
 from tests.builders import EMPTY, answer, call, document, line, rules, texts
 from tests.talk import Talk

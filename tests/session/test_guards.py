@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.guard import Allow, Decision, QueryResult, Respond
-from mcp_abridge.ruleset.rule import RuleFile, RuleSet
+from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 from mcp_abridge.session import outputs
 from mcp_abridge.transforms.base import Parameter
 from msgspec import UNSET

@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from mcp_abridge.ruleset.rule import Hidden, RuleFile, RuleSet
+from mcp_abridge.ruleset.rule import Hidden
+from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 from mcp_abridge.ruleset.selection import Selection
 from msgspec.structs import replace
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_abridge.errors import RuleErrors
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.tools.definitions import ToolFacts
 from mcp_abridge.storage.calls import RecentCalls
 

@@ -1,7 +1,7 @@
 """Counts and log entries of a session, and rules that are out of service."""
 
 import pytest
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.storage.meter import Warnings
 
 from tests.builders import answer, call, document, line, result, rules, texts, tool_result

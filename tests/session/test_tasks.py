@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 
 from tests.builders import answer, call, document, line, result, rules
 from tests.samples import BOUND, DROP, SECRET

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 from mcp_abridge.session.tool_lists import ToolListHistory
 from mcp_abridge.storage.meter import Definitions
 from msgspec import Raw

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.ruleset.selection import Selection
 from mcp_abridge.shaping.pipeline import shape
 from mcp_abridge.storage.meter import Warnings

@@ -7,7 +7,8 @@ import pytest
 from mcp_abridge.document.tree import Document
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.replay.cases import Case, cases, check_case
-from mcp_abridge.ruleset.rule import Rule, RuleFile
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.ruleset.rule_set import RuleFile
 
 from tests.builders import file
 from tests.documents import call, open_all

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
-from mcp_abridge.ruleset.rule import RuleFile, RuleSet
+from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 from mcp_abridge.transforms.base import Parameter
 from msgspec import Struct
 from msgspec.structs import replace

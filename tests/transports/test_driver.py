@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from mcp_abridge.errors import StoreError
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.meter import Meters

@@ -28,7 +28,7 @@ from mcp_abridge.replay.fit import RuleFit
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.replay.proof import ShapedAnswer, UsedValue, used_values
 from mcp_abridge.replay.recordings import NO_CALL, RecordedSession, sessions
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.ruleset.selection import NO_RULES, Selection
 from mcp_abridge.session.tools.definitions import facts_of
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from mcp_abridge.cli.options import Options
-    from mcp_abridge.ruleset.rule import RuleSet
+    from mcp_abridge.ruleset.rule_set import RuleSet
     from mcp_abridge.ruleset.selection import Selection
     from mcp_abridge.session.session import Session
     from mcp_abridge.session.state import SessionState

@@ -25,7 +25,8 @@ from mcp_abridge.ruleset.loading.config import Config
 from mcp_abridge.ruleset.loading.config_model import Command, ListenAddress, RouteSpec
 from mcp_abridge.ruleset.loading.convert import fields
 from mcp_abridge.ruleset.loading.yaml_nodes import MAX_BYTES
-from mcp_abridge.ruleset.rule import Hidden, RuleFile
+from mcp_abridge.ruleset.rule import Hidden
+from mcp_abridge.ruleset.rule_set import RuleFile
 from mcp_abridge.ruleset.selection import NO_RULES, Selection, content, read_library
 from mcp_abridge.ruleset.watch import Watch
 from mcp_abridge.storage.calls import RecentCalls

@@ -14,7 +14,7 @@ from mcp_abridge.document.tree import loads
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.replay.differences import to_json
 from mcp_abridge.ruleset.loading import config_model
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.ruleset.selection import NO_RULES
 from mcp_abridge.session import tool_lists
 from mcp_abridge.session.tool_lists import RewrittenToolList

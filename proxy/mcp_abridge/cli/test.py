@@ -10,7 +10,8 @@ from mcp_abridge.cli.terminal import print_lines, refuse
 from mcp_abridge.document.printable import printable
 from mcp_abridge.replay import cases, filling
 from mcp_abridge.replay.cases import CaseResult
-from mcp_abridge.ruleset.rule import Rule, RuleFile
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.ruleset.rule_set import RuleFile
 from mcp_abridge.ruleset.selection import load
 
 if TYPE_CHECKING:

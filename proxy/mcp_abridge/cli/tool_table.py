@@ -10,7 +10,8 @@ from mcp_abridge.cli.server import Listed, arguments_of, edited, json_size, list
 from mcp_abridge.cli.terminal import console, print_lines, show, table
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.replay.differences import to_json
-from mcp_abridge.ruleset.rule import Definition, Rule, RuleSet
+from mcp_abridge.ruleset.rule import Definition, Rule
+from mcp_abridge.ruleset.rule_set import RuleSet
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 

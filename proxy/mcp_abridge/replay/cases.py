@@ -18,7 +18,8 @@ from mcp_abridge.replay.choice import choices
 from mcp_abridge.replay.differences import abbreviated, differences, same, to_json
 from mcp_abridge.replay.exchanges import RecordedExchange
 from mcp_abridge.replay.play import Replay
-from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 from mcp_abridge.ruleset.selection import content
 
 MAX_TIMES = 1_000_000

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_abridge.errors import Refusal
-from mcp_abridge.ruleset.rule import Rule, RuleSet
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.ruleset.rule_set import RuleSet
 
 
 def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[tuple[Rule, str]]:

@@ -11,7 +11,7 @@ from mcp_abridge.errors import AbridgeError
 from mcp_abridge.replay.cases import CHECKS, PlayedCase, check_case, location, name_of, play_case
 from mcp_abridge.ruleset.loading import rulefile
 from mcp_abridge.ruleset.loading.rulefile import LoadedRules
-from mcp_abridge.ruleset.rule import RuleFile
+from mcp_abridge.ruleset.rule_set import RuleFile
 
 MAX_CHARS = 4_000
 

@@ -13,7 +13,8 @@ from mcp_abridge.document.paths import Name, Path, matches
 from mcp_abridge.document.tree import plain
 from mcp_abridge.replay import answers, cases
 from mcp_abridge.replay.play import Replay
-from mcp_abridge.ruleset.rule import Rule, RuleFile
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.ruleset.rule_set import RuleFile
 
 Member = tuple[str, ...]
 

@@ -17,7 +17,8 @@ from mcp_abridge.replay.choice import applying
 from mcp_abridge.replay.exchanges import RecordedExchange
 from mcp_abridge.ruleset.clients import Shows, client_for
 from mcp_abridge.ruleset.guard import Decision, Guard, QueryResult
-from mcp_abridge.ruleset.rule import Rule, RuleSet
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session import outputs
 from mcp_abridge.session.guards import LATE
 from mcp_abridge.session.outputs import Output

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from mcp_abridge.document.paths import matches
 from mcp_abridge.document.tree import uncollected
 from mcp_abridge.errors import AbridgeError, Problem, RuleErrors
-from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet, Whole
+from mcp_abridge.ruleset.rule import Rule, Whole
+from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 from mcp_abridge.storage.rule_history import RuleHistory
 
 if TYPE_CHECKING:

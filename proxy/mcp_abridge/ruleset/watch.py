@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from mcp_abridge.errors import AbridgeError, RuleErrors
-from mcp_abridge.ruleset.rule import RuleFile
+from mcp_abridge.ruleset.rule_set import RuleFile
 from mcp_abridge.ruleset.selection import load, paths
 
 Stamp = tuple[int, ...] | None

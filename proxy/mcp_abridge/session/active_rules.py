@@ -8,7 +8,8 @@ from msgspec import Raw, Struct
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import LONGEST_NAME
-from mcp_abridge.ruleset.rule import Hidden, Rule, RuleFile, RuleSet, ServerMatch
+from mcp_abridge.ruleset.rule import Hidden, Rule
+from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet, ServerMatch
 from mcp_abridge.session.tools.definitions import Plans, ToolFacts, plans_for
 
 _MOST_NAMES = 8  # of one server

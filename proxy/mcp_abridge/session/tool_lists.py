@@ -8,7 +8,7 @@ from msgspec import Raw, Struct
 from mcp_abridge.document import message
 from mcp_abridge.document.message import SERVER_INFO, Message, string_at
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.inflight import PendingRequest
 from mcp_abridge.session.outputs import Notify, Output, RunInBackground, ToClient
 from mcp_abridge.session.state import SessionState

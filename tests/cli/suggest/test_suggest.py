@@ -14,7 +14,7 @@ import pytest
 from mcp_abridge.cli import main
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.replay.recordings import sessions
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.ruleset.selection import load
 
 from tests import servers

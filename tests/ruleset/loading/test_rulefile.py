@@ -14,7 +14,8 @@ from mcp_abridge.ruleset.loading.convert import fields
 from mcp_abridge.ruleset.loading.rule_model import CaseSpec, RuleFileSpec, RuleSpec
 from mcp_abridge.ruleset.loading.rulefile import read
 from mcp_abridge.ruleset.loading.yaml_errors import MAX_PROBLEMS
-from mcp_abridge.ruleset.rule import Rule, RuleFile
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.ruleset.rule_set import RuleFile
 from mcp_abridge.transforms import TRANSFORMS
 
 from tests.faults.scale import scaled

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from mcp_abridge.document.tree import encode
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.tools.definitions import ToolFacts
 
 from tests.builders import file, rule, rules

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from mcp_abridge.ruleset.guard import Respond
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from msgspec.structs import replace
 
 from tests.builders import rules

@@ -13,7 +13,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer, TestClient
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec, Secret, Token
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.meter import Meters
 from mcp_abridge.storage.snapshots import Memory, Store

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.ruleset.selection import Selection
 from mcp_abridge.transports.sidecar.url.route_handler import UrlRoute
 

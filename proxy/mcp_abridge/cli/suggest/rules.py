@@ -21,7 +21,7 @@ from mcp_abridge.replay import answers
 from mcp_abridge.replay.cases import check_case, play_case
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.loading import rulefile
-from mcp_abridge.ruleset.rule import RuleFile, RuleSet
+from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 
 _NAME_OF_CASE = "a recorded answer, shortened"
 _WIDTH = 110

@@ -10,7 +10,8 @@ from mcp_abridge.document.sizes import Size
 from mcp_abridge.query.patterns import Expression, Pattern
 from mcp_abridge.ruleset.guard import Guard
 from mcp_abridge.ruleset.loading.yaml_nodes import Node
-from mcp_abridge.ruleset.rule import Bounds, Definition, Hidden, ServerMatch
+from mcp_abridge.ruleset.rule import Bounds, Definition, Hidden
+from mcp_abridge.ruleset.rule_set import ServerMatch
 from mcp_abridge.transforms.base import Transform
 
 Count = Annotated[int, Meta(ge=0)]

@@ -12,7 +12,8 @@ from msgspec import Raw, Struct
 from mcp_abridge.document.message import members, string_at, value_at
 from mcp_abridge.document.tree import ABSENT, compact, encode, level, plain, text
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.ruleset.rule import Rule, RuleSet
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.tools import arguments, diet, input_schema, output_schema
 from mcp_abridge.session.tools.arguments import ArgumentPlan
 from mcp_abridge.transforms.base import Schema

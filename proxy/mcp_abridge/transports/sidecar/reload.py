@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mcp_abridge.errors import RuleErrors
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
-from mcp_abridge.ruleset.rule import RuleFile
+from mcp_abridge.ruleset.rule_set import RuleFile
 from mcp_abridge.ruleset.watch import Watch
 from mcp_abridge.transports.aio import threaded
 from mcp_abridge.transports.log import Log

@@ -7,7 +7,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec, RouteSpec
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.ruleset.selection import Budget
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import SessionState

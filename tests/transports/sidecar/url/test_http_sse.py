@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 
 from tests.builders import EMPTY, answer, call, document, line, rules, tool_result
 from tests.transports.guarded import guarded, onward, respond

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from mcp_abridge.ruleset.guard import Allow
-from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.transports.http.sse import encode_event
 
 from tests.builders import answer, call, document, line, texts, tool_result
