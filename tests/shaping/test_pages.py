@@ -184,6 +184,14 @@ def test_of_a_number_that_is_too_long_a_view_shows_the_first_digits(view: str) -
     assert answer["more"] == "as a text of JSON"
 
 
+def test_a_view_beside_a_block_that_takes_the_room_shows_a_few_characters() -> None:
+    rows = json.dumps({"items": [{"body": "a " * 19} for _ in range(9)]})
+    blocks = [{"type": "text", "text": text} for text in ("w" * 240, rows)]
+    paged = "max_bytes: 300\nresponse: [{paginate: {at: items, limit: 2}}]"
+    answer = texts(viewed("items[0:2]", {"content": blocks}, paged).raw)[-1]
+    assert json.loads(answer) == {"view": '[{"bod…', "more": "as a text of JSON"}
+
+
 def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
     outcome = viewed("secret", SECRET, f"response: [{{drop: secret}}]\n{BOUND}")
 

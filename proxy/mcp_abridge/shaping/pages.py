@@ -222,8 +222,10 @@ def _with_remarks(
         return _with_remarks(value, remarks, None, bound, call, view)
     members = document.root.open()
     if "view" not in members:
-        content, call = encode(value).decode(), replace(call, viewable=False)
-        return _with_remarks(content, ["as a text of JSON"], None, bound, call, view)
+        remarks, call = ["as a text of JSON"], replace(call, viewable=False)
+        if isinstance(value, str) and bound is not None:  # in so little room, a few characters
+            return _with_remarks(f"{value[: bound // 8]}…", remarks, None, None, call, view)
+        return _with_remarks(encode(value).decode(), remarks, None, bound, call, view)
     document.root.set({"view": members.pop("view"), **more, **members})
     return document
 
