@@ -32,13 +32,10 @@ OF_VALUES = frozenset(("avg", "max", "min", "sort", "sum"))
 
 
 class Amounts:
-    """Sums, greatest and least values, and orders; `kinds` notes what a view left out.
-
-    `call` is the node of the function that is called.
-    """
+    """Sums, greatest and least values, and orders; `kinds` notes what a view left out."""
 
     kinds: Kinds | None = None
-    call: Any = None
+    call: Any = None  # the node of the function
     _fuel: Fuel
 
     @signature({"types": ["array-number"]})

@@ -240,10 +240,7 @@ def _up_to(node: Node, index: Node) -> Node:
 
 
 def _mark(tree: Node) -> None:
-    """Mark nodes that may find nothing, since another one stands for them, and what is before some.
-
-    The parser has `a.b[0]` as the member `a` of the value, and `b[0]` of that.
-    """
+    """Mark nodes for which another one stands, and in `a.b[0]` what stands before `b[0]`."""
     for node in nodes(tree):
         inside = node["type"] == "or_expression" or node.get("value") in ("not_null", "type")
         children = [each for each in node.get("children", ()) if isinstance(each, dict)]
