@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import shlex
 import time
 
 from msgspec import Struct
@@ -24,6 +23,7 @@ from mcp_abridge.storage import ledger_totals
 from mcp_abridge.storage.ledger import default_path, home_path
 from mcp_abridge.storage.ledger_totals import BY, Figures
 from mcp_abridge.storage.meter import Definitions, Warnings
+from mcp_abridge.system import platform
 
 _UNITS = {
     "m": (60, "minutes"),
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(
             "report",
             f"this was {path}; clients that do not pass XDG_STATE_HOME on, such as Codex, have"
-            f" another one: mcp-abridge report --ledger {shlex.quote(home_path())}",
+            f" another one: mcp-abridge report --ledger {platform.join([home_path()])}",
         )
     return 1 if arguments.html and not page else 0
 

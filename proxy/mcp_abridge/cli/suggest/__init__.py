@@ -1,7 +1,6 @@
 """`suggest`: without it, somebody has to read answers of 500 kB to write the first rule."""
 
 import argparse
-import shlex
 import tempfile
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -21,6 +20,7 @@ from mcp_abridge.replay import answers
 from mcp_abridge.replay.recordings import NO_CALL, RecordedSession, sessions
 from mcp_abridge.replay.usage import Usage
 from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.system import platform
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +101,7 @@ def _write(suggestion: "Suggestion", arguments: argparse.Namespace) -> None:
             file.write(suggestion.text)
     suggestion.show()
     if suggestion.rules and path:
-        options = f"--rules {shlex.quote(path)}"
+        options = f"--rules {platform.join([path])}"
         say("suggest", f"next: read {path}; then: {PROGRAM} wrap NAME {options}")
 
 

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import re
-import shlex
 import sys
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from mcp_abridge.cli.server import Listed, Tools, arguments_of, listing, with_ne
 from mcp_abridge.cli.suggest.draft import short_list
 from mcp_abridge.cli.terminal import ask, check_output, json_text, say
 from mcp_abridge.errors import AbridgeError
+from mcp_abridge.system import platform
 
 _WIDTH = 200  # characters of an error
 
@@ -75,7 +75,7 @@ def _split(text: str) -> tuple[str, list[str]]:
 
 def _words(text: str) -> list[str]:
     try:
-        return [text] if text.startswith("{") else shlex.split(text)
+        return [text] if text.startswith("{") else platform.split(text)
     except ValueError as error:
         raise UnusableCall(f"{text!r}: {error}") from None
 

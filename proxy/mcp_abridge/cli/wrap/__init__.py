@@ -3,7 +3,6 @@
 import argparse
 import base64
 import os
-import shlex
 import sys
 from functools import partial
 from typing import Any
@@ -28,6 +27,7 @@ from mcp_abridge.cli.wrap.places import DIALECTS
 from mcp_abridge.cli.wrap.records import Records, recorded_keys
 from mcp_abridge.document.masks import MASK, masked_words
 from mcp_abridge.errors import AbridgeError
+from mcp_abridge.system import platform
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -96,7 +96,7 @@ def _wrap(
     file.check_part(server.path, text)
     records.add(server, file, text)
     file.change(server.path, text)
-    result = f"wrapped, by {shlex.join(launch)}{' (disabled)' if server.disabled else ''}"
+    result = f"wrapped, by {platform.join(launch)}{' (disabled)' if server.disabled else ''}"
     if not server.words and "mcp-remote" in after.words:
         result += "; mcp-remote takes its URL as a word, which others see in the list of processes"
     elif offline and entry.may_want_login(server):
@@ -138,7 +138,7 @@ def _list(arguments: argparse.Namespace) -> int:
         print_lines("no client has a server here; `claude mcp add`, for one, adds it", stderr=True)
     elif bare:
         print_lines(
-            f"next: {PROGRAM} wrap {shlex.quote(bare[0])}, or wrap --all; with --dry-run it only"
+            f"next: {PROGRAM} wrap {platform.join(bare[:1])}, or wrap --all; with --dry-run it only"
             " shows the changes",
             stderr=True,
         )
@@ -195,7 +195,7 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
     else:
         for client, spelling in DIALECTS.items():
             if spelling.add and arguments.client in (None, client):
-                line = f"{spelling.add.format(shlex.quote(name))} {shlex.join(whole)}"
+                line = f"{spelling.add.format(platform.join([name]))} {platform.join(whole)}"
                 print_lines(line)
     print_lines(f"JSON     {json_text({name: member})}")
     config = quote(base64.b64encode(orjson.dumps(member)).decode())

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
@@ -16,6 +15,7 @@ from mcp_abridge.cli.wrap.places import CLIENTS, files, place_of
 from mcp_abridge.cli.wrap.records import Key, Records, exclusive
 from mcp_abridge.cli.wrap.text import SyntaxProblem, entry_at
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
+from mcp_abridge.system import platform
 
 _PATIENCE = 10.0  # seconds for a file that others write all the time
 _PAUSE = 0.02
@@ -151,7 +151,7 @@ def _change(verb: str, arguments: argparse.Namespace, edit: Edit, notes: Mapping
         print_lines(f"{path} is written{note}", stderr=True)
     show(arguments, list(rows.values()), _print)
     print_lines(*notes.values(), stderr=True)
-    words = "--all" if arguments.all else shlex.join(arguments.names)
+    words = "--all" if arguments.all else platform.join(arguments.names)
     print_next_step(verb, words, changed=bool(backups), dry_run=dry_run)
     return int(bool(configs.problems) or any(row["left"] for row in rows.values()))
 

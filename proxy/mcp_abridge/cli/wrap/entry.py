@@ -162,9 +162,10 @@ def launcher(*, shared: bool) -> list[str]:
         return [PROGRAM]
     started = os.path.abspath(sys.argv[0])
     beside = os.path.join(sysconfig.get_path("scripts"), PROGRAM)
-    for path in (started, beside):
-        if os.path.basename(path) == PROGRAM and os.path.isfile(path):
-            return [path]
+    for path in (started.removesuffix(".exe"), beside):
+        for file in (path, f"{path}.exe"):
+            if os.path.basename(path) == PROGRAM and os.path.isfile(file):
+                return [file]
     raise NotPossible(f"{PROGRAM} is not installed; `pip install mcp-abridge`, then try again")
 
 

@@ -8,6 +8,7 @@ for in the current folder and in those above it, up to the root of a repository.
 import os
 import re
 from collections.abc import Iterator
+from glob import glob
 from typing import NamedTuple
 
 from mcp_abridge.system import platform
@@ -25,6 +26,7 @@ class Place(NamedTuple):
 _CLAUDE = "{CLAUDE_CONFIG_DIR:~}/.claude.json"
 _CODEX = ("mcp_servers",)
 _ZED = ("context_servers",)
+_STORE = "Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json"
 _CLINE = "settings/cline_mcp_settings.json"
 
 PLACES = (
@@ -34,6 +36,8 @@ PLACES = (
     Place("claude-code", "project", ".mcp.json"),
     # modelcontextprotocol.io/docs/develop/connect-local-servers; on Linux, its unofficial builds.
     Place("claude-desktop", "user", "{CONFIG}/Claude/claude_desktop_config.json"),
+    # That of the Microsoft Store, which sees its own folder in place of the one above.
+    Place("claude-desktop", "user", "{LOCALAPPDATA}/" + _STORE),
     # developers.openai.com/codex/mcp; 0.169.0 was seen to follow the variable.
     Place("codex", "user", "{CODEX_HOME:~/.codex}/config.toml", _CODEX),
     Place("codex", "project", ".codex/config.toml", _CODEX),
@@ -74,6 +78,7 @@ PLACES = (
     Place("windsurf", "user", "~/.codeium/windsurf/mcp_config.json"),
     # zed.dev/docs/ai/mcp and zed.dev/docs/configuring-zed
     Place("zed", "user", "{XDG_CONFIG_HOME:~/.config}/zed/settings.json", _ZED),
+    Place("zed", "user", "{APPDATA}/Zed/settings.json", _ZED),
     Place("zed", "project", ".zed/settings.json", _ZED),
 )
 
@@ -123,13 +128,15 @@ def place_of(path: str) -> Place:
     """Return a place for a file outside of the current folder and of the user's own files."""
     for place in PLACES:
         tail = "/" + place.path.rpartition("}")[2].lstrip("~/")
-        if len(tail) > 1 and path.endswith(tail):
-            return place._replace(scope=f"in {path.removesuffix(tail)}")
+        if len(tail) > 1 and path.replace(os.sep, "/").endswith(tail):
+            return place._replace(scope=f"in {path[: -len(tail)]}")
     return Place("another client", f"in {path}", path)
 
 
 def _candidates(pattern: str) -> list[str]:
     path = os.path.expanduser(re.sub(r"\{(\w+):?([^}]*)\}", _variable, pattern))
+    if "*" in path:
+        return glob(path)
     if os.path.isabs(path) or not path:
         return [path] if path else []
     return [os.path.join(folder, path) for folder in _project_folders()]
