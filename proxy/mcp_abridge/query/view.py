@@ -67,7 +67,7 @@ def look(
         lookups = Lookups(parsed)
         with uncollected() if _bytes_of(document) >= LARGE else nullcontext():
             result = _evaluate(document, parsed, name, fuel, lookups, wholes)
-        least = max(growth_limit(0), _bytes_of(document))  # quicker to tell than the size
+        least = growth_limit(_bytes_of(document) // 4)  # quicker to tell than the size
         if exceeds(result, least, fuel) and exceeds(result, growth_limit(size(document)), fuel):
             raise Refusal(f"view: {expression!r} gives far more than the whole document; narrow it")
         nothing, slips = result in _NOTHING, lookups.slips

@@ -66,9 +66,7 @@ class _Reader(Struct):
             except AttributeError:  # not all are objects
                 values = [member(row) if isinstance(row, Struct) else UNSET for row in rows]
             if reader is None:
-                whole = UNSET not in values
-                values = values if whole else [_NULL if each is UNSET else each for each in values]
-                yield (*outer, name), values
+                yield (*outer, name), [_NULL if each is UNSET else each for each in values]
             else:
                 yield from reader.members(values, (*outer, name))
 

@@ -402,7 +402,7 @@ class _Page:
 
 def _head(path: Path) -> Names:
     """Return the names on a path up to the first array."""
-    return names_of((*takewhile(lambda step: isinstance(step, str), path),))
+    return (*takewhile(lambda step: isinstance(step, str), path),)  # type: ignore[arg-type]
 
 
 def _beginnings(path: Path) -> Iterator[Names]:

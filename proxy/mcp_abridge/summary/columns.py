@@ -77,8 +77,8 @@ class Column:
         self.path, self.cells, self.position = path, cells, position
         self.role, self.rank = "", 0.0
         self.values = [*filter(None, cells)]
-        self.plain = {*map(type, path)} == {str}
         self.names = names_of(path)
+        self.plain = len(self.names) == len(path)
         self.textual = {*map(_HEAD, self.values)} <= {0x22}
         self._sizes = [*map(len, self.values)]
         self._nulls = len(_NULL) * (len(cells) - len(self.values))

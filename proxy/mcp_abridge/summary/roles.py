@@ -144,8 +144,8 @@ class _Facts:
         self.filled = len(self.values) / len(column.cells)
         self.numeric = all(map(_NUMBER.fullmatch, self.values))
         timely = self.numeric and not _TIMES.keys().isdisjoint(self.words[-1:])
-        self.clock = timely or self._mostly(_CLOCK)
-        self.link = self._mostly(_LINK)
+        self.clock = timely or (not self.numeric and self._mostly(_CLOCK))
+        self.link = not self.numeric and self._mostly(_LINK)
         self.opaque = not self.link and self._mostly(_OPAQUE)
         # A path that leads through arrays and things with names of their own costs.
         others = sum(name in _OTHERS for name in self._lowered[:-1])
@@ -262,11 +262,12 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
     waiting = list(facts)
 
     def take(role: str, least: float = -8, longest: float = inf) -> Iterator[_Facts]:
-        free = (each for each in waiting if each.column.size <= longest)
+        fit = (each for each in waiting if getattr(each, role) > least)
+        free = (each for each in fit if each.column.size <= longest)
         if role == NAME and len(waiting) < len(facts):  # a second name is no id of another thing
             free = (each for each in free if each.word(_NAMES) or not each.appendix)
         best = max(free, key=attrgetter(role), default=None)
-        if best is not None and getattr(best, role) > least:
+        if best is not None:
             waiting.remove(best)
             best.column.role = role
             yield best
