@@ -217,11 +217,11 @@ def test_a_token_that_replaces_another_of_its_name_keeps_the_sessions(
     assert text_of(mixer.post(call(4, "echo"), "Authorization: Bearer another-secret", session))
     lines: list[str] = []
 
-    def written() -> bool:
+    def is_logged() -> bool:
         lines[:] = [each for each in mixer.messages() if "tokens" in each and "stay valid" in each]
         return bool(lines)
 
-    until(written)
+    until(is_logged)
     [line] = lines
     assert "secret" not in line.replace(str(tmp_path), "")
 
