@@ -11,7 +11,7 @@ from mcp_abridge.cli.report.figures import BYTES_PER_TOKEN
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.replay import cases
 from mcp_abridge.replay.answers import ClientView
-from mcp_abridge.replay.cases import Case
+from mcp_abridge.replay.checks import Case
 from mcp_abridge.replay.exchanges import recorded
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.loading import rulefile

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from mcp_abridge.document.tree import Document
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.replay.cases import Case, cases, check_case
+from mcp_abridge.replay.cases import cases, check_case
+from mcp_abridge.replay.checks import Case
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.ruleset.rule_set import RuleFile
 

@@ -8,7 +8,8 @@ import yaml
 
 from mcp_abridge.document.printable import printable
 from mcp_abridge.errors import AbridgeError
-from mcp_abridge.replay.cases import CHECKS, PlayedCase, check_case, location, name_of, play_case
+from mcp_abridge.replay.cases import check_case, location, name_of, play_case
+from mcp_abridge.replay.checks import CHECKS, PlayedCase
 from mcp_abridge.ruleset.loading import rulefile
 from mcp_abridge.ruleset.loading.rulefile import LoadedRules
 from mcp_abridge.ruleset.rule_set import RuleFile
