@@ -1,4 +1,4 @@
-"""What a case may expect of an answer: a check for each key."""
+"""Checks of what a case expects of an answer, one for each key."""
 
 import difflib
 import itertools

@@ -48,8 +48,12 @@ def may_call(raw: bytes) -> bool:
 
 def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) -> tuple[Output, ...]:
     """Process one message, parsed as `envelope`."""
-    if may_call(raw) and _guards_calls(state) and _is_ambiguous(raw):
-        return _refuse_ambiguous(state, envelope, exchange)
+    if may_call(raw) and _guards_calls(state):
+        # Imported late: only rules that guard calls need it, and it loads json.
+        from mcp_abridge.session.ambiguity import ambiguous
+
+        if ambiguous(raw):
+            return _refuse_ambiguous(state, envelope, exchange)
     method, key = envelope.verb, envelope.key
     if not method:
         return (ToServer(raw),)
@@ -74,13 +78,6 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
 def _guards_calls(state: SessionState) -> bool:
     state.rules.select()
     return state.rules.guards
-
-
-def _is_ambiguous(raw: bytes) -> bool:
-    # Imported late: only rules that guard calls need it, and it loads json.
-    from mcp_abridge.session.ambiguity import ambiguous
-
-    return ambiguous(raw)
 
 
 def _refuse_ambiguous(
