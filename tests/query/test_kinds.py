@@ -228,6 +228,8 @@ def test_values_that_cannot_be_compared_do_not_match_and_are_counted(
         ("rows[?starts_with(user.login, 'A')]", [], "user.login: 'A' is there in another case"),
         ("rows[?note=='null']", [], "note is null in 1 of 12 elements: write `null`"),
         ("rows[?note=='']", [], "note is null in 1 of 12 elements: write `null`"),
+        ("rows[1:4].labels[?name=='Bug']", [[], [], []],
+         "name: 'bug' differs from 'Bug' by case alone"),
         ("rows[50].id", None, "there is no [50] in rows: the array has 12 elements"),
         ("rows[-13]", None, "there is no [-13] in rows: the array has 12 elements"),
         ("rows[*].tags[2]", [], "there is no [2] in tags: the array has at most 2 elements"),

@@ -287,6 +287,7 @@ TEXT = "; did you mean the text 'Pending', in single quotes?"
         ("items[].labels[].nam",
          "no element has 'nam'; members: name; did you mean 'name'?", ITEMS),
         ("items[0].*.x", "no element has 'x'; members: login", ITEMS),
+        ("pairs[?stat=='x']", "no element has 'stat'; members: none", {"pairs": [["x", 1]] * 3}),
         ("tags[?a == 'b']", "no element has 'a'; members: none", ITEMS),
         ("[*].a", "no element has 'a'; members: none", [1, None]),
         # Names that a terminal or a line could not bear are left out.

@@ -70,7 +70,8 @@ def look(
         least = growth_limit(_bytes_of(document) // 4)  # quicker to tell than the size
         if exceeds(result, least, fuel) and exceeds(result, growth_limit(size(document)), fuel):
             raise Refusal(f"view: {expression!r} gives far more than the whole document; narrow it")
-        nothing, slips = result in _NOTHING, lookups.slips
+        several, slips = isinstance(result, list), lookups.slips
+        nothing = all(each == [] for each in result) if several else result in _NOTHING
         if slips and nothing:  # a slip must not read as "none"
             raise Refusal(f"view: {slips[0]}")
         if remarks is not None:
