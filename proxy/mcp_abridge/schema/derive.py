@@ -102,35 +102,41 @@ def _settled(schema: Schema) -> Schema:
     return body | definitions
 
 
-def extended(
-    schema: Schema, path: Path, members: Mapping[str, tuple[Path | None, Subschema]]
-) -> Schema | None:
-    """Return `schema` with further members declared in the objects at `path`.
+def extended(schema: Schema, path: Path, names: Mapping[str, bool]) -> Schema | None:
+    """Return `schema`, relaxed, with further members declared in the objects at `path`.
 
-    If `path` names an array, in its elements. Each member has the path of its source in the object
-    (None: it is computed), and the schema of what it is if there is none. Old names stay declared.
-    None becomes `true`: the TypeScript SDK refuses a tool list with one.
+    If `path` names an array, in its elements. A member is what was declared by its name, or null,
+    if the mapping says so; else anything. All other members stay declared.
     """
 
+    relaxation = relaxed(schema)
+    if relaxation is None:
+        return None
+    loose: Schema = relaxation
+
     def extend(part: Schema) -> Schema:
-        properties = dict(part.get("properties", {}))
-        for name, (source, default) in members.items():
-            value = True if source is None else _value(part, source.steps, schema)
-            value = _either(_either(value, default), _value(part, (Name(name),), schema))
-            if value is not False:
-                properties[name] = value if isinstance(value, dict) else {}
-        return part | {"properties": properties}
+        properties = part.get("properties", {})
+        new: Schema = {
+            name: {"anyOf": [properties[name], {"type": "null"}]}
+            if stays and name in properties
+            else {}
+            for name, stays in names.items()
+        }
+        return part | {"properties": {**properties, **new}}
 
     def edit(node: Subschema, steps: Steps, trail: frozenset[str] = frozenset()) -> Subschema:
-        part, trail = _resolved(node, schema, trail)
-        if isinstance(part, bool):
-            return part and {}
+        while isinstance(node, dict) and "$ref" in node:
+            reference = node["$ref"]
+            node = {} if reference in trail else target(loose, reference)
+            trail |= {reference}
+        if isinstance(node, bool):
+            return node
         first, rest = (steps[0], steps[1:]) if steps else (None, ())
         if not isinstance(first, Name | Each | None):
-            return {"type": part["type"]} if "type" in part else {}
-        branches = [word for word in _GROUPS if word in part]
-        part = part | {word: [edit(each, steps, trail) for each in part[word]] for word in branches}
-        if isinstance(part.get("items"), dict):
+            return {"type": node["type"]} if "type" in node else {}
+        branches = [word for word in _GROUPS if word in node]
+        part = node | {word: [edit(each, steps, trail) for each in node[word]] for word in branches}
+        if "items" in part:
             part["items"] = edit(part["items"], rest if isinstance(first, Each) else steps, trail)
         if isinstance(first, Name) and "properties" in part:
             part["properties"] = {
@@ -140,56 +146,12 @@ def extended(
         alone = not branches or "properties" in part
         return extend(part) if first is None and alone and may_be(part, "object") else part
 
-    if relaxed(schema) is None:
-        return None
     try:
-        edited = edit(lacking(schema, DEFINITIONS), path.steps)
+        edited = edit(lacking(loose, DEFINITIONS), path.steps)
     except RecursionError:
         return None
     assert isinstance(edited, dict)
-    return edited | {words: schema[words] for words in DEFINITIONS if words in schema}
-
-
-def _value(node: Subschema, steps: Steps, root: Schema) -> Subschema:
-    """Return the schema of what stands at `steps` below a value, if anything does."""
-    part, _ = _resolved(node, root, frozenset())
-    if not steps or isinstance(part, bool):
-        return node
-    first, kinds = steps[0], types(part) - {"null"}
-    unclear = part.keys() & {*_GROUPS, "patternProperties", "prefixItems"}
-    if unclear or not isinstance(first, Name) or first.glob:
-        return True
-    items = part.get("items", True)
-    if kinds == {"array"} and not isinstance(items, list):
-        return {"type": "array", "items": _value(items, steps, root)}
-    if kinds == {"object"}:
-        others = part.get("additionalProperties") is not False
-        return _value(part.get("properties", {}).get(first.text, others), steps[1:], root)
-    return True
-
-
-def _resolved(
-    node: Subschema, root: Schema, trail: frozenset[str]
-) -> tuple[Subschema, frozenset[str]]:
-    """Return the schema that `node` refers to, True if that is unclear; and the way there."""
-    while isinstance(node, dict) and "$ref" in node:
-        try:
-            following = target(root, node["$ref"])
-        except Unsupported:
-            return True, trail
-        if node["$ref"] in trail or following is root:
-            return True, trail
-        trail |= {node["$ref"]}
-        node = following
-    return node, trail
-
-
-def _either(one: Subschema, other: Subschema) -> Subschema:
-    if one is False or one == other:
-        return other
-    if other is False:
-        return one
-    return {} if True in (one, other) or {} in (one, other) else {"anyOf": [one, other]}
+    return _settled(edited | {words: loose[words] for words in DEFINITIONS if words in loose})
 
 
 def any_of(schemas: list[Schema], head: Schema) -> Schema | None:

@@ -17,7 +17,7 @@ from mcp_abridge.document.tree import Pieces, Slot, Value, encode, one_row, open
 from mcp_abridge.errors import ShapeMismatch
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.patterns import Expression
-from mcp_abridge.schema.derive import extended, relaxed
+from mcp_abridge.schema.derive import extended
 from mcp_abridge.transforms.base import Schema, Transform, evaluator
 
 
@@ -130,16 +130,11 @@ class Project(Transform, frozen=True, dict=True):
 
     def reshape(self, schema: Schema) -> Schema | None:
         """The fields are declared beside the server's own members, since a rule may fail."""
-        fields = {
-            each.name: (each.path, {"type": "null"} if each.default is None else True)
-            for each in self._columns
-        }
+        fields = {each.name: each.is_member for each in self._columns}
         reshaped = extended(schema, self.at, fields)
-        if reshaped is not None and self.to is not None:
-            *before, last = self.at.steps
-            member = {bare(self.to): (Path(steps=(last,)), False)}
-            reshaped = extended(reshaped, Path(steps=tuple(before)), member)
-        return None if reshaped is None else relaxed(reshaped)
+        if reshaped is None or self.to is None:
+            return reshaped
+        return extended(reshaped, Path(steps=self.at.steps[:-1]), {bare(self.to): False})
 
     @cached_property
     def _columns(self) -> tuple["NewMember", ...]:
@@ -166,6 +161,12 @@ class NewMember(Struct, frozen=True):
     @property
     def path(self) -> Path | None:
         return self.source if self.expression is None else None
+
+    @property
+    def is_member(self) -> bool:
+        """True if it is the member of that name, or null."""
+        own = self.expression is None and self.source.steps == (Name(self.name),)
+        return own and self.default is None
 
 
 def _columns(

@@ -7,7 +7,7 @@ from typing import ClassVar
 from mcp_abridge.document.paths import Name, Path, PathMatches, Paths, bare
 from mcp_abridge.document.tree import Slot, Value
 from mcp_abridge.query.call import Call
-from mcp_abridge.schema.derive import extended, relaxed
+from mcp_abridge.schema.derive import extended
 from mcp_abridge.transforms.base import Schema, Transform, edited
 
 
@@ -68,13 +68,10 @@ class Rename(Transform, frozen=True, dict=True):
     def reshape(self, schema: Schema) -> Schema | None:
         """The new names are declared beside the old ones, since a rule may fail."""
         reshaped: Schema | None = schema
-        # The inner members first, while the outer names still lead to them.
-        for path in sorted(self.names, key=lambda path: -len(path.steps)):
-            *before, last = path.steps
-            member = {bare(self.names[path]): (Path(steps=(last,)), False)}
+        for path, name in self.names.items():
             if reshaped is not None:
-                reshaped = extended(reshaped, Path(steps=tuple(before)), member)
-        return None if reshaped is None else relaxed(reshaped)
+                reshaped = extended(reshaped, Path(steps=path.steps[:-1]), {bare(name): False})
+        return reshaped
 
     @cached_property
     def _start(self) -> Paths:
