@@ -18,6 +18,7 @@ def row(n: int) -> Any:
     by = {"login": f"u{n % 9}", "age": n}
     name = f'"name" \u00e9 {n}'
     value = {"id": n, "state": STATES[n % 4], "n": n / 8, "by": by, "name": name, "text": str(n)}
+    value["größe"] = n % 5
     value["tags"] = [{"k": f"t{n % 3}", "v": n}, {"k": "x", "v": None}]
     return value | ({"rare": n} if n % 50 == 3 else {})
 
@@ -43,6 +44,10 @@ VIEWS = (
     "count_by(@, &state)",
     "count_by(@, &by.login)",
     "count_by(@, &[state, by.login])",
+    'count_by(@, &"größe")',
+    '[?"größe" > `3`].id',
+    'keys(max_by(@, &"größe"))',
+    '[*].["größe", id]',
     "count_by(@, &zzz)",
     "count_by(@, &stat)",
     "count_by(@, &@)",

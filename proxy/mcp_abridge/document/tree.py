@@ -5,7 +5,7 @@ Unopened parts stay the bytes that the upstream sent, so that a kept value keeps
 """
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -411,13 +411,15 @@ def objects(value: Value) -> list[dict[str, Value] | None] | None:
     return _decoded(value, 0x5B, list[dict[str, Raw] | None])  # type: ignore[no-any-return]
 
 
-def decoder_of(names: Iterable[str], *, spelled: bool = True) -> Callable[[bytes], list[Any]]:
+def decoder_of(names: Collection[str], *, spelled: bool = True) -> Callable[[bytes], list[Any]]:
     """Return a function that decodes an array: its objects have just these members.
 
     Unless they are `spelled`, numbers lose their spelling, which takes most of the time to keep. If
     an element is neither an object nor null, or has a number that is not decoded quickly (see
-    `_loads`), all is decoded.
+    `_loads`), or for a name beyond ASCII, all is decoded.
     """
+    if not all(map(str.isascii, names)):
+        return loads  # msgspec finds no such name of a TypedDict
     kind: Any = TypedDict("Row", dict.fromkeys(names, Any), total=False)  # type: ignore[misc]
     hook = Number if spelled else None
     decoder = msgspec.json.Decoder[Any](list[kind | None], float_hook=hook)
