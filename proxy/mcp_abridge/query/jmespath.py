@@ -314,10 +314,10 @@ _COMPUTING = {"and_expression", "comparator", "expref"}
 _COMPUTING |= {"function_expression", "not_expression", "or_expression"}
 _PASSING = {"current", "identity", "literal"}
 
-# Functions of one array, and perhaps of expressions over its elements.
+# Functions of one value, and perhaps of expressions over the elements of an array.
 _ORDERING = {"max_by", "min_by", "sort_by"}
 _OF_ROWS = {"avg", "count_by", "group_by", "length", "max", "min", "sort", "sum", "sum_by"}
-_OF_ROWS |= {"unique", *_ORDERING}
+_OF_ROWS |= {"entries", "keys", "unique", "values", *_ORDERING}
 
 
 class LazyInterpreter(_OfViews):
