@@ -55,7 +55,7 @@ MESSAGES: list[tuple[dict[str, Any], Any, str]] = [
     ({"unevaluatedItems": False}, [1], "an array breaks 'unevaluatedItems'"),
     ({"unevaluatedProperties": False}, {"a": 1}, "an object breaks 'unevaluatedProperties'"),
     ({**DRAFT_7, "additionalItems": False, "items": [{}]}, [1, 2],
-     "an array breaks 'additionalItems'"),
+     "an array breaks 'additionalItems' or 'items'"),
     ({"allOf": [False]}, [], "nothing may stand here, found an array"),
     ({"if": {"minimum": 5}, "then": {"maximum": 7}}, 8, "8 is greater than the maximum of 7"),
     ({"dependentSchemas": {"a": {"minProperties": 2}}}, {"a": 1},
@@ -109,6 +109,9 @@ def test_a_number_is_shown_as_upstream_spelled_it() -> None:
     ]
     assert messages({"type": "string"}, decoded(b"1" * 5000)) == [
         f"the document: {'1' * 40}… breaks 'type'"
+    ]
+    assert messages({"anyOf": [{"type": "string"}, {"type": "null"}]}, decoded(b"1" * 5000)) == [
+        f"the document: {'1' * 40}… fits none of the 2 alternatives: {'1' * 40}… breaks 'type'"
     ]
 
 

@@ -46,20 +46,7 @@ TYPES = {
 
 _LONGEST = 40  # characters of a value that are shown
 
-# The keywords whose violations are told by the schemas in them, and others that hold schemas.
-_WALKED = {
-    "$ref",
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "else",
-    "if",
-    "items",
-    "oneOf",
-    "prefixItems",
-    "properties",
-    "then",
-}
+# The keywords of which the library is asked with all that is in them.
 _HOLDING = HOLDS_LIST | HOLDS_NAMED | HOLDS_ONE | {"$ref", "minContains", "maxContains"}
 
 Steps = tuple[str | int, ...]
@@ -152,7 +139,7 @@ class _Search:
             yield Violation((), "false", f"nothing may stand here, found {_excerpt(value)}")
             return
         every = self._all(at, node, value)
-        yield next(every, None) or _vague(_HOLDING - _WALKED, node, value)
+        yield next(every, None) or _vague(_HOLDING, node, value)
         yield from every
 
     def _all(self, at: str, node: Schema, value: Any) -> Iterator[Violation]:
@@ -198,7 +185,7 @@ class _Search:
             if (place, id(value)) not in self._reasons:  # no part of it is freed meanwhile
                 self._reasons[place, id(value)] = next(self.violations(place, value))
         reasons = [self._reasons[place, id(value)] for place in places]
-        others = [each for each in reasons if each.keyword != "type" or each.path]
+        others = [each for each in reasons if each.path or not each.types]
         if not others:
             types = tuple(dict.fromkeys(name for each in reasons for name in each.types))
             yield Violation((), "type", _of_type(types, value), types)
@@ -254,8 +241,8 @@ def _closeness(reason: Violation) -> tuple[int, bool]:
 
 
 def _vague(keywords: Collection[str], node: Schema, value: Any) -> Violation:
-    words = [word for word in node if word in keywords] or ["schema"]
-    return Violation((), words[0], f"{_excerpt(value)} breaks {' or '.join(map(repr, words))}")
+    words = " or ".join(repr(word) for word in node if word in keywords)
+    return Violation((), "schema", f"{_excerpt(value)} breaks {words}")
 
 
 def _of_type(expected: tuple[str, ...], value: Any) -> str:
