@@ -87,7 +87,7 @@ def test_numbers_held_as_texts_count_as_numbers_and_what_is_left_out_is_said(
         ("max_by(@, &@).id", "@: only numbers and texts can be compared, and there are objects"),
         (
             "sort_by(@, &[id])[0]",
-            "[id]: only numbers and texts can be compared, and there are arrays",
+            "…: only numbers and texts can be compared, and there are arrays",
         ),
     ],
 )

@@ -8,6 +8,7 @@ all that was met there.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from mcp_abridge.document.own_names import listed
@@ -90,7 +91,7 @@ class Kinds:
         record = self._pair(node)
         types = type(one), type(other)
         record.counts[types] += 1
-        if _differ_by_case(node["value"], one, other):
+        if record.differ(one, other):
             record.spelling = one, other
         if types[0] is list and node["value"] == "contains":
             record.inside.update(map(type, one))
@@ -102,10 +103,10 @@ class Kinds:
         """Note many operands at once, of which none is an array or an object."""
         record = self._pair(node)
         record.counts.update(zip(map(type, ones), map(type, others), strict=True))
-        sign = node["value"]
-        if (str, str) in record.counts and (sign not in _HOLDS or record.counts.total() < _SOUGHT):
+        sought = node["value"] not in _HOLDS or record.counts.total() < _SOUGHT
+        if sought and (str, str) in record.counts:
             last_first = zip(reversed(ones), reversed(others), strict=True)
-            spelling = (pair for pair in last_first if _differ_by_case(sign, *pair))
+            spelling = (pair for pair in last_first if record.differ(*pair))
             record.spelling = next(spelling, record.spelling)
 
     def _pair(self, node: Node) -> "_Record":
@@ -210,6 +211,8 @@ class _Record:
 
     def __init__(self, node: Node) -> None:
         self.node = node
+        holds = _HOLDS.get(node.get("value", ""))
+        self.differ = partial(_holds_in_another_case, holds) if holds else _differ_by_case
         self.counts: Counter[Any] = Counter()
         self.samples: dict[Kind, Any] = {}
         self.inside: set[type] = set()  # the types in arrays that `contains` searched
@@ -252,16 +255,16 @@ def _mark(tree: Node) -> None:
                 child = child["children"][0]
 
 
-def _differ_by_case(sign: str, one: Any, other: Any) -> bool:
-    """Return True if a test would hold, or a text be equal to another, in another case."""
-    if type(one) is list and sign == "contains":
-        return any(_differ_by_case("eq", each, other) for each in one)
-    if type(one) is not str or type(other) is not str:
-        return False
-    holds = _HOLDS.get(sign)
-    if holds is None:
-        return len(one) == len(other) and one != other and one.casefold() == other.casefold()
-    return holds(one.casefold(), other.casefold()) and not holds(one, other)
+def _differ_by_case(one: Any, other: Any) -> bool:
+    texts = type(one) is str and type(other) is str and len(one) == len(other)
+    return texts and one != other and one.casefold() == other.casefold()
+
+
+def _holds_in_another_case(holds: Callable[[str, str], bool], one: Any, other: Any) -> bool:
+    if type(one) is list:
+        return any(_differ_by_case(each, other) for each in one)
+    texts = type(one) is str and type(other) is str
+    return texts and holds(one.casefold(), other.casefold()) and not holds(one, other)
 
 
 def _bracket(record: _Record, *, as_entries: bool) -> str | None:

@@ -40,8 +40,6 @@ def notation(node: Node) -> str:
     if type_ == "function_expression":
         call = f"{node['value']}({', '.join(map(notation, children))})"
         return "$" if call == "root()" else call
-    if type_ == "multi_select_list":
-        return f"[{', '.join(map(notation, children))}]"
     if type_ == "expref":
         return f"&{notation(children[0])}"
     return constant(node["value"]) if type_ == "literal" else "…"
