@@ -31,14 +31,14 @@ lint: $(VENV)/.test
 
 types: $(VENV)/.test
 	$(RUN) -m mypy
-	$(RUN) -m mypy --platform win32 --follow-imports silent proxy/mcp_abridge/system/windows.py
+	$(RUN) -m mypy --platform win32 --follow-imports silent proxy/mcp_abridge/system/windows.py tests/windows/system.py
 
 bench: servers
 	$(RUN) -m tests.benchmarks $(ARGS)
 
-# The tests of `unit` on Windows: CPython under Wine, where that can be had. What is left out is named.
+# The tests of `unit`, and faults of stdio, on Windows: CPython under Wine, if that can be had.
 windows: $(VENV)/.test
-	$(RUN) -m tests.windows tests/looks $(PURE:%=tests/%) --pyargs $(PURE:%=mcp_abridge.%) $(ARGS)
+	$(RUN) -m tests.windows tests/looks tests/faults/test_stdio.py $(PURE:%=tests/%) --pyargs $(PURE:%=mcp_abridge.%) $(ARGS)
 
 # What a model calls and reads until it has seen the answer to each of 57 questions, in several ways.
 answers: $(VENV)/.test

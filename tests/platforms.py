@@ -6,8 +6,8 @@ import pytest
 
 
 def on_posix(what: str) -> pytest.MarkDecorator:
-    """Leave a test out on Windows, for something that it lacks, as `make windows` tells."""
-    return pytest.mark.skipif(sys.platform == "win32", reason=f"Windows lacks {what}")
+    """Leave a test out on Windows, for something that is not there, as `make windows` tells."""
+    return pytest.mark.skipif(sys.platform == "win32", reason=f"on Windows: {what}")
 
 
 def with_slashes(text: object) -> str:

@@ -4,6 +4,7 @@ import os
 import selectors
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,13 @@ import orjson
 
 CHUNK = 1 << 16
 SECONDS = 60.0
+PAUSE = 0.01
+GROUP: dict[str, Any] = {"start_new_session": True}
+
+if sys.platform == "win32":
+    from tests.windows.system import SUSPENDED, Reader, Writer, adopted
+
+    GROUP = SUSPENDED
 
 
 class Ended(NamedTuple):
@@ -35,8 +43,8 @@ class Wire:
     >>> import sys
     >>> with Wire([sys.executable, "-c", "print(input()[::-1])"]) as wire:
     ...     wire.write(b"abc\\n")
-    ...     wire.line(), wire.close()
-    (b'cba\\n', Ended(code=0, rest=b'', stderr=b''))
+    ...     wire.line().rstrip(), wire.close()
+    (b'cba', Ended(code=0, rest=b'', stderr=b''))
     """
 
     def __init__(
@@ -53,13 +61,17 @@ class Wire:
             env=env,
             cwd=cwd,
             bufsize=0,
-            start_new_session=True,
+            **GROUP,
         )
         process = self.process
         self.pipes = [pipe for pipe in (process.stdin, process.stdout, process.stderr) if pipe]
         self.stdin, self.stdout, stderr = (pipe.fileno() for pipe in self.pipes)
-        os.set_blocking(self.stdin, False)
-        os.set_blocking(self.stdout, False)
+        if sys.platform == "win32":
+            self.job = adopted(process)
+            self.reader = Reader(self.stdout)
+        else:
+            os.set_blocking(self.stdin, False)
+            os.set_blocking(self.stdout, False)
         self.buffer = bytearray()
         self.searched = 0
         self.at_end = False
@@ -81,6 +93,14 @@ class Wire:
         """Write all of `raw`, as it is; meanwhile read ahead what comes, unless told not to."""
         end = time.monotonic() + seconds
         rest = memoryview(raw)
+        if sys.platform == "win32":
+            writer = Writer(self.stdin, raw)
+            while writer.is_alive():
+                if time.monotonic() > end:
+                    raise self._late(f"not all of {len(raw)} bytes taken", seconds)
+                if not reading or self.at_end or not self._wait(time.monotonic() + PAUSE):
+                    writer.join(PAUSE)
+            return writer.check()
         with selectors.DefaultSelector() as ready:
             ready.register(self.stdin, selectors.EVENT_WRITE)
             if reading and not self.at_end:
@@ -103,6 +123,11 @@ class Wire:
 
     def _wait(self, end: float) -> bool:
         """Read once more, or say False at the deadline."""
+        if sys.platform == "win32":
+            chunk = self.reader.read(max(0.0, end - time.monotonic()))
+            self.at_end = chunk == b""
+            self.buffer += chunk or b""
+            return chunk is not None
         with selectors.DefaultSelector() as ready:
             ready.register(self.stdout, selectors.EVENT_READ)
             if not ready.select(max(0.0, end - time.monotonic())):
@@ -178,6 +203,8 @@ class Wire:
     def group_alive(self) -> bool:
         """Tell whether any process of the command's group is left, the command itself included."""
         self.process.poll()
+        if sys.platform == "win32":
+            return self.job.signal(0)
         try:
             os.killpg(self.process.pid, 0)
         except ProcessLookupError:
@@ -189,7 +216,10 @@ class Wire:
     def kill(self) -> None:
         """Kill the whole group at once and close the pipes; harmless when all is over."""
         if self.group_alive():
-            os.killpg(self.process.pid, signal.SIGKILL)
+            if sys.platform == "win32":
+                self.job.signal(1)
+            else:
+                os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.drain.join(SECONDS)
         for pipe in self.pipes:

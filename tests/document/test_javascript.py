@@ -22,7 +22,7 @@ NUMBERS = (
 TEXTS = r'["\u00e9\ud83d\ude00 \u2028\u007f\u001f", "\/\b\f\n\r\t\"\\", "", " "]'
 
 
-@on_posix("a Node that runs under Wine")
+@on_posix("no Node that runs under Wine")
 def test_the_spelling_is_that_of_node() -> None:
     random = Random(7)
     scales = [10.0 ** random.randint(-25, 25) for _ in range(2_000)]

@@ -6,12 +6,10 @@ Unless its fault says otherwise, the server answers each request
 with a small result, and ends with its input.
 """
 
-import fcntl
 import json
 import os
 import signal
 import sys
-import termios
 import time
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -214,10 +212,10 @@ def stays(*how: str) -> None:
         ignore()
     if "fork" in how and os.fork() == 0:
         while True:
-            signal.pause()
+            time.sleep(3600)
     plain()
     while True:
-        signal.pause()
+        time.sleep(3600)
 
 
 @fault
@@ -254,6 +252,9 @@ def puppet() -> None:
 def drained(pipe: int) -> None:
     """Wait until nothing is left in a pipe: what is written now comes alone (Linux)."""
     if sys.platform == "linux":
+        import fcntl
+        import termios
+
         while int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), "little"):
             os.sched_yield()
 
@@ -272,7 +273,7 @@ def broods(*how: str) -> None:
         os.fork()
         ignore()
         while True:
-            signal.pause()
+            time.sleep(3600)
 
     if "early" in how:
         brood()
@@ -285,7 +286,7 @@ def broods(*how: str) -> None:
             leave("SIGKILL")
         say(result(id) + b"\n")
     while "stays" in how:
-        signal.pause()
+        time.sleep(3600)
 
 
 def ignore() -> None:
@@ -301,7 +302,7 @@ def leaves_a_child_behind(*how: str) -> None:
             os.setsid()
             say(b"child %d\n" % os.getpid(), to=2)
         while True:
-            signal.pause()
+            time.sleep(3600)
     for id, name in requests():
         if name == "end":
             os._exit(4)

@@ -3,10 +3,14 @@
 import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+if sys.platform == "win32":
+    from tests.windows.system import snapshot
 
 SECONDS = 60.0
 LIFE = 6.0  # seconds in which a group must have ended, whatever happened
@@ -53,7 +57,12 @@ def written_by(pid: int) -> int:
 
 
 def processes() -> list[tuple[int, int, int]]:
-    """Return the number, parent and group of every process that is no zombie."""
+    """Return the number, parent and group of every process that is no zombie.
+
+    On Windows, each is a group of its own.
+    """
+    if sys.platform == "win32":
+        return [(pid, parent, pid) for pid, parent in snapshot()]
     if not Path("/proc/self/stat").exists():
         listed = subprocess.run(
             ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat="], capture_output=True, check=True, text=True
@@ -70,6 +79,15 @@ def processes() -> list[tuple[int, int, int]]:
             if state != "Z":
                 table.append((int(entry.name), int(parent), int(group)))
     return table
+
+
+def descendants(of: int) -> set[int]:
+    """Return the children of a process, theirs, and so on."""
+    parents = {pid: parent for pid, parent, _ in processes()}
+    below: set[int] = set()
+    while more := {pid for pid, parent in parents.items() if parent in {of, *below}} - below:
+        below |= more
+    return below
 
 
 def children(of: int) -> list[int]:

@@ -8,9 +8,11 @@ import json
 import os
 import re
 import signal
+import sys
 from pathlib import Path
 
 import pytest
+from mcp_abridge.system import platform
 
 from tests.faults.asking import Start, each_way
 from tests.faults.naughty import result
@@ -29,12 +31,16 @@ from tests.faults.wrapper import (
     ok,
     wrapped,
 )
+from tests.platforms import on_posix
 
 NOISE = 0.9  # seconds that a machine may be busy with something else
 
 
 @pytest.mark.fault(1, "stdio")
-@pytest.mark.parametrize(("fault", "how"), [("ends", "0"), ("ends_before", "SIGKILL")])
+@pytest.mark.parametrize(
+    ("fault", "how"),
+    [("ends", "0"), pytest.param("ends_before", "SIGKILL", marks=on_posix("no signals"))],
+)
 def test_a_server_that_ends_has_all_calls_in_flight_answered_with_the_cause(
     fault: str, how: str
 ) -> None:
@@ -52,6 +58,7 @@ def test_a_server_that_ends_has_all_calls_in_flight_answered_with_the_cause(
 
 @pytest.mark.fault(1, "stdio")
 @pytest.mark.fault(20, "stdio")
+@on_posix("no such hold on a pipe that could be shown under Wine")
 @pytest.mark.parametrize(("fault", "code"), [("closes_stdout", 0), ("leaves_a_child_behind", 4)])
 def test_a_server_whose_stdout_is_closed_or_held_open_by_others_has_its_calls_answered(
     fault: str, code: int
@@ -160,6 +167,7 @@ def test_a_request_over_the_limit_is_refused_and_never_arrives() -> None:
     assert log_messages(ended.stderr) == [f"warning: from the client: {text}"]
 
 
+@on_posix("no pipe that can be tried without waiting")
 @pytest.mark.fault(16, "stdio")
 def test_a_server_that_does_not_read_holds_its_client_up_and_nothing_piles_up(
     tmp_path: Path,
@@ -179,6 +187,7 @@ def test_a_server_that_does_not_read_holds_its_client_up_and_nothing_piles_up(
         assert wire.close().code == 0
 
 
+@on_posix("no pipe that can be tried without waiting")
 @pytest.mark.fault(16, "stdio")
 def test_a_client_that_does_not_read_holds_the_server_up_and_nothing_piles_up() -> None:
     count, size = 1000, 100_000
@@ -193,6 +202,7 @@ def test_a_client_that_does_not_read_holds_the_server_up_and_nothing_piles_up() 
         assert wire.close().code == 0
 
 
+@on_posix("no pipe that can be tried without waiting")
 @pytest.mark.fault(16, "stdio")
 def test_a_client_and_a_server_that_do_not_read_wait_for_each_other_and_go_on() -> None:
     count, size = 50, 100_000
@@ -225,32 +235,35 @@ def test_answers_that_come_after_the_end_of_input_are_delivered() -> None:
     assert log_messages(ended.stderr) == []
 
 
-STAYS = {
-    ("stays",): ["did not end by itself: sent it SIGTERM"],
-    ("stays", "ignore", "fork"): [
-        "did not end by itself: sent it SIGTERM",
-        "did not end on SIGTERM: sent it SIGKILL",
-    ],
-}
-
-
 @pytest.mark.fault(18, "stdio")
-@pytest.mark.parametrize(("how", "warnings"), STAYS.items(), ids=map(" ".join, STAYS))
+@pytest.mark.parametrize(
+    ("how", "warnings"),
+    [
+        (["stays"], [platform.TERMINATED]),
+        pytest.param(
+            ["stays", "ignore", "fork"],
+            ["did not end by itself: sent it SIGTERM", "did not end on SIGTERM: sent it SIGKILL"],
+            marks=on_posix("no signals that a process can ignore"),
+        ),
+    ],
+    ids=["stays", "stays ignore fork"],
+)
 def test_a_server_that_does_not_end_with_its_input_is_ended(
-    how: tuple[str, ...], warnings: list[str]
+    how: list[str], warnings: list[str]
 ) -> None:
     with wrapped(*how) as wire:
         ended = wire.close(LIFE + NOISE)
-    number = signal.SIGTERM if len(warnings) == 1 else signal.SIGKILL
-    assert ended.code == 128 + number
+    number = platform.TERMINATE if len(warnings) == 1 else platform.KILL
+    assert ended.code == (1 if sys.platform == "win32" else 128 + number)
     assert log_messages(ended.stderr)[: len(warnings)] == [
         f"warning: the server {each}" for each in warnings
     ]
 
 
+@on_posix("no signals")
 @pytest.mark.fault(19, "stdio")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_both_sides_and_answers_the_calls_in_flight(number: signal.Signals) -> None:
+@pytest.mark.parametrize("number", platform.END_SIGNALS)
+def test_a_signal_ends_both_sides_and_answers_the_calls_in_flight(number: int) -> None:
     with wrapped("silent") as wire:
         # A call must have arrived before the signal does.
         wire.write(call(2, "never") + call(3, "never") + call(4))
@@ -259,9 +272,12 @@ def test_a_signal_ends_both_sides_and_answers_the_calls_in_flight(number: signal
         lines = wire.rest()
         code = wire.process.wait(20)
     assert code == 128 + number
-    assert [failure(line, 2) for line in lines] == [f"the proxy was ended by {number.name}"]
+    assert [failure(line, 2) for line in lines] == [
+        f"the proxy was ended by {signal.Signals(number).name}"
+    ]
 
 
+@on_posix("no signals")
 @pytest.mark.fault(19, "stdio")
 def test_a_signal_while_the_end_is_awaited_hastens_it() -> None:
     with wrapped("stays", "ignore", "fork") as wire:
@@ -271,6 +287,7 @@ def test_a_signal_while_the_end_is_awaited_hastens_it() -> None:
         assert wire.process.wait(20) == 128 + signal.SIGTERM
 
 
+@on_posix("no sessions of processes")
 @pytest.mark.fault(20, "stdio")
 def test_a_grandchild_out_of_reach_does_not_delay_the_end() -> None:
     with wrapped("leaves_a_child_behind", "session") as wire:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tests.faults import sidecar
 from tests.faults.naughty import result
-from tests.faults.processes import LIFE, STILL, Process, command_line, processes, until
+from tests.faults.processes import LIFE, STILL, Process, command_line, descendants, processes, until
 from tests.faults.sidecar import ROOT, log_messages
 from tests.wire import SECONDS, Wire
 
@@ -101,6 +101,8 @@ class Wrapped(Wire):
 
     def groups(self) -> set[int]:
         """Return the process groups that the wrapper has started: the server's, the guardian's."""
+        if sys.platform == "win32":
+            return descendants(self.process.pid)
         return {group for _, parent, group in processes() if parent == self.process.pid}
 
     def server_pid(self) -> int:

@@ -102,7 +102,7 @@ def test_each_view_that_an_answer_to_a_slip_advises_shows_something(sample: Samp
                     assert answer.value not in ({"view": None}, {"view": []}), (slip, offer)
 
 
-@on_posix("/bin/sh")
+@on_posix("no /bin/sh")
 @given(RESULTS, BUDGETS)
 def test_a_shell_takes_each_view_on_offer_for_one_word(sample: Sample, budget: int) -> None:
     conversation = Conversation(sample.result, budget)

@@ -82,7 +82,7 @@ def test_a_file_that_is_too_long_is_not_read_to_its_end(here: Path) -> None:
     assert problem.message == "more than 262144 bytes, the most a rule file may have"
 
 
-@on_posix("named pipes in folders")
+@on_posix("no named pipes in folders")
 @pytest.mark.fault(42, "inside")
 def test_a_path_that_is_no_file_is_not_read(here: Path) -> None:
     os.mkfifo("pipe")

@@ -87,7 +87,7 @@ async def _calls(command: list[str], acts: list[Act], directory: str) -> list[in
 
     program, *words = command
     server = StdioServerParameters(command=program, args=words, env=dict(os.environ), cwd=directory)
-    with open(os.devnull, "w") as quiet:
+    with open(os.devnull, "w", encoding="utf-8") as quiet:
         async with Client(stdio_client(server, errlog=quiet)) as client:
             await client.list_tools()
             return [_visible(await client.call_tool(act.tool, act.arguments)) for act in acts]

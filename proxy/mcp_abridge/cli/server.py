@@ -103,7 +103,7 @@ async def listing(
     check(arguments)
     patience: float = arguments.deadline or _PATIENCE
     wrapper = _wrapper(arguments, more)
-    with tempfile.TemporaryFile("w+", errors="replace") as errors:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         try:
             async with asyncio.timeout(patience) as limit:
                 transport = stdio_client(wrapper, errors)

@@ -56,7 +56,7 @@ class RuleHistory:
         try:
             path = self._path(name)
             descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-            with open(descriptor, "w", errors="surrogateescape") as file:
+            with open(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(f"{os.path.abspath(name)}\n")
             with os.scandir(self.folder) as entries:
                 paths = sorted((each.path for each in entries), key=os.path.getmtime)

@@ -199,7 +199,7 @@ def program(command: Sequence[str]) -> list[str]:
     """
     path = shutil.which(command[0])
     if path is None:
-        raise FileNotFoundError(errno.ENOENT, "no such program is found", command[0])
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
     if path.lower().endswith((".cmd", ".bat")):
         for word in command[1:]:
             special = sorted({*word} & {*'%"&|<>^\r\n'})

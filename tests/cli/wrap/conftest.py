@@ -10,6 +10,8 @@ from mcp_abridge.cli.wrap.places import PLACES
 
 from tests.wrapped import START
 
+PROGRAM = "mcp-abridge.exe" if sys.platform == "win32" else "mcp-abridge"
+
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -18,14 +20,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(variable, raising=False)
     home = tmp_path / "home"
     (home / "project" / ".git").mkdir(parents=True)
-    program = tmp_path / "bin" / "mcp-abridge"
+    program = tmp_path / "bin" / PROGRAM
     program.parent.mkdir()
     program.write_text(f"#!{sys.executable}\n{START}")
     program.chmod(0o755)
     monkeypatch.setattr("sys.argv", [str(program)])
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    if sys.platform == "win32":
+        monkeypatch.setenv("USERPROFILE", str(home))
+        monkeypatch.setenv("APPDATA", str(home / ".config"))
+        monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    else:
+        monkeypatch.setattr("sys.platform", "linux")
+        monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(home / "project")
     return home
 
@@ -42,4 +49,4 @@ def state_folder() -> Path:
 
 
 def program(home: Path) -> str:
-    return str(home.parent / "bin" / "mcp-abridge")
+    return str(home.parent / "bin" / PROGRAM)

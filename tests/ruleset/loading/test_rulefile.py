@@ -76,7 +76,7 @@ LARGE = {
 }
 
 
-@on_posix("limits on the memory of a process")
+@on_posix("no limits on the memory of a process")
 @pytest.mark.slow
 @pytest.mark.fault(42, "inside")
 def test_a_large_file_is_read_in_bounded_time(tmp_path: Path) -> None:

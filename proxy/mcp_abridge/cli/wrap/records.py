@@ -152,7 +152,7 @@ def exclusive(*, wait: bool = True) -> Iterator[bool]:
     """
     os.makedirs(state_folder(), mode=0o700, exist_ok=True)
     path = os.path.join(state_folder(), "lock")
-    with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600)) as lock:
+    with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "rb") as lock:
         free = platform.lock(lock.fileno(), wait=False)
         if not free and wait:
             print("another `wrap` or `unwrap` is at work; waiting for its end", file=sys.stderr)

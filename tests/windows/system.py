@@ -1,0 +1,112 @@
+"""Windows for tests: pipes that cannot be waited for, and processes by groups and parents."""
+
+import sys
+
+assert sys.platform == "win32"
+
+import ctypes
+import os
+import queue
+import subprocess
+import threading
+from collections.abc import Iterator
+from ctypes import wintypes
+from typing import Any
+
+from mcp_abridge.system.windows import Job
+
+SUSPENDED: dict[str, Any] = {"creationflags": 0x4}
+CHUNK = 1 << 16
+
+
+def adopted(process: "subprocess.Popen[bytes]") -> Job:
+    """Put a process that was started suspended into a Job, in place of a process group."""
+    job = Job()
+    job.adopt(process)
+    return job
+
+
+class Reader:
+    """Reads a pipe by a thread, and only if asked to."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.requests: queue.Queue[None] = queue.Queue()
+        self.chunks: queue.Queue[bytes] = queue.Queue()
+        self.waits = False
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        chunk = b"."
+        while chunk:
+            self.requests.get()
+            try:
+                chunk = os.read(self.descriptor, CHUNK)
+            except OSError:
+                chunk = b""
+            self.chunks.put(chunk)
+
+    def read(self, seconds: float) -> bytes | None:
+        """Return the bytes that come, None if none do in time."""
+        if not self.waits:
+            self.requests.put(None)
+        try:
+            chunk = self.chunks.get(timeout=seconds)
+        except queue.Empty:
+            self.waits = True
+            return None
+        self.waits = False
+        return chunk
+
+
+class Writer(threading.Thread):
+    """Writes to a pipe that may be full."""
+
+    def __init__(self, descriptor: int, raw: bytes) -> None:
+        super().__init__(daemon=True)
+        self.descriptor, self.raw = descriptor, raw
+        self.error: OSError | None = None
+        self.start()
+
+    def run(self) -> None:
+        rest = memoryview(self.raw)
+        try:
+            while rest:
+                rest = rest[os.write(self.descriptor, rest[:CHUNK]) :]
+        except OSError as error:
+            self.error = error
+
+    def check(self) -> None:
+        """Raise BrokenPipeError if the other end was closed."""
+        if self.error is not None:
+            raise BrokenPipeError(*self.error.args)
+
+
+class Entry(ctypes.Structure):
+    """PROCESSENTRY32."""
+
+    _fields_ = [
+        ("size", wintypes.DWORD),
+        ("usage", wintypes.DWORD),
+        ("pid", wintypes.DWORD),
+        ("heap", ctypes.c_size_t),
+        ("module", wintypes.DWORD),
+        ("threads", wintypes.DWORD),
+        ("parent", wintypes.DWORD),
+        ("priority", wintypes.LONG),
+        ("flags", wintypes.DWORD),
+        ("name", ctypes.c_char * 260),
+    ]
+
+
+def snapshot() -> Iterator[tuple[int, int]]:
+    """Yield the number and the parent of each process."""
+    kernel = ctypes.WinDLL("kernel32")
+    kernel.CreateToolhelp32Snapshot.restype = ctypes.c_void_p
+    handle = ctypes.c_void_p(kernel.CreateToolhelp32Snapshot(2, 0))
+    entry = Entry(size=ctypes.sizeof(Entry))
+    more = kernel.Process32First(handle, ctypes.byref(entry))
+    while more:
+        yield entry.pid, entry.parent
+        more = kernel.Process32Next(handle, ctypes.byref(entry))
+    kernel.CloseHandle(handle)
