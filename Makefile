@@ -36,9 +36,10 @@ types: $(VENV)/.test
 bench: servers
 	$(RUN) -m tests.benchmarks $(ARGS)
 
-# The tests of `unit`, and faults of stdio, on Windows: CPython under Wine, if that can be had.
+# The tests of `unit`, of faults on stdio and of `wrap` on Windows: CPython under Wine, if it can be had.
 windows: $(VENV)/.test
-	$(RUN) -m tests.windows tests/looks tests/faults/test_stdio.py $(PURE:%=tests/%) --pyargs $(PURE:%=mcp_abridge.%) $(ARGS)
+	$(RUN) -m tests.windows tests/looks tests/faults/test_stdio.py tests/cli/wrap \
+	    $(PURE:%=tests/%) --pyargs $(PURE:%=mcp_abridge.%) $(ARGS)
 
 # What a model calls and reads until it has seen the answer to each of 57 questions, in several ways.
 answers: $(VENV)/.test

@@ -14,6 +14,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.cli.wrap.conftest import write
 from tests.faults.scale import scaled
+from tests.platforms import on_posix
 
 # A client that adds a mark every 50 ms, until its stdin has a line; then it says how many.
 CLIENT = """
@@ -75,6 +76,7 @@ def again(run: Run, verb: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["renamed", "in place"])
+@on_posix("no rename of a file that another has open")
 def test_a_client_that_writes_its_file_all_the_time_loses_nothing_and_is_wrapped(
     way: str, home: Path, run: Run
 ) -> None:

@@ -14,6 +14,7 @@ import tomlkit
 from tests.cli.conftest import Run
 from tests.cli.wrap.conftest import state_folder, write
 from tests.faults.scale import scaled
+from tests.platforms import on_posix
 from tests.raw_http import RawServer, always, whole
 from tests.wrapped import ROOT
 
@@ -32,6 +33,7 @@ def backups() -> list[str]:
     return sorted(file.read_text() for file in folder.iterdir()) if folder.exists() else []
 
 
+@on_posix("no control characters in names of files")
 def test_words_for_a_terminal_in_a_project_s_file_are_shown_escaped(home: Path, run: Run) -> None:
     odd = "\x1b]0;x\x07\x9b31m\u202e"
     entries = {
@@ -142,6 +144,7 @@ def test_two_runs_at_once_lose_no_original(home: Path, run: Run) -> None:
 
 @pytest.mark.fault(52, "stdio")
 @pytest.mark.parametrize("verb", ["wrap", "unwrap"])
+@on_posix("no copy of a running process")
 def test_a_run_that_is_killed_at_a_file_operation_loses_and_leaves_nothing(
     verb: str, tmp_path: Path
 ) -> None:
@@ -180,6 +183,7 @@ def test_a_file_with_another_name_is_left_with_the_reason(home: Path, run: Run) 
     assert os.stat(file).st_nlink == 2
 
 
+@on_posix("no owner and no mode of a file")
 def test_a_file_keeps_its_owner_its_mode_and_its_attributes(home: Path, run: Run) -> None:
     file = write(home, ".cursor/mcp.json", ONE)
     file.chmod(0o640)
@@ -212,6 +216,7 @@ def test_who_has_written_nothing_asks_nobody_to_restart(home: Path, run: Run) ->
     assert "restart" not in run("wrap", "a").err
 
 
+@on_posix("no path with slashes alone")
 def test_no_copy_is_left_once_all_of_a_file_is_restored(home: Path, run: Run) -> None:
     file = write(home, ".cursor/mcp.json", TWO)
     other = write(home, ".qwen/settings.json", ONE)

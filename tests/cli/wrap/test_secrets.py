@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.cli.wrap.conftest import program, state_folder, write
+from tests.platforms import on_posix
 from tests.raw_http import RawRequest, RawServer, whole
 
 SECRET = "hunter2pass"
@@ -128,6 +129,7 @@ def test_no_url_and_no_header_stands_among_the_words_of_a_wrapped_entry(
         assert after[f"a{at}"]["args"] == ["--", "npx", "-y", "p", *words]
 
 
+@on_posix("no script that starts by its first line")
 def test_nobody_sees_url_and_headers_in_the_list_of_processes(home: Path, run: Run) -> None:
     if not os.path.isdir("/proc/self"):
         pytest.skip("needs /proc")
@@ -198,6 +200,7 @@ def test_an_entry_of_an_earlier_version_works_and_is_restored_to_the_byte(
     assert file.read_text() == before
 
 
+@on_posix("no line quoted as for a shell of POSIX")
 def test_print_shows_typed_words_with_a_warning_and_those_of_a_file_masked(
     home: Path, run: Run
 ) -> None:

@@ -23,6 +23,7 @@ from tests.cli.conftest import Run
 from tests.cli.wrap.conftest import program, state_folder, write
 from tests.cli.wrap.samples import SAMPLES
 from tests.forward_proxy import ForwardProxy, at, tools
+from tests.platforms import on_posix
 from tests.raw_http import INITIALIZE, RawServer, always, whole
 from tests.wire import Wire
 from tests.wrapped import START
@@ -63,7 +64,8 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
     folder = state_folder()
     backups = sorted((folder / "backups").iterdir())
     private = [*backups, folder / "originals.json"]
-    assert {stat.S_IMODE(file.stat().st_mode) for file in private} == {0o600}
+    if sys.platform != "win32":
+        assert {stat.S_IMODE(file.stat().st_mode) for file in private} == {0o600}
     assert sorted(file.read_bytes().decode() for file in backups) == sorted(SAMPLES.values())
 
     servers = json.loads(run("wrap", "--json").out)
@@ -81,6 +83,7 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
     assert contents(home) == SAMPLES
 
 
+@on_posix("no path without an escape in JSON")
 def test_the_entries_keep_their_other_members_and_no_secret_is_on_a_command_line(
     home: Path, run: Run
 ) -> None:
@@ -154,6 +157,7 @@ def test_without_its_record_an_entry_is_left(home: Path, run: Run) -> None:
     assert words.count("its original entry is not recorded; write it by hand") == len(before)
 
 
+@on_posix("no path with slashes alone")
 def test_an_entry_whose_own_command_was_edited_is_left(home: Path, run: Run) -> None:
     file = write(home, ".cursor/mcp.json", ONE)
     run("wrap", "a")
@@ -208,6 +212,7 @@ def test_a_file_that_changes_meanwhile_is_left(home: Path) -> None:
     ]
 
 
+@on_posix("no owner and no mode of a file")
 def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, run: Run) -> None:
     broken = write(home, ".cursor/mcp.json", '{\n  "mcpServers": {"a": ]}\n}')
     toml = write(home, ".codex/config.toml", '[mcp_servers.a]\ncommand = "npx\n')
@@ -232,6 +237,15 @@ def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, ru
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
 
 
+def test_claude_desktop_of_the_store_is_listed_beside_the_other_one(home: Path, run: Run) -> None:
+    file = "Claude/claude_desktop_config.json"
+    write(home, f".config/{file}", ONE)
+    store = write(home, f"Local/Packages/Claude_p/LocalCache/Roaming/{file}", ONE)
+    listing = json.loads(run("wrap", "--json", LOCALAPPDATA=str(home / "Local")).out)
+    assert [row["client"] for row in listing] == ["claude-desktop"] * 2
+    assert listing[1]["file"] == str(store)
+
+
 def test_wrap_says_that_there_is_no_server_to_wrap(home: Path, run: Run) -> None:
     write(home, ".cursor/mcp.json", "")
     assert run("wrap") == ("", "no client has a server here; `claude mcp add`, for one, adds it\n")
@@ -254,6 +268,7 @@ def login_url() -> Iterator[str]:
         yield server.url
 
 
+@on_posix("no named pipes in folders")
 def test_a_url_that_wants_a_login_goes_through_mcp_remote_or_is_left(
     home: Path, run: Run, login_url: str
 ) -> None:
@@ -297,6 +312,7 @@ def test_a_url_that_wants_a_login_goes_through_mcp_remote_or_is_left(
         assert f"{name} (cursor, user): {reason}" in words
 
 
+@on_posix("no script that starts by its first line")
 def test_the_command_that_is_written_starts_without_the_path_of_a_shell(
     home: Path, run: Run
 ) -> None:
@@ -320,6 +336,7 @@ def test_the_command_that_is_written_starts_without_the_path_of_a_shell(
     assert "did you mean 'github'" in run("wrap", "a", "--rules", "gihub", code=2).err
 
 
+@on_posix("no path with slashes alone")
 def test_from_the_cache_of_uvx_the_command_is_uvx(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,8 +353,9 @@ def test_from_the_cache_of_uvx_the_command_is_uvx(
 def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> None:
     out = run("wrap", "--print", "my fs", "--", "npx", "-y", "fs", "a b").out
     us = program(home)
-    assert f"claude mcp add 'my fs' -- {us} -- npx -y fs 'a b'\n" in out
-    assert f"gemini mcp add 'my fs' {us} -- npx -y fs 'a b'\n" in out
+    name, word = ('"my fs"', '"a b"') if sys.platform == "win32" else ("'my fs'", "'a b'")
+    assert f"claude mcp add {name} -- {us} -- npx -y fs {word}\n" in out
+    assert f"gemini mcp add {name} {us} -- npx -y fs {word}\n" in out
     words = ["--", "npx", "-y", "fs", "a b"]
     entry = {"command": us, "args": words}
     [link] = re.findall(r"cursor://\S+", out)
@@ -360,6 +378,7 @@ def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> Non
     assert advice == "its environment or headers are not in these lines: add them\n"
 
 
+@on_posix("no script that starts by its first line")
 def test_an_entry_that_wrap_writes_uses_the_proxy_that_the_client_passes(
     home: Path, run: Run
 ) -> None:
@@ -400,6 +419,7 @@ def environment(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("way", ["removed", "moved"])
+@on_posix("no script that starts by its first line")
 def test_entries_of_an_environment_that_is_gone_are_listed_and_another_restores_them(
     way: str, home: Path, run: Run
 ) -> None:
@@ -456,6 +476,7 @@ def test_unwrap_all_restores_what_was_wrapped_in_other_folders(
     assert [file.read_text() for file in files] == [ONE, ONE]
 
 
+@on_posix("no path with slashes alone")
 def test_a_file_that_a_project_shares_gets_a_warning_and_the_line_that_others_need(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
