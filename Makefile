@@ -38,7 +38,7 @@ bench: servers
 
 # The tests of `unit`, of faults on stdio and of `wrap` on Windows: CPython under Wine, if it can be had.
 windows: $(VENV)/.test
-	$(RUN) -m tests.windows tests/looks tests/faults/test_stdio.py tests/cli/wrap \
+	$(RUN) -m tests.windows tests/looks tests/system/test_windows.py tests/faults/test_stdio.py tests/cli/wrap \
 	    $(PURE:%=tests/%) --pyargs $(PURE:%=mcp_abridge.%) $(ARGS)
 
 # What a model calls and reads until it has seen the answer to each of 57 questions, in several ways.

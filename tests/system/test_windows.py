@@ -1,0 +1,115 @@
+"""The calls of Windows; they run on Windows alone, by `make windows` under Wine."""
+
+import ctypes
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if sys.platform != "win32":
+    pytest.skip("the calls of Windows", allow_module_level=True)
+
+from mcp_abridge.system import windows
+
+# Starts a process of its own, says its number, and ends with nobody's stdin.
+PARENT = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+sys.stdout.write(f"{child.pid}\\n")
+sys.stdout.flush()
+time.sleep(60)
+"""
+SECONDS = 20.0
+
+
+def runs(pid: int) -> bool:
+    kernel = ctypes.WinDLL("kernel32")
+    handle = kernel.OpenProcess(0x100000, False, pid)  # SYNCHRONIZE
+    if not handle:
+        return False
+    late = kernel.WaitForSingleObject(handle, 0) == 258  # WAIT_TIMEOUT
+    kernel.CloseHandle(handle)
+    return bool(late)
+
+
+def end(child: Any) -> None:
+    child.release()
+    assert child.process is not None
+    child.process.wait(SECONDS)
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A script of cmd.exe in PATH, in a folder with a blank, that prints its arguments."""
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    file = folder / "shown.cmd"
+    file.write_text("@echo off\necho %1\necho %2\n", encoding="ascii")
+    monkeypatch.setenv("PATH", f"{folder};{os.environ['PATH']}")
+    return file
+
+
+def test_a_bare_name_is_found_by_path_and_pathext_and_its_words_arrive(script: Path) -> None:
+    command = windows.program(["shown", "one", "two words"])
+    assert command[0].lower() == str(script).lower()
+    child = windows.spawn(["shown", "one", "two words"])
+    with os.fdopen(child.stdout, "rb") as output:
+        assert output.read().split(b"\r\n")[:2] == [b"one", b'"two words"']
+    end(child)
+
+
+@pytest.mark.parametrize("word", ["%PATH%", "a&b", 'a"b', "a^b", "a|b", "a\nb"])
+def test_a_script_gets_no_word_that_it_would_read_otherwise(script: Path, word: str) -> None:
+    with pytest.raises(ValueError, match="means something else"):
+        windows.spawn(["shown", word])
+
+
+def test_a_program_that_is_not_there_is_an_error_with_its_name() -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        windows.spawn(["no-such-program"])
+    assert caught.value.filename == "no-such-program"
+
+
+def test_what_a_server_has_started_ends_with_its_job() -> None:
+    child = windows.spawn([sys.executable, "-c", PARENT])
+    with os.fdopen(child.stdout, "rb") as output:
+        grandchild = int(output.readline())
+        assert runs(grandchild)
+        assert child.guarded
+        assert child.signal(0)
+        end(child)  # as if the proxy were killed: the last handle is closed
+        until = time.monotonic() + SECONDS
+        while runs(grandchild):
+            assert time.monotonic() < until
+            time.sleep(0.1)
+
+
+def test_a_large_message_fits_into_a_pipe_that_nobody_reads() -> None:
+    child = windows.spawn([sys.executable, "-c", "import time; time.sleep(60)"])
+    assert os.write(child.stdin, b"x" * 300_000) == 300_000
+    end(child)
+
+
+def test_a_locked_file_can_be_read_and_is_locked_once(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_bytes(b"secret")
+    one, two = (windows.open_at_once(path, os.O_RDWR) for _ in range(2))
+    assert windows.lock(one)
+    assert not windows.lock(two, wait=False)
+    assert os.read(two, 10) == b"secret"
+    os.close(one)
+    assert windows.lock(two, wait=False)
+    os.close(two)
+
+
+def test_words_survive_a_line() -> None:
+    words = ["a b", 'say "x"', "C:\\folder\\", "", "中文"]
+    assert windows.split(windows.join(words)) == words
+
+
+def test_a_folder_outside_of_the_profile_is_named() -> None:
+    assert windows.publicity(os.path.expanduser("~")) is None
+    assert "outside" in (windows.publicity("Z:\\") or "")
