@@ -5,7 +5,7 @@ A client waits while `run` starts, so they are read without argparse, which othe
 
 import os
 
-from mcp_abridge.document.sizes import size
+from mcp_abridge.document.sizes import LEAST_BOUND, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,6 @@ No server that is a command may inherit them.
 
 VARIABLES = "Each flag is also a variable: --log-format is MCP_ABRIDGE_LOG_FORMAT."
 _FALSE = ("0", "false", "no", "off")
-_LEAST_BUDGET = 300  # as of a rule's `max_bytes`: less has no room for a notice of the omissions
 
 
 def _budget(text: str) -> object:
@@ -102,8 +101,8 @@ def _budget(text: str) -> object:
         budget = size(text)
     except ValueError as error:
         raise ValueError(f"{error}, or auto, client or off") from None
-    if budget < _LEAST_BUDGET:
-        raise ValueError(f"{text!r} is less than the minimum of {_LEAST_BUDGET} bytes")
+    if budget < LEAST_BOUND:
+        raise ValueError(f"{text!r} is less than the minimum of {LEAST_BOUND} bytes")
     return budget
 
 

@@ -24,6 +24,10 @@ _UNITS = {
 }
 
 
+LEAST_BOUND = 300
+"""The bytes of the smallest bound: less has no room for a notice of the omissions."""
+
+
 def size(text: str) -> int:
     """Parse a number of bytes. Raises ValueError if `text` is not a size."""
     number = text.rstrip("BGKMik")

@@ -396,14 +396,17 @@ def row_type(
     )
 
 
-def rows(value: Value, row: type[msgspec.Struct] | None) -> list[msgspec.Struct | None] | None:
+def rows(
+    value: Value, row: type[msgspec.Struct] | None, *, spelled: bool = False
+) -> list[msgspec.Struct | None] | None:
     """Decode an unopened array of objects and nulls to Structs; None if it is anything else.
 
-    None without a `row` too.
+    None without a `row` too. Numbers in fields that are no Raw keep their spelling if `spelled`.
     """
     if row is None:
         return None
-    return _decoded(value, 0x5B, list[row | None])  # type: ignore[no-any-return, valid-type]
+    kind: Any = list[row | None]  # type: ignore[valid-type]
+    return _decoded(value, 0x5B, kind, spelled=spelled)  # type: ignore[no-any-return]
 
 
 def objects(value: Value) -> list[dict[str, Value] | None] | None:
@@ -461,11 +464,13 @@ def one_row(value: Value, row: type[msgspec.Struct] | None) -> msgspec.Struct | 
     return None if row is None else _decoded(value, 0x7B, row)
 
 
-def _decoded(value: Value, head: int, kind: Any) -> Any:
+def _decoded(value: Value, head: int, kind: Any, *, spelled: bool = False) -> Any:
     if type(value) is not Raw or memoryview(value)[0] != head:
         return None
     try:
-        return msgspec.json.Decoder(kind, float_hook=Number).decode(value)
+        if spelled:
+            return msgspec.json.Decoder(kind, float_hook=Number).decode(value)
+        return msgspec.json.decode(value, type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
 

@@ -127,6 +127,8 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
     first = level(value[0])
     if not isinstance(first, dict) or not 0 < len(first) <= _RECORD:
         return None
+    if any(memoryview(each)[0] in b"[{" for each in first.values()):
+        return None
     kind, names = row_type(first, strict=True, kind=Any), [*first]
     paths = [f"[*].{spelled(name)}" for name in names]
     members = {paths[index]: len(value) for index in with_match(names, pattern, fuel)}
@@ -135,7 +137,7 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
     count, others = 0, Counter[str]()
     for places, encoded in _possible_rows(value, pattern, fuel):
         fuel.burn(len(encoded) >> 8)
-        structs, matches = rows(Raw(encoded), kind), list[tuple[int, int, str]]()
+        structs, matches = rows(Raw(encoded), kind, spelled=True), list[tuple[int, int, str]]()
         if structs is None or None in structs:
             return None
         for column in range(len(names)):

@@ -10,6 +10,8 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcp_abridge.document.sizes import LEAST_BOUND
+
 Shows = Literal[
     "structured", "text", "blocks", "both", "once", "once_in_javascript", "result", "either"
 ]
@@ -91,7 +93,7 @@ class Client(Struct, frozen=True):
         own = tokens.isdecimal() and len(tokens) < 10 and int(tokens) * _BYTES_PER_TOKEN
         if not own or self.limit_bytes is None:
             return self
-        limit = min(self.limit_bytes, max(own, _LEAST))
+        limit = min(self.limit_bytes, max(own, LEAST_BOUND))
         least = min(self.limit_tokens or int(tokens), int(tokens))
         budget = min(self.budget_bytes, limit)
         return replace(self, limit_bytes=limit, limit_tokens=least, budget_bytes=budget)
@@ -101,7 +103,6 @@ _SMALL = 8_000  # the smallest known limit
 _ROOMY = 10_000
 _WHOLE = 50_000  # about what the clients show that people code with
 _SPARE = 100  # bytes; Codex counts a head of its own
-_LEAST = 300
 _BYTES_PER_TOKEN = 2  # of rows of numbers; Claude Code counts no result below that
 _FILE = "is saved to a file; the model reads its "
 _SURVEY = "https://olaservo-sandyland.static.hf.space/mcp/structured-content/client-survey.html"

@@ -3,13 +3,13 @@
 from msgspec import Raw
 from msgspec.structs import replace
 
+from mcp_abridge.document.sizes import LEAST_BOUND
 from mcp_abridge.document.tree import Document, Value, encode, text
 from mcp_abridge.query.call import Call, Room
 from mcp_abridge.shaping.job import ShapeJob
 from mcp_abridge.shaping.result.frame import Frame, VisibleSize, other_texts, with_other_texts
 from mcp_abridge.transforms.abridge import abridge
 
-_MINIMUM = 300  # bytes; content beside the document never reduces its room below this
 _LEAST = 50  # bytes of a document that is shown twice, or with escapes
 _ONCE = frozenset({"once", "once_in_javascript"})
 _TOGETHER = frozenset({"both", "result"}) | _ONCE
@@ -26,7 +26,8 @@ def document_budget(job: ShapeJob, frame: Frame, excess: int = 0) -> int | None:
     most = job.rule.max_bytes
     if most is None:
         return None
-    return max(max(_room(job, frame, most), _MINIMUM) - excess, _LEAST)
+    # Content beside the document never takes all of its room.
+    return max(max(_room(job, frame, most), LEAST_BOUND) - excess, _LEAST)
 
 
 def whole_room(job: ShapeJob, frame: Frame) -> Room | None:
@@ -37,7 +38,7 @@ def whole_room(job: ShapeJob, frame: Frame) -> Room | None:
     whole = job.rule.whole
     if whole is None or job.reader:
         return None
-    room = max(_room(job, frame, whole_bytes(job)), _MINIMUM)
+    room = max(_room(job, frame, whole_bytes(job)), LEAST_BOUND)
     room = room * 2 // 3 if job.shows in ESCAPED else room  # escapes take up to a third
     return Room(room, None if job.author_bytes else whole.tokens)
 
@@ -107,7 +108,7 @@ def trim_other_blocks(job: ShapeJob, frame: Frame) -> Frame:
     if separate is None or len(memoryview(separate)) <= limit:
         return frame
     document = Document(separate)
-    abridge(document, max(limit, _MINIMUM), Call("", structured=True, notices=[]))
+    abridge(document, max(limit, LEAST_BOUND), Call("", structured=True, notices=[]))
     members = {**frame.members, "structuredContent": Raw(encode(document.cell[0]))}
     return replace(frame, members=members)
 
@@ -118,7 +119,7 @@ def _with_short_texts(frame: Frame, limit: int) -> Frame:
     whole: Value = texts[0] if len(texts) == 1 else [Raw(encode(each)) for each in texts]
     document = Document(whole)
     call = Call("", notices=[], blocks=len(texts) > 1)
-    abridge(document, max(limit, _MINIMUM), call)
+    abridge(document, max(limit, LEAST_BOUND), call)
     cut = document.root.open()
     parts = zip(others, map(text, cut if isinstance(cut, list) else [cut]), strict=False)
     return with_other_texts(frame, {index: each or "" for index, each in parts}, call.notices)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from mcp_abridge.document.measure import TextFrame, chars_that_fit, encoded_size, ending, size
 from mcp_abridge.document.own_names import ABRIDGED, listed, marked
 from mcp_abridge.document.paths import nameable, spelled
+from mcp_abridge.document.sizes import LEAST_BOUND
 from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import (
     Document,
@@ -40,7 +41,6 @@ from mcp_abridge.summary.place import UNSHOWN
 
 NAME = ABRIDGED
 
-_LEAST = 300  # bytes: the smallest bound allowed
 _MORE = 320  # bytes for the calls that show more
 _NAMED = 40  # characters of a view that names the columns of the next rows
 _COLUMNS = 6  # names of columns that a note lists
@@ -223,7 +223,7 @@ class _Task(Struct, frozen=True):
         bound = self._look(len(bytes(structure)))
         room = target = bound - around
         for _ in range(4):
-            if target < _LEAST:
+            if target < LEAST_BOUND:
                 return None
             fitted, notices = self._structured(structure, target)
             if fitted is None:

@@ -66,17 +66,27 @@ class Job:
         limits = ctypes.create_string_buffer(144 if sys.maxsize > 1 << 32 else 112)
         struct.pack_into("<I", limits, 16, 0x2000)
         _kernel.SetInformationJobObject(self._handle, 9, limits, len(limits))
+        self._process: subprocess.Popen[bytes] | None = None
         self.holds = False
         """True if a process was put into it."""
 
     def adopt(self, process: "subprocess.Popen[bytes]") -> None:
         """Put a process that was started suspended into it, and resume the process."""
+        self._process = process
         handle = ctypes.c_void_p(int(process._handle))  # type: ignore[attr-defined]
         self.holds = bool(_kernel.AssignProcessToJobObject(self._handle, handle))
         ctypes.WinDLL("ntdll").NtResumeProcess(handle)
 
     def signal(self, number: int) -> bool:
-        """End all of its processes (0 only counts them); return False if there is none."""
+        """End all of its processes (0 only counts them); return False if there is none.
+
+        If it was refused, the server alone is known.
+        """
+        if not self.holds:
+            runs = self._process is not None and self._process.poll() is None
+            if runs and number and self._process is not None:
+                self._process.kill()
+            return runs
         accounting = ctypes.create_string_buffer(48)  # JOBOBJECT_BASIC_ACCOUNTING_INFORMATION
         _kernel.QueryInformationJobObject(self._handle, 1, accounting, len(accounting), None)
         if not struct.unpack_from("<I", accounting, 40)[0]:
@@ -119,11 +129,7 @@ class ChildProcess:
         return self.code is not None
 
     def signal(self, number: int) -> bool:
-        if self._job is None:
-            return False
-        if not self._job.holds and number and self.process is not None:
-            self.process.kill()
-        return self._job.signal(number)
+        return self._job is not None and self._job.signal(number)
 
     def give_up(self) -> None:
         if not self.ended():

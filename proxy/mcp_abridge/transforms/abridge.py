@@ -5,14 +5,12 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from mcp_abridge.document.own_names import ABRIDGED
-from mcp_abridge.document.sizes import Size
+from mcp_abridge.document.sizes import LEAST_BOUND, Size
 from mcp_abridge.document.tree import Document, Slot
 from mcp_abridge.query.call import Call
 from mcp_abridge.transforms.base import Transform
 
 NAME = ABRIDGED
-
-_LEAST = 300  # bytes: the smallest bound allowed
 
 
 class Abridge(Transform, frozen=True):
@@ -58,9 +56,9 @@ class Abridge(Transform, frozen=True):
     shorthand: ClassVar[str | None] = "max_bytes"
     cuts: ClassVar[bool] = True
 
-    max_bytes: Annotated[Size, Meta(ge=_LEAST)] | None = None
+    max_bytes: Annotated[Size, Meta(ge=LEAST_BOUND)] | None = None
     """The most bytes of the document; without it, the rule's `max_bytes` applies."""
-    first_look: Annotated[Size, Meta(ge=_LEAST)] | None = None
+    first_look: Annotated[Size, Meta(ge=LEAST_BOUND)] | None = None
     """The most bytes of a text that takes twice the bound or more, and 4/9 of those of structure:
     a model has to ask for the rest anyway. With it, content that takes more tokens than plain JSON
     does (digits, hashes, times) gets fewer bytes."""

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Meta, Struct
 
 from mcp_abridge.document.masks import masked_url
-from mcp_abridge.document.sizes import Size
+from mcp_abridge.document.sizes import LEAST_BOUND, Size
 from mcp_abridge.errors import AbridgeError, did_you_mean, did_you_mean_or_known
 from mcp_abridge.ruleset.selection import NO_RULES, library
 
@@ -150,7 +150,7 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
     rules: tuple[RuleFileName, ...] | None = None
     """Rule files, directories of them, names of bundled ones, or `none`. Paths are relative to the
     configuration."""
-    budget: Annotated[Size, Meta(ge=300)] | Literal["auto", "client", "off"] | None = None
+    budget: Annotated[Size, Meta(ge=LEAST_BOUND)] | Literal["auto", "client", "off"] | None = None
     """The most bytes of a response that no rule covers; `auto` chooses by the client, `client` does
     so for responses that the client itself would cut."""
     tools: tuple[str, ...] | None = None

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, field
 
 from mcp_abridge.document.paths import Path
-from mcp_abridge.document.sizes import Size
+from mcp_abridge.document.sizes import LEAST_BOUND, Size
 from mcp_abridge.query.patterns import Expression, Pattern
 from mcp_abridge.ruleset.guard import Guard
 from mcp_abridge.ruleset.loading.yaml_nodes import Node
@@ -16,7 +16,7 @@ from mcp_abridge.transforms.base import Transform
 
 Count = Annotated[int, Meta(ge=0)]
 Bytes = Annotated[Size, Meta(ge=0)]
-Bound = Annotated[Size, Meta(ge=300)]  # as the option of `abridge`, to which it is converted
+Bound = Annotated[Size, Meta(ge=LEAST_BOUND)]
 _ABSENT: Any = UNSET  # for a key whose value may be null
 
 
