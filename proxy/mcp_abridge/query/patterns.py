@@ -179,7 +179,10 @@ class Pattern:
                 pass
             start, rest = end, fuel.room
             # The search of the whole takes as long again.
-            if rest < 0 or (start >= len(subject) and rest < before - rest):
+            again = start >= len(subject) and rest < before - rest
+            if again:
+                fuel.burn(before - rest)  # raises if units are short, not time
+            if again or rest < 0:
                 raise OutOfFuel("its search takes too long")
 
     def __repr__(self) -> str:
