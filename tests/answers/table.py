@@ -10,7 +10,6 @@ from tests.answers.question import Question
 from tests.answers.session import Attempt
 
 HEAD = ("", "answered", "never", "calls", "each", "bytes read", "each", "of direct")
-_SETS = {"first": "", "second": ", second set", "third": ", third set", "unseen": ", unseen set"}
 _BEGINNING = 1500  # characters of an answer that --verbose shows
 
 
@@ -33,8 +32,9 @@ def summary(
             (arm, f"not measured: {why}", *("",) * (len(HEAD) - 2)) for arm, why in failures.items()
         ]
         lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        own_set = "" if kind == "first" else f", {kind} set"
         title = f"{len(names)} questions on {group} results"
-        parts.append(f"{title}{_SETS[kind]}\n\n{lines}\n")
+        parts.append(f"{title}{own_set}\n\n{lines}\n")
     return "\n".join(parts)
 
 
