@@ -281,14 +281,17 @@ class _Rules:
         # On the path of every tool call: do not wait if the rules are loaded.
         if self._selection is None:
             self._loaded.wait()
-        from mcp_abridge.errors import RuleErrors
-
         if self._selection is None:
+            from mcp_abridge.errors import RuleErrors
+
             raise RuleErrors([])
         try:
             return self._selection(server, client)
-        except RuleErrors as errors:
-            self._fail(errors)
+        except Exception as error:
+            from mcp_abridge.errors import RuleErrors
+
+            if isinstance(error, RuleErrors):
+                self._fail(error)
             raise
 
     def _fail(self, error: Exception) -> None:

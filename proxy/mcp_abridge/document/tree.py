@@ -322,14 +322,14 @@ def uncollected() -> Iterator[None]:
 
 
 def _has_minus_zero(data: bytes) -> bool:
+    if b"-0" not in data:
+        return False
     import re
 
-    return b"-0" in data and re.search(rb"-0(?<![^\[:,\s]-0)(?![.eE\d])", data) is not None
+    return re.search(rb"-0(?<![^\[:,\s]-0)(?![.eE\d])", data) is not None
 
 
 def _loads(data: bytes) -> Any:
-    import json
-
     try:
         # The quick decoder drops the sign of the integer -0, and refuses too long an integer.
         if not _has_minus_zero(data):
@@ -340,6 +340,8 @@ def _loads(data: bytes) -> Any:
         raise DocumentError(TOO_DEEP) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DocumentError(f"not JSON: {error}") from error
+    import json
+
     try:
         return json.loads(data, parse_float=Number, parse_int=_integer, parse_constant=_no_constant)
     except RecursionError:

@@ -401,4 +401,4 @@ def stale(state: "SessionState", pending: PendingRequest) -> tuple[Output, ...]:
     What was read meanwhile may be from before it.
     """
     rules = state.rules.covering(pending.tool).drops
-    return tuple(DropSnapshots(Key(pending.scope, rule, None)) for rule in rules)
+    return tuple(DropSnapshots(Key(pending.scope, rule, None)) for rule in rules) if rules else ()

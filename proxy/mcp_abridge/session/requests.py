@@ -16,7 +16,7 @@ from mcp_abridge.document.message import (
     string_at,
     value_at,
 )
-from mcp_abridge.document.tree import ABSENT, encode, loads, text
+from mcp_abridge.document.tree import ABSENT, encode, loads
 from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import Rule
@@ -132,7 +132,7 @@ def _cancel(state: SessionState, envelope: Message, exchange: bytes) -> bytes | 
 
 
 class _Params(Struct):
-    name: Raw = ABSENT
+    name: str | None = None
     arguments: Raw = ABSENT
     task: Raw = ABSENT
     meta: Raw = msgspec.field(default=ABSENT, name="_meta")
@@ -146,18 +146,20 @@ _PARAMS = msgspec.json.Decoder(_Params)
 def call(
     state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
 ) -> tuple[Output, ...]:
-    """Refuse a call, load its snapshot, or send it on, as its rule demands."""
+    """Refuse a call, load its snapshot, or send it on, as its rule demands.
+
+    The rules are those of the last `select`.
+    """
     try:
         params = _PARAMS.decode(envelope.params)
-        tool = None if params.name is ABSENT else text(params.name)
-    except (msgspec.DecodeError, DocumentError):
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return state.inflight.send(raw, pending)
+    tool = params.name
     pending.tool, pending.scope = tool or "", pending.scope or state.scope
     pending.as_task = params.task is not ABSENT
     if params.meta is not ABSENT:
         _read_meta(state, params.meta, pending)
     rules = state.rules
-    rules.select()
     if tool is None:
         return state.inflight.send(raw, pending)
     covering = rules.covering(tool)
@@ -339,6 +341,7 @@ def again(
     assert isinstance(envelope, Message)
     anew = PendingRequest(pending.exchange, pending.id, pending.method, scope=pending.scope)
     anew.searched_key, anew.listed = pending.key, listed
+    state.rules.select()
     return call(state, line, envelope, anew)
 
 

@@ -164,10 +164,13 @@ class Meters:
         """Add figures to the sums of the row of this kind that has this key."""
         with self._lock:
             sums = self._sums[kind]
-            added = [*map(operator.add, sums[key], figures)] if key in sums else [*figures]
-            if kind is Row:
-                added[-1] = max(sums[key][-1] if key in sums else 0, figures[-1])
-            sums[key] = added
+            earlier = sums.get(key)
+            if earlier is None:
+                sums[key] = [*figures]
+            else:
+                sums[key] = [*map(operator.add, earlier, figures)]
+                if kind is Row:
+                    sums[key][-1] = max(earlier[-1], figures[-1])
         # The thread that drains would sleep while there are counts to write.
         if kind is not Definitions and not self.wake_drain.is_set():  # 20 times cheaper than to set
             self.wake_drain.set()

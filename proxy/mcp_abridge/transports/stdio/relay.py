@@ -214,8 +214,9 @@ class Relay:
         before it is sent.
         """
         lines = [output.raw for output in outputs if isinstance(output, ToServer)]
-        if lines:
-            self._server.send_later(lines)
+        if not lines:
+            return outputs
+        self._server.send_later(lines)
         return tuple(output for output in outputs if not isinstance(output, ToServer))
 
     def _wake(self) -> None:
