@@ -21,6 +21,7 @@ _MAP = 30  # members; an object with more is a map, and each member a row
 _INTRO = 300  # characters of a text that belongs to what is inside of the same object
 _NEAR = 300  # characters between values in a longer text, if the question does not say
 _WORD = re.compile(r"\w+")
+_ONE_ROW = re.compile(r'"view": ?".*(?:\[\d+\]|\.\\"[^"]*\\")"\}$')
 _OPENING = re.compile(r'\{(?=\s*["}])|\[(?=\s*(?:[\[{"\d\]-]|true|false|null))')
 _NAME = re.compile(r'"([^"\\]*)"\s*:\s*$')
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str)
@@ -64,6 +65,7 @@ class _Page:
 
     def __init__(self, text: str, request: str) -> None:
         self._text, self._request = text, request
+        self._opens_row = bool(_ONE_ROW.search(request))
         self._units: dict[str, list[Unit]] = defaultdict(list)
         self._documents = list(documents(text))
         for unit in self._taken_apart():
@@ -76,6 +78,8 @@ class _Page:
                 yield from map(Unit, document.split("\n"))
             else:
                 yield from units(document)
+                if self._opens_row and isinstance(document, dict):
+                    yield from _row(document.get("view"), "")
 
     def has(self, atom: Row | Alone) -> bool:
         if isinstance(atom, Alone):

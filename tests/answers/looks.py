@@ -123,10 +123,11 @@ def _name(row: Sequence[str], all_names: set[str]) -> str:
 
 
 def _begins(cell: str, all_names: set[str]) -> list[str]:
-    start = cell.rstrip("….")
-    if start == cell or len(start) < _CUT:
+    start, mark, end = cell.partition("…")
+    start = start.rstrip(".")
+    if not mark or len(start + end) < _CUT:
         return []
-    return [name for name in all_names if name.startswith(start)]
+    return [name for name in all_names if name.startswith(start) and name.endswith(end)]
 
 
 def _one(name: str, cut: Counter[str], all_names: set[str]) -> bool:

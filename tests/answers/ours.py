@@ -221,6 +221,8 @@ def around(text: str, word: str) -> list[str]:
             return [*opened] or [f"lines({max(line - _LINES, 1)}, {line + _LINES})"]
         if (member := _MEMBER.fullmatch(path)) and hit.get("text") == word:
             filters[f"{member[1]}[?{member[2]}=='{word}']"] = None
+        if not _INDEX.search(path) and isinstance(row := hit.get("row"), dict):
+            opened[row["view"]] = None  # a member of a map
         if len(owners) < _OWNERS:
             owners.append([path[: each.end()] for each in _INDEX.finditer(path)] or [path])
     levels = zip_longest(*map(reversed, owners))

@@ -55,6 +55,14 @@ def test_the_request_counts_for_the_context_and_not_for_the_answer() -> None:
     assert not Evidence(question(row)).stands_with('{"view": []}', "Slow search 42")
 
 
+def test_a_row_that_a_view_opens_is_a_row_however_many_members_it_has() -> None:
+    row = {f"m{n}": n for n in range(40)} | {"owners": [{"name": "ann"}], "title": "Crash"}
+    answer = json.dumps({"view": row})
+    atom = Row(("ann",), ("Crash",))
+    assert Evidence(question(atom)).stands_with(answer, '{"view":"items[3]"}')
+    assert not Evidence(question(atom)).stands_with(answer, '{"view":"items"}')
+
+
 def test_all_rows_may_come_in_several_answers() -> None:
     evidence = Evidence(question(Row(("ann",), ("41",)), Row(("bob",), ("42",))))
     assert not evidence.stands_with(json.dumps(ISSUES[:1]))

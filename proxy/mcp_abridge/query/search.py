@@ -41,6 +41,9 @@ _KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
 _NAMES = ("name", "title", "subject", "summary", "label", "login", "path", "filename", "url")
 
 Key = str | int
+_Hit = tuple[str, dict[str, Any]]
+"""A hit, behind the path of the values at its place in all rows."""
+
 Place = tuple[Any, Key] | None
 """Where a value is: the place of the object or array that it is in, and its name or index there."""
 
@@ -110,13 +113,14 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
     indexes = [*islice(with_match(texts, pattern, fuel), _COUNTED)]
     matching = {names[index] for index in with_match(names, pattern, fuel)}
     members = _members(value, matching, fuel) if matching else Counter[str]()
-    sizes, at = dict[int, int](), list[dict[str, Any]]()
+    sizes, at = dict[int, int](), list[_Hit]()
     for index in indexes[:LISTED]:
         keys = _keys(places[index])
-        at.append(_hit(texts[index], keys, pattern, fuel) | _row(value, keys, sizes, fuel))
+        hit = _hit(texts[index], keys, pattern, fuel) | _row(value, keys, sizes, fuel)
+        at.append((_general(value, keys), hit))
     fuel.burn(4 * len(indexes))
-    others = Counter(_general(value, _keys(places[index])) for index in indexes[FIRST:])
-    return _hits(len(indexes), at, members, others)
+    rest = Counter(_general(value, _keys(places[index])) for index in indexes[LISTED:])
+    return _hits(len(indexes), at, members, rest)
 
 
 def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -> Hits | None:
@@ -132,9 +136,9 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
     kind, names = row_type(first, strict=True, kind=Any), [*first]
     paths = [f"[*].{spelled(name)}" for name in names]
     members = {paths[index]: len(value) for index in with_match(names, pattern, fuel)}
-    opened, sizes, hits = dict[Key, Any](), dict[int, int](), list[dict[str, Any]]()
+    opened, sizes, hits = dict[Key, Any](), dict[int, int](), list[_Hit]()
     searched = (str, int, float, Number) if numbers else (str,)
-    count, others = 0, Counter[str]()
+    count, rest = 0, Counter[str]()
     for places, encoded in _possible_rows(value, pattern, fuel):
         fuel.burn(len(encoded) >> 8)
         structs, matches = rows(Raw(encoded), kind, spelled=True), list[tuple[int, int, str]]()
@@ -154,16 +158,23 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
         for row, column, text in matches[: LISTED - len(hits)]:
             opened[row] = opened[row] if row in opened else loads(bytes(value[row]))
             keys: list[Key] = [row, names[column]]
-            hits.append(_hit(text, keys, pattern, fuel) | _row(opened, keys, sizes, fuel))
-        others.update(paths[column] for _, column, _ in matches[max(FIRST - count, 0) :])
+            hit = _hit(text, keys, pattern, fuel) | _row(opened, keys, sizes, fuel)
+            hits.append((paths[column], hit))
+        rest.update(paths[column] for _, column, _ in matches[max(LISTED - count, 0) :])
         count += len(matches)
-    return _hits(count, hits, Counter(members), others)
+    return _hits(count, hits, Counter(members), rest)
 
 
-def _hits(count: int, at: list[dict[str, Any]], names: Counter[str], others: Counter[str]) -> Hits:
-    """Return the result of a search in structure: `others` are the hits after the first ones."""
+def _hits(count: int, at: list[_Hit], names: Counter[str], others: Counter[str]) -> Hits:
+    """Return the result of a search in structure, hits in the names of rows first.
+
+    `others` are the places of the hits that are not described.
+    """
+    at.sort(key=lambda pair: not _names_row(pair[1]))
+    others += Counter(place for place, _ in at[FIRST:])
     least = "_at_least" if count == _COUNTED else ""
-    result = Hits({f"matched_values{least}": count, "matched_names": len(names), "at": at})
+    result = Hits({f"matched_values{least}": count, "matched_names": len(names)})
+    result["at"] = [hit for _, hit in at]
     if names:
         result["names"] = [{"path": path, "count": n} for path, n in names.items()]
     if others:
@@ -323,6 +334,15 @@ def _row(value: Any, keys: list[Key], rows: dict[int, int], fuel: Fuel) -> dict[
             if rows[id(row)] <= _ROW:
                 break
     return {} if row is None else {"row": {"view": _path(keys[:depth]), **_identity(row)}}
+
+
+def _names_row(hit: dict[str, Any]) -> bool:
+    """Return True if a hit lies in the name of its row: others only speak of that."""
+    row = hit.get("row")
+    if row is None:
+        return False
+    names = (name for name in row if name.rpartition(".")[2].lower() in _NAMES)
+    return any(hit["path"] == f"{row['view']}.{name}" for name in names)
 
 
 def _is_map(value: dict[str, Any]) -> bool:

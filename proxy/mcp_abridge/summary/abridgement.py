@@ -41,12 +41,12 @@ from mcp_abridge.summary.place import UNSHOWN
 
 NAME = ABRIDGED
 
-_MORE = 320  # bytes for the calls that show more
+_MORE = 450  # bytes for the calls that show more
 _NAMED = 40  # characters of a view that names the columns of the next rows
 _COLUMNS = 6  # names of columns that a note lists
 _STRUCTURE = 2.25  # times a first look at a text
 _EXAMINED = 4500  # bytes of the look by which `help` chooses its examples
-_NOTES = 600  # bytes for the notes, or a fifth of the whole if that is less
+_NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
 
 
 def abridge(
@@ -155,6 +155,7 @@ def _reserve(bound: int) -> int:
 
 
 _VIEW = "view"
+_PAGE = re.compile(r"\[\d*:\d*\]$")
 _OWN = frozenset(("more", "others", "read_from", "same", "counts"))
 _QUERIES = re.compile("(?i)quer|search|pattern|jql|filter|keyword|term|text|regex|^q$")
 _SOUGHT = re.compile(r"\w{3,}")
@@ -307,8 +308,8 @@ class _Task(Struct, frozen=True):
             return None
         if self.viewed:
             place = place.removeprefix(_VIEW).removeprefix(".")
-            if cut.unit == COLUMNS and self.viewed.endswith("]"):
-                return None  # a window: the next one comes first
+            if cut.unit == COLUMNS and _PAGE.search(self.viewed):
+                return None  # the next window comes first
         expression = place  # of the first member that is missing
         if cut.unit != MEMBERS or not cut.names:
             expression = self._window(cut, place)

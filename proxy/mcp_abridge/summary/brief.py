@@ -9,7 +9,7 @@ Work is bounded by the bytes to write, not by the array, but for the few members
 all rows.
 """
 
-import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from itertools import chain, takewhile
@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from mcp_abridge.document.paths import label, nameable, spelled
+from mcp_abridge.document.paths import label, spelled
 from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles
@@ -34,6 +34,7 @@ from mcp_abridge.summary.columns import (
     names_of,
     sample_of,
 )
+from mcp_abridge.summary.examples import Example, examples
 from mcp_abridge.summary.excerpt import NOTE_END
 from mcp_abridge.summary.objects import Objects
 from mcp_abridge.summary.place import UNSHOWN
@@ -54,7 +55,6 @@ _WHOLE = 2000  # bytes of a row that is shown whole if a filter finds few
 _STATES = 3  # columns whose values are counted
 _CONSTANTS = 60  # columns that may be the same in all rows
 _NOTHING = (None, b'""', b"[]", b"{}")
-_LITERAL = re.compile(r"null|true|false|-?[0-9].*")
 _CUT = Raw('"…"'.encode())
 
 _Clip = tuple[int, Path, int, int]
@@ -78,10 +78,6 @@ class Lookout(Struct, frozen=True):
         """Return the bytes of plain JSON that take as many tokens as a part does."""
         part = bytes(part)
         return int(len(part) * density(part)) if self.light else len(part)
-
-
-Example = tuple[str, str]
-"""A view, and what it does."""
 
 
 class Brief(Struct):
@@ -249,10 +245,23 @@ class _Page:
             if not (self._table or all(isinstance(step, str) for step in path)):
                 continue  # an array stays one
             cells = self.reading.cells[path]
-            most = clip + 2
+            whole, most = [*cells], clip + 2
             for row, cell in enumerate(cells):
                 if cell is not None and len(memoryview(cell)) > most:
                     cells[row] = self._clipped(row, path, cell, clip)
+            self._tell_apart(cells, whole, clip)
+
+    def _tell_apart(self, cells: list[Raw | None], whole: list[Raw | None], clip: int) -> None:
+        """Show both ends of texts that are cut alike, if the ends tell them apart."""
+        alike = defaultdict[bytes, dict[int, str]](dict)
+        for row, (cell, before) in enumerate(zip(cells, whole, strict=True)):
+            if cell is not before and (content := text(before)) is not None:
+                alike[bytes(cell or b"")][row] = content
+        head = clip // 3
+        for texts in alike.values():
+            ends = {content[head - clip :] for content in texts.values()}
+            for row, content in texts.items() if 2 * len(ends) > len(texts) > 1 else ():
+                cells[row] = Raw(encode(f"{content[:head]}…{content[head - clip :]}"))
 
     def _clipped(self, row: int, path: Path, cell: Raw, clip: int) -> Raw | None:
         content = text(cell)
@@ -260,11 +269,11 @@ class _Page:
             return self._shortened(path, cell, clip)
         if len(content) <= clip or content.endswith(NOTE_END):
             return cell
+        if all(isinstance(step, str) for step in path):
+            self.clips.append((row, path, clip, len(content)))
         start = max(roles.around(content, self._sought) - clip // 3, 0)
         start = min(start, len(content) - clip)
         part = content[start : start + clip]
-        if all(isinstance(step, str) for step in path):
-            self.clips.append((row, path, clip, len(content)))
         mark = "…" if start + clip < len(content) else ""
         return Raw(encode(f"{'…' if start else ''}{part}{mark}"))
 
@@ -330,8 +339,13 @@ class _Page:
             clips=self.clips,
             loss=self._size - len(self.value),
             following=self._following(columns, room),
-            examples=tuple(self._examples(columns, place)),
+            examples=self._examples(columns, place),
         )
+
+    def _examples(self, columns: list[Column], place: str) -> tuple[Example, ...]:
+        visible = sorted(self.columns, key=_place_in_row)
+        small = self._size <= _WHOLE * len(self.rows)
+        return tuple(examples(columns, visible, place, self._facts, small=small))
 
     @cached_property
     def _size(self) -> int:
@@ -365,39 +379,6 @@ class _Page:
             return ""
         rows = "*" if width * total <= room else f"0:{max(int(room / width), 1)}"
         return f"[{rows}]{selection}"
-
-    def _examples(self, columns: list[Column], place: str) -> Iterator[Example]:
-        plain = [each for each in columns if each.plain]
-        own = sorted(self.columns, key=_place_in_row)
-        own = [each for each in own if each.plain and each.nameable]
-        rare = [each for each in plain if self._facts.tells_places(each.names) and each.nameable]
-        states = [each for each in plain if each.role == roles.STATE and each.nameable]
-        category = next((each for each in (*rare, *states, *own) if self._values(each)), None)
-        if category is not None:
-            values = self._values(category)
-            names = ", ".join(each.name for each in own if each is not category) or category.name
-            names = ", ".join(names.split(", ")[:2])
-            few = category in rare and self._size <= _WHOLE * len(self.rows)
-            selection = "" if few else f".[{names}]"
-            yield f"{place}[?{category.name}=={values[-1]}]{selection}", "filters"
-            yield f"count_by({place or '@'}, &{category.name})", "counts"
-        quantity = next((each for each in plain if roles.is_quantity(each) and each.nameable), None)
-        if quantity is not None:
-            yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
-        amount = next((each for each in plain if roles.is_amount(each) and each.nameable), None)
-        if amount is not None:
-            yield f"sum({place or '@'}[*].{amount.name})", "adds up"
-
-    def _values(self, column: Column) -> list[str]:
-        """Return the values of a column by which rows can be filtered, as views spell them."""
-        values = sorted({*column.values})
-        texts = [content for value in values if (content := text(Raw(value))) is not None]
-        counted = self._facts.counts.get(column.names) if texts else None
-        if counted:
-            texts = [name for name in counted if not _LITERAL.fullmatch(name)]
-        elif len(values) < 2 or 2 * len(values) > len(column.values):
-            return []
-        return [f"'{content}'" for content in texts if content and nameable(content)]
 
 
 def _head(path: Path) -> Names:

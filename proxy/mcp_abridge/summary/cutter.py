@@ -20,8 +20,9 @@ from msgspec.structs import replace
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.document.paths import label
 from mcp_abridge.document.tree import encode, level, loads
-from mcp_abridge.summary.brief import Brief, Example, Lookout, brief
+from mcp_abridge.summary.brief import Brief, Lookout, brief
 from mcp_abridge.summary.columns import names_of
+from mcp_abridge.summary.examples import Example, examples_of_rows
 from mcp_abridge.summary.excerpt import MARK, NOTE_END, both_ends
 from mcp_abridge.summary.place import Place, element_place, member_place
 
@@ -216,7 +217,7 @@ class SizeReducer(Struct, kw_only=True):
         self, value: list[Raw], size: int, room: int, at: Place, depth: int, beside: bool
     ) -> bytes:
         numbered = self.blocks and depth == 0
-        count, last = len(value), []
+        every, count, last = value, len(value), []
         # The last one may stay if both ends are plain values.
         plain = count > 2 and _rigid(value[0]) and _rigid(value[-1])
         few = count <= room // WHOLE
@@ -237,8 +238,8 @@ class SizeReducer(Struct, kw_only=True):
             entries = _elements(value[: room // 2], at, numbered)
             parts = self._first(entries, room, depth) + last
         loss = size - sum(map(len, parts))
-        examples = _greatest_point(value, at[1])
-        self._note(at, len(parts), count, ELEMENTS, loss, len(last), examples)
+        views = _greatest_point(every, at[1]) or examples_of_rows(every, at[1])
+        self._note(at, len(parts), count, ELEMENTS, loss, len(last), views)
         return b"[%b]" % b",".join(parts)
 
     def _rows(self, rows: Brief, count: int, size: int, at: Place, unit: str = ELEMENTS) -> bytes:

@@ -47,7 +47,12 @@ _NO_QUANTITIES = {
     *("id", "iid", "column", "col", "index", "orderindex", "page", "pid", "port", "row", "year"),
 }
 _PLACES = frozenset(("line", "lineno", "startline", "line_number", "number", "code", "offset"))
-_AMOUNTS = _worth(_1="total amount count cost balance size duration sum usage bytes hours")
+_AMOUNTS = _worth(
+    _1="total amount count cost balance size duration sum usage bytes hours minutes estimate"
+    " quantity qty points spent views downloads sessions visits additions deletions"
+)
+_UNITS = _worth(_1="ms s sec seconds h kb mb gb kg km eur usd gbp chf cents")
+_TYPED = ("number", "value")  # a value that is called by the object around it
 _RATES = frozenset(("avg", "average", "max", "mean", "min", "per", "unit"))  # are no amounts
 _OTHERS = _worth(  # things that have names of their own
     _1="user author owner creator reporter assignee committer actor customer project repo"
@@ -63,20 +68,24 @@ _PEOPLE = _worth(
 _IDS = frozenset(("id", "gid", "uid", "uuid", "key", "node_id", "self", "url", "href", "web_url"))
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
-_CLOCK = re.compile(rb'\[*"\d{4}-\d\d-\d\d(?:[T ][\d:.,+Z-]*)?"')
+_CLOCK = re.compile(rb'\[*"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.,+Z-]*)?)?"')
 _NO_LETTERS = re.compile(rb'\[*"[^A-Za-z\x80-\xff]*"')
 _FLAG = re.compile(rb"\[+[tf]")
 _LINK = re.compile(rb'\[*"(?:https?|wss?):')
 _OPAQUE = re.compile(
     rb'\[*"(?=[\w+/=-]{12,}")(?=[^"]*\d)'  # most values fail at once
-    rb'(?:(?:[a-z]{1,5}[-_])?[0-9a-f-]{12,}|[0-9A-F-]{12,}|(?=[^"]*[A-Z])(?=[^"]*[a-z])[A-Za-z0-9+/=_]{20,})"'
+    rb'(?:[^" ]*[0-9a-f]{32}[^" ]*|(?:[a-z]{1,5}[-_])?[0-9a-f-]{12,}|[0-9A-F-]{12,}|'
+    rb'(?=[^"]*[A-Z])(?=[^"]*[a-z])[A-Za-z0-9+/=_]{20,})"'
 )
 _ENTRY = ("key", "value")  # of a map: the key names it
 _STATE = 30  # bytes of a value that tells a state
 _KEY = 42  # bytes of a key
 _SHORT = 80  # bytes of a second name
+_BEGINNING = 40  # bytes of a name that are shown in a list, about
 _LONG = 300  # bytes of a text that is rather read than looked at
 _LESS = 0.05  # a name that ends with a word is worth less than the word
+_NUMERAL = 14  # bytes of a number that is written as a text, at most
+_LENGTHS = 3  # different lengths that such numbers have
 _APART = 2  # columns that are chosen only to tell rows apart
 
 
@@ -186,8 +195,11 @@ class _Facts:
         textual = self._each or self.column.textual
         if not textual or self.clock or self.numeric:
             return -9
-        score = 3 * self.distinct + 2 * self.filled + self.word(_NAMES) - self._away
-        score += (1 if b" " in b"".join(self.values[:3]) else 0) - (self.column.size > _LONG)
+        beginnings = {value[:_BEGINNING] for value in self.values}
+        distinct = len(beginnings) / max(len(self.values), 1)
+        score = 3 * distinct + 2 * self.filled + self.word(_NAMES) - self._away
+        score += 1 if b" " in b"".join(self.values[:3]) else 0
+        score -= min(max(self.column.size - _SHORT, 0) / _LONG, 1)
         score -= 3 * self.link + 5 * self.opaque + 2 * (self.distinct < 0.3)
         score -= (3 + 2 * self._of_element) * self._inside + 3 * self._mostly(_NO_LETTERS)
         return score + (6 if self._matches(sought) else 0)
@@ -212,8 +224,9 @@ class _Facts:
         if not several or self.clock or self.link or self.opaque or self.column.size > _STATE:
             return -9
         word = self.word(_STATES)
-        if self.numeric and not word:
+        if not word and (self.numeric or self._mostly(_NO_LETTERS)):
             return -9
+        word -= 2 * (self.words[-1:] == ("id",))  # which the name beside it tells
         plain = self.column.textual or word
         return word + (1 if plain else 0.5) + self.filled - 0.7 * self._away
 
@@ -221,9 +234,16 @@ class _Facts:
         if not self.numeric or self.clock or not _NO_QUANTITIES.isdisjoint(self.words[-1:]):
             return -9
         word = self.word(_VALUES)
-        if self.column.textual and not word:
+        if self.column.textual and not word and not self._measured():
             return -9  # digits of an id
         return word + 1 + self.filled - 0.7 * self._away
+
+    def _measured(self) -> bool:
+        """Return True of numbers as texts that are no ids: of several lengths, or with parts."""
+        lengths = {*map(len, self.values)}
+        padded = any(value[1:2] == b"0" and value[2:3] not in b'".' for value in self.values)
+        parts = any(b"." in value for value in self.values)
+        return not padded and max(lengths) <= _NUMERAL and (parts or len(lengths) >= _LENGTHS)
 
     def _worth_as_person(self) -> float:
         *above, last = self._lowered
@@ -332,17 +352,29 @@ def is_known(column: Column) -> bool:
     return any(words)
 
 
-def is_quantity(column: Column) -> bool:
-    """Return True if the greatest value of a column means something: no id, no clock, no null."""
-    numbers = column.plain and column.values and not any(v[0] == 0x22 for v in column.values)
-    return bool(numbers) and not _is_place(column.names[-1]) and _Facts(column).value > -9
+def quantity(column: Column) -> str:
+    """Return the number in a column as views compare it; "" if its greatest means nothing.
+
+    Ids, clocks and nulls are none; a number that is written as a text is read.
+    """
+    numbers = column.values and not _is_place(_number_name(column)) and _Facts(column).value > -9
+    if not numbers:
+        return ""
+    return f"to_number({column.name})" if column.textual else column.name
 
 
 def is_amount(column: Column) -> bool:
     """Return True if the values of a column can be added up: sizes, durations, but no prices."""
-    words = _words(column.names[-1])
-    amounts = column.plain and words[-1:] and words[-1] in _AMOUNTS and _RATES.isdisjoint(words)
-    return bool(amounts) and is_quantity(column)
+    words = _words(_number_name(column))
+    words = words[:-1] if len(words) > 1 and words[-1] in _UNITS else words
+    amounts = column.plain and not column.textual and words[-1:] and words[-1] in _AMOUNTS
+    return bool(amounts) and _RATES.isdisjoint(words) and bool(quantity(column))
+
+
+def _number_name(column: Column) -> str:
+    """Return the name of a number, which may be that of an object around it, without its unit."""
+    *above, last = column.names
+    return (above[-1] if above and last in _TYPED else last).partition("(")[0]
 
 
 def _is_place(name: str) -> bool:

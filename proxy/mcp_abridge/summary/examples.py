@@ -1,0 +1,85 @@
+"""The views of all rows that a notice offers: a filter, a count, the greatest row, a sum.
+
+Without them a model pages through rows, and counts them itself. They are in the names and values of
+the rows at hand, so that a model only has to exchange these.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from msgspec import Raw
+
+from mcp_abridge.document.paths import nameable
+from mcp_abridge.document.tree import text
+from mcp_abridge.summary import roles
+from mcp_abridge.summary.all_rows import Facts
+from mcp_abridge.summary.columns import Column, columns_of, sample_of
+
+_SELECTED = 2  # columns that a filter selects
+_SUMS = 2
+_LITERAL = re.compile(r"null|true|false|-?[0-9].*")
+
+Example = tuple[str, str]
+"""A view, and what it does."""
+
+
+def examples(
+    columns: Sequence[Column], visible: Sequence[Column], place: str, facts: Facts, *, small: bool
+) -> Iterator[Example]:
+    """Yield views of the rows at `place`, the most telling first.
+
+    `columns` are in the order of `roles`, `visible` are those that the rows of the look have. Of
+    `small` rows, those of a rare value are shown whole.
+    """
+    single = [each for each in columns if _single(each)]
+    names = [each for each in visible if _selectable(each)]
+    rare = [each for each in single if facts.tells_places(each.names) and each.plain]
+    states = [each for each in single if each.role == roles.STATE]
+    own = [each for each in names if _single(each)]
+    plain = filter(_selectable, (*rare, *states, *own))
+    categories = ((each, _values(each, facts)) for each in plain)
+    category, values = next((pair for pair in categories if pair[1]), (None, []))
+    if category is not None:
+        others = [each for each in names if each is not category] or [category]
+        picks = sorted(others, key=lambda each: each.role != roles.NAME)[:1] + others
+        picks = [*dict.fromkeys(picks)][:_SELECTED]
+        selection = ", ".join(each.name for each in others if each in picks)
+        whole = small and category in rare
+        part = "" if whole else f".[{selection}]"
+        yield f"{place}[?{category.name}=={values[-1]}]{part}", "filters"
+        yield f"count_by({place or '@'}, &{category.name})", "counts"
+    quantities = (number for each in single if (number := roles.quantity(each)))
+    for number in islice(quantities, 1):
+        yield f"max_by({place or '@'}, &{number})", "finds the greatest"
+    amounts = (each for each in single if roles.is_amount(each))
+    for amount in islice(amounts, _SUMS):
+        yield f"sum({place or '@'}[*].{roles.quantity(amount)})", "adds up"
+
+
+def examples_of_rows(rows: list[Raw], place: str) -> tuple[Example, ...]:
+    """Return views of rows that are not shown in brief."""
+    columns = roles.in_order(columns_of(sample_of(rows)) if rows else [])
+    return tuple(examples(columns, columns, place, Facts(), small=False))
+
+
+def _single(column: Column) -> bool:
+    """Return True if a column has one value in each row, and views can name it."""
+    return all(isinstance(step, str | int) for step in column.path) and column.nameable
+
+
+def _selectable(column: Column) -> bool:
+    """Return True if a view that has texts can name a column: one with both quotes is misread."""
+    return column.nameable and '"' not in column.name and "|" not in column.name
+
+
+def _values(column: Column, facts: Facts) -> list[str]:
+    """Return the values of a column by which rows can be filtered, as views spell them."""
+    values = sorted({*column.values})
+    texts = [content for value in values if (content := text(Raw(value))) is not None]
+    counted = facts.counts.get(column.names) if texts else None
+    if counted:
+        texts = [name for name in counted if not _LITERAL.fullmatch(name)]
+    elif len(values) < 2 or 2 * len(values) > len(column.values):
+        return []
+    return [f"'{content}'" for content in texts if content and nameable(content)]
