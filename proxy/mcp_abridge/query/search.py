@@ -365,7 +365,7 @@ def _identity(row: dict[str, Any]) -> dict[str, Any]:
     ]
     outer = [(spelled(name), name, value) for name, value in islice(row.items(), _RECORD)]
     short = [
-        (path, name.lower(), value[:_IDENTITY] if isinstance(value, str) else value)
+        (path, name.lower(), _beginning(value) if isinstance(value, str) else value)
         for path, name, value in (*outer, *inner)
         if (isinstance(value, str) and value) or isinstance(value, int | float)
     ]
@@ -375,6 +375,10 @@ def _identity(row: dict[str, Any]) -> dict[str, Any]:
         if any(each[1] in names for each in short)
     ]
     return {path: value for path, _, value in telling or short[:2] if path != "view"}
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= _IDENTITY else f"{text[:_IDENTITY]}…"
 
 
 def with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:

@@ -131,6 +131,9 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
         if not layout.picks:
             return None
         page = _Page(layout, facts, rows, lookout, table)
+        if page.misaligned:
+            layout.leave_out(page.misaligned)
+            continue
         if () in page.reading.left_out:
             return None  # a row is no object
         if len(page.value) <= room - (0 if table else size):
@@ -169,6 +172,11 @@ class _Layout:
         self._core = usable[:_CORE]
         self._others = usable[_CORE:]
         self.whole = self._fits(_CLIPS[0], room / count)
+        self._choose()
+
+    def leave_out(self, columns: list[Column]) -> None:
+        self._core = [each for each in self._core if each not in columns]
+        self._others = [each for each in self._others if each not in columns]
         self._choose()
 
     def _usable(self, column: Column) -> bool:
@@ -236,9 +244,23 @@ class _Page:
         paths = [*(each.path for each in self.columns), *facts.paths]
         opened = layout.opened.setdefault((self.count, self.last), Opened())
         self.reading = read(self.rows, paths, opened)
+        self.misaligned = [*self._misaligned()] if table else []
         self.clips: list[_Clip] = []
         self._cut(layout.picks)
         self.value = self._as_table() if table else self._as_objects()
+
+    def _misaligned(self) -> Iterator[Column]:
+        """Yield columns of an array in the rows that beside the first one would say what is not so.
+
+        Elements that lack a member have no value in its column: the others would move up.
+        """
+        gaps, first = self.reading.opened.gaps, dict[Path, Path]()
+        for column in self.columns:
+            if EACH in column.path:
+                array = column.path[: len(column.path) - column.path[::-1].index(EACH)]
+                beside = first.setdefault(array, column.path)
+                if beside != column.path and not gaps.isdisjoint((beside, column.path)):
+                    yield column
 
     def _cut(self, clips: dict[Path, int]) -> None:
         for path, clip in clips.items():
@@ -368,12 +390,13 @@ class _Page:
         missing = [each for each in missing if each.path not in facts_paths]
         long = [each for each in self.columns if each.path in cut]
         for each in (*long, *missing):
-            width += each.size + len(each.name) + 4
+            wider = width + each.size + len(each.name) + 4
             words += len(each.name) + 2
-            if len(picks) > 1 and (width * total > room or words > _WORDS):
+            if len(picks) > 1 and (wider * total > room or words > _WORDS):
                 break
             if each.nameable:
                 picks.append(each)
+                width = wider
         selection = _selection(picks) if len(picks) > 1 or handle is None else ""
         if not selection:
             return ""

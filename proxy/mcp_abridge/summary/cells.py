@@ -30,10 +30,14 @@ Tree = dict[Step, Any]
 
 
 class Opened(Struct):
-    """The members of the values at each path, in each row, and the cells of columns in arrays."""
+    """The members of the values at each path, in each row, and the cells of columns in arrays.
+
+    `gaps` are those of the latter of which some elements have no value.
+    """
 
     members: dict[Path, list[dict[str, Raw]]] = {}
     cells: dict[Path, Cells] = {}
+    gaps: set[Path] = set()
 
 
 class Reading(Struct):
@@ -93,6 +97,8 @@ def _walk(reading: Reading, tree: Tree, values: Cells, at: Path) -> None:
             if cells is None:
                 cells = [_cell(each, path) for each in values]
                 reading.opened.cells[*at, *path] = cells
+                if EACH in path and any(_has_gap(each, path) for each in values):
+                    reading.opened.gaps.add((*at, *path))
             reading.cells[*at, *path] = [*cells]
 
 
@@ -121,6 +127,13 @@ def _cell(value: Raw | None, path: Path) -> Raw | None:
             break
         size += len(memoryview(part))
     return Raw(b"[%b]" % b",".join(parts))
+
+
+def _has_gap(value: Raw | None, path: Path) -> bool:
+    """Return True if an element of the last array on a path has no value there."""
+    end = len(path) - path[::-1].index(EACH)
+    elements = _below(value, path[:end])
+    return any(next(_below(each, path[end:]), NULL) == NULL for each in elements)
 
 
 def _below(value: Raw | None, path: Path) -> Iterator[Raw]:

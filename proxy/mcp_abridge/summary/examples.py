@@ -49,12 +49,10 @@ def examples(
         part = "" if whole else f".[{selection}]"
         yield f"{place}[?{category.name}=={values[-1]}]{part}", "filters"
         yield f"count_by({place or '@'}, &{category.name})", "counts"
-    quantities = (number for each in single if (number := roles.quantity(each)))
-    for number in islice(quantities, 1):
-        yield f"max_by({place or '@'}, &{number})", "finds the greatest"
-    amounts = (each for each in single if roles.is_amount(each))
-    for amount in islice(amounts, _SUMS):
-        yield f"sum({place or '@'}[*].{roles.quantity(amount)})", "adds up"
+    for quantity in islice(filter(roles.is_quantity, single), 1):
+        yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
+    for amount in islice(filter(roles.is_amount, single), _SUMS):
+        yield f"sum({place or '@'}[*].{amount.name})", "adds up"
 
 
 def examples_of_rows(rows: list[Raw], place: str) -> tuple[Example, ...]:

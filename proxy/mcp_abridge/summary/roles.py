@@ -352,15 +352,11 @@ def is_known(column: Column) -> bool:
     return any(words)
 
 
-def quantity(column: Column) -> str:
-    """Return the number in a column as views compare it; "" if its greatest means nothing.
+def is_quantity(column: Column) -> bool:
+    """Return True if the greatest value of a column means something: no id, no clock, no null."""
+    present = column.values and not _is_place(_number_name(column))
+    return bool(present) and _Facts(column).value > -9
 
-    Ids, clocks and nulls are none; a number that is written as a text is read.
-    """
-    numbers = column.values and not _is_place(_number_name(column)) and _Facts(column).value > -9
-    if not numbers:
-        return ""
-    return f"to_number({column.name})" if column.textual else column.name
 
 
 def is_amount(column: Column) -> bool:
@@ -368,7 +364,7 @@ def is_amount(column: Column) -> bool:
     words = _words(_number_name(column))
     words = words[:-1] if len(words) > 1 and words[-1] in _UNITS else words
     amounts = column.plain and not column.textual and words[-1:] and words[-1] in _AMOUNTS
-    return bool(amounts) and _RATES.isdisjoint(words) and bool(quantity(column))
+    return bool(amounts) and _RATES.isdisjoint(words) and is_quantity(column)
 
 
 def _number_name(column: Column) -> str:
