@@ -139,7 +139,7 @@ def test_starting_the_wrapper_loads_nothing_slow() -> None:
 # them: whoever reads how a call is handled opens each of them.
 CALL_PATH = {
     **{"response": 10, "stdio": 19},
-    **{"json": 45, "stream": 46, "session": 44, "stateless": 49},
+    **{"json": 43, "stream": 44, "session": 42, "stateless": 47},
 }
 
 
@@ -311,7 +311,7 @@ PROMISES = {
     "resume a stream that broke off": {"end_reason", "resume"},
     "speak HTTP+SSE of 2024-11-05": {"ENDPOINT"},
     "ask a guard's query": {"Probe"},
-    "end the exchange of a cancelled request": {"cancels"},
+    "end a request that was cancelled": {"cancels"},
     "fail what waits for a server that ended": {"fail_pending"},
 }
 # They state a fact for all, and promise nothing.

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.summary import notations as literals
+from mcp_abridge.summary import notations
 
 JSON_LIKE = st.recursive(
     st.none()
@@ -24,7 +24,7 @@ JSON_LIKE = st.recursive(
 
 @given(JSON_LIKE)
 def test_a_python_repr_is_read_as_the_same_value(value: Any) -> None:
-    text, used = literals.python(repr(value))
+    text, used = notations.from_python(repr(value))
     assert json.loads(text) == value
     assert used == len(repr(value))
 
@@ -46,20 +46,22 @@ def test_a_python_repr_is_read_as_the_same_value(value: Any) -> None:
     ],
 )
 def test_python_values_without_a_json_form_become_the_nearest_one(literal: str, value: Any) -> None:
-    assert json.loads(literals.python(literal)[0]) == value
+    assert json.loads(notations.from_python(literal)[0]) == value
 
 
 def test_a_set_is_an_array_and_a_call_of_fields_an_object_if_asked_for() -> None:
-    assert literals.python("[{1, 'a'}, {}, {2: {3}}, (4,)]")[0] == '[[1,"a"],{},{"2":[3]},[4]]'
+    assert (
+        notations.from_python("[{1, 'a'}, {}, {2: {3}}, (4,)]")[0] == '[[1,"a"],{},{"2":[3]},[4]]'
+    )
     user = "[User(id=1, tags={'a'}, on=datetime.date(2024, 1, 31), d=timedelta(days=1))]"
-    assert json.loads(literals.python(user, objects=True)[0]) == [
+    assert json.loads(notations.from_python(user, objects=True)[0]) == [
         {"id": 1, "tags": ["a"], "on": "2024-01-31", "d": "timedelta(days=1)"}
     ]
-    assert json.loads(literals.python(user)[0]) == [user[1:-1]]
+    assert json.loads(notations.from_python(user)[0]) == [user[1:-1]]
 
 
 def test_numbers_keep_their_spelling() -> None:
-    assert literals.python("[1.50, 1e-07, -0.0, 12345678901234567890123]")[0] == (
+    assert notations.from_python("[1.50, 1e-07, -0.0, 12345678901234567890123]")[0] == (
         "[1.50,1e-07,-0.0,12345678901234567890123]"
     )
 
@@ -75,13 +77,13 @@ def test_numbers_keep_their_spelling() -> None:
 )
 def test_an_invalid_literal_is_refused_with_its_position(literal: str, message: str) -> None:
     with pytest.raises(DocumentError, match=f"^{message}$"):
-        literals.python(literal)
+        notations.from_python(literal)
 
 
 @given(st.text("'\"\\x4n{}[](),: ", max_size=30))
 def test_any_python_literal_is_read_alike(text: str) -> None:
     try:
-        result = json.loads(literals.python(text)[0])
+        result = json.loads(notations.from_python(text)[0])
     except (DocumentError, ValueError):
         return
     try:
@@ -97,7 +99,7 @@ def test_yaml_written_by_a_library_is_read_as_the_same_value(value: Any) -> None
     text = yaml.safe_dump(value)
     if text.endswith("...\n"):
         text = text.removesuffix("...\n")
-    assert json.loads(literals.yaml(text)[0]) == value
+    assert json.loads(notations.from_yaml(text)[0]) == value
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_yaml_written_by_a_library_is_read_as_the_same_value(value: Any) -> None
 def test_plain_scalars_are_those_of_the_core_schema_or_stay_as_they_are_spelled(
     scalar: str, json_text: str
 ) -> None:
-    assert literals.yaml(f"- {scalar}")[0] == f"[{json_text}]"
+    assert notations.from_yaml(f"- {scalar}")[0] == f"[{json_text}]"
 
 
 @pytest.mark.parametrize(
@@ -132,27 +134,27 @@ def test_plain_scalars_are_those_of_the_core_schema_or_stay_as_they_are_spelled(
         ("a: *x", "a YAML alias \\*x to nothing before it"),
         ("[" * 200, "YAML nested more than 100 levels deep"),
         ("a: [", "not YAML: .*"),
-        ("x" * (literals.MOST_YAML + 1), "524289 characters of YAML are more than 524288"),
+        ("x" * (notations.MOST_YAML + 1), "524289 characters of YAML are more than 524288"),
     ],
 )
 def test_yaml_that_is_no_one_value_is_refused(text: str, message: str) -> None:
     with pytest.raises(DocumentError, match=f"^{message}$"):
-        literals.yaml(text)
+        notations.from_yaml(text)
 
 
 def test_aliases_are_written_out_but_not_without_end() -> None:
-    assert literals.yaml("a: &x [1]\nb: *x\n&k c: 2\nd: *k")[0] == (
+    assert notations.from_yaml("a: &x [1]\nb: *x\n&k c: 2\nd: *k")[0] == (
         '{"a":[1],"b":[1],"c":2,"d":"c"}'
     )
     bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9)
     )
     with pytest.raises(DocumentError, match=r"^YAML that grows by its aliases$"):
-        literals.yaml(bomb)
+        notations.from_yaml(bomb)
 
 
 def test_json_is_read_up_to_its_end() -> None:
-    assert literals.json(' {"a": 1e400}\nand more') == ('{"a": 1e400}', 13)
-    assert literals.json("[1]\n") == ("[1]", 3)
+    assert notations.from_json(' {"a": 1e400}\nand more') == ('{"a": 1e400}', 13)
+    assert notations.from_json("[1]\n") == ("[1]", 3)
     with pytest.raises(DocumentError, match=r"^not JSON: "):
-        literals.json("prose")
+        notations.from_json("prose")

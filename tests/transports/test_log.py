@@ -118,7 +118,7 @@ def test_the_last_bytes_of_the_servers_stderr_are_stored() -> None:
     log.pass_on(b"a" * 5000)
     log.pass_on(b"b" * 1000)
     assert log.tail == b"a" * (TAIL - 1000) + b"b" * 1000
-    log.put_aside(b"noise")
+    log.write_noise(b"noise")
     assert log.tail.endswith(b"b")
 
 

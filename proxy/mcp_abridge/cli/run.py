@@ -103,7 +103,7 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     # No other session has to wait for a large document. Further messages of this client are
     # handled while a thread shapes a document that takes very long.
     workers = Workers(processes=0, max_here=sys.maxsize)
-    driver = Driver(session, _store(options, log), workers, log, log.put_aside)
+    driver = Driver(session, _store(options, log), workers, log, log.write_noise)
     bridge = Bridge(HttpClient(url, options.headers), driver, log, options.max_message)
     rules.refuse = bridge.refuse
     _end(rules, records, log, bridge.run)

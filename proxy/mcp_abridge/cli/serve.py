@@ -239,7 +239,7 @@ def _route(spec: RouteSpec, log: Log) -> Route:
     assert upstream is not None
     hosts = spec.hosts or (LOOPBACK if listen.loopback else None)
     file = spec.token_file
-    tokens = (lambda: spec.tokens) if file is None else WatchedTokens(file, log.warning)
+    tokens = partial(tuple, spec.tokens) if file is None else WatchedTokens(file, log.warning)
     return Route(
         path=spec.path,
         upstream=upstream.command if isinstance(upstream, Command) else upstream,

@@ -4,7 +4,7 @@ Without it, no view can filter the rows of a table in a text. Rows are never all
 values: each batch is encoded, and read again if a later one shows that a column was no number.
 """
 
-import csv as reader
+import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -35,15 +35,15 @@ _LONGEST_HEAD = 10_000
 _QUOTED_NUMBER = re.compile(r'(?:^|[\t,;]) ?"-?[0-9][0-9.eE+-]*"(?=[\t,;\r\n]|\Z)', re.MULTILINE)
 
 
-def csv(text: str) -> tuple[str, int]:
+def from_csv(text: str) -> tuple[str, int]:
     r"""Return the rows of CSV or TSV below its head as a JSON array of objects, and its end.
 
     A column of numbers becomes numbers with all their digits, its empty cells null; all other cells
     stay strings.
 
-    >>> csv('id,note\n1.50,"a, b"\n,\n')[0]
+    >>> from_csv('id,note\n1.50,"a, b"\n,\n')[0]
     '[{"id":1.50,"note":"a, b"},{"id":null,"note":""}]'
-    >>> csv("")[0]
+    >>> from_csv("")[0]
     '[]'
 
     A blank text has no rows. Raises DocumentError if the head is none, or a row has more or fewer
@@ -129,8 +129,8 @@ def _beginnings(lines: list[str]) -> Iterator[tuple[int, str]]:
 
 def _width(line: str, separator: str) -> int:
     try:
-        return len(next(reader.reader([line], delimiter=separator), []))
-    except reader.Error:
+        return len(next(csv.reader([line], delimiter=separator), []))
+    except csv.Error:
         return 0
 
 
@@ -139,8 +139,8 @@ def _rows(
 ) -> Iterator[list[str]]:
     """Yield the rows, all of one width. Raises DocumentError, csv.Error."""
     lines = (text[start:end] for start, end in line_bounds(text))
-    quoting: Any = reader.QUOTE_NONE if literal else reader.QUOTE_MINIMAL
-    rows = reader.reader(
+    quoting: Any = csv.QUOTE_NONE if literal else csv.QUOTE_MINIMAL
+    rows = csv.reader(
         lines, delimiter=separator, strict=True, quoting=quoting, skipinitialspace=spaced
     )
     width = blank = 0
@@ -159,7 +159,7 @@ def _rows(
 def _errors() -> Iterator[None]:
     try:
         yield
-    except reader.Error as error:
+    except csv.Error as error:
         raise DocumentError(f"not CSV: {error}") from error
 
 

@@ -26,7 +26,7 @@ _QUOTED = "|".join(
 _GROWTH = 4  # how many times longer than the YAML its JSON may be, since aliases repeat parts
 
 
-def json(text: str) -> tuple[str, int]:
+def from_json(text: str) -> tuple[str, int]:
     """Return the JSON value that `text` begins with. Raises DocumentError if there is none."""
     content = text.strip()
     try:
@@ -44,7 +44,7 @@ def json(text: str) -> tuple[str, int]:
     return text[start:end], end
 
 
-def python(text: str, *, objects: bool = False) -> tuple[str, int]:
+def from_python(text: str, *, objects: bool = False) -> tuple[str, int]:
     r"""Return the Python literal `text` as JSON: dicts, lists, tuples, sets, strings, numbers.
 
     A call, such as `Decimal('1.10')` or `datetime.date(2024, 1, 31)`, becomes a string: a date or a
@@ -184,7 +184,7 @@ def _string(body: str) -> str:
 _ESCAPE = r"""['"\\abfnrtv\n]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}"""
 
 
-def yaml(text: str) -> tuple[str, int]:
+def from_yaml(text: str) -> tuple[str, int]:
     r"""Return the one document of a YAML text as JSON; plain scalars follow YAML 1.2 core.
 
     A plain number that JSON spells otherwise (`0644`, `0x1F`, `+49`, `.5`) stays a string.
@@ -205,8 +205,8 @@ def nested_yaml(text: str) -> tuple[str, bool]:
     anchors, line ends in a folded scalar, the spelling of words (`~`, `True`), and quotes if
     scalars that some readers take for no text stand with and without them (`'0644'` beside `0755`).
 
-    Raises DocumentError as `yaml` does, also if the text is no mapping with nested values, nor a
-    list of mappings, or if a key is repeated: then one of the values would be lost.
+    Raises DocumentError as `from_yaml` does, also if the text is no mapping with nested values, nor
+    a list of mappings, or if a key is repeated: then one of the values would be lost.
     """
     documents, loses = _yaml_documents(text, strict=True)
     value = documents[0] if len(documents) == 1 else documents
@@ -216,18 +216,18 @@ def nested_yaml(text: str) -> tuple[str, bool]:
 
 
 def _yaml_documents(text: str, *, strict: bool = False) -> tuple[list[Value], bool]:
-    import yaml as pyyaml
+    import yaml
 
-    loader: Any = getattr(pyyaml, "CBaseLoader", None) if strict else None
+    loader: Any = getattr(yaml, "CBaseLoader", None) if strict else None
     if len(text) > MOST_YAML:
         raise DocumentError(f"{len(text)} characters of YAML are more than {MOST_YAML}")
     losses = _Losses(text) if strict else None
     try:
-        events = pyyaml.parse(text, Loader=loader or pyyaml.BaseLoader)
+        events = yaml.parse(text, Loader=loader or yaml.BaseLoader)
         documents = _yaml_values(events, losses)
         if exceeds(documents, _GROWTH * len(text) + 1000):
             raise DocumentError("YAML that grows by its aliases")
-    except (pyyaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise DocumentError(f"not YAML: {' '.join(str(error).split())}") from error
     return documents, losses is not None and losses.any()
 
@@ -275,7 +275,7 @@ _BETWEEN_SCALARS = " \t\r\n:-,[]{}?"
 
 
 def _may_be_no_text(text: str) -> bool:
-    """Return True if some readers take a plain scalar for no text, but `yaml` gives it as one."""
+    """Return True if some readers take a plain scalar for no text that `from_yaml` gives as one."""
     odd_number = _scalar(text)[0] == '"' and scalar_kind(text) != "text"
     return odd_number or re.fullmatch(_NO_TEXT, text, re.IGNORECASE) is not None
 

@@ -190,7 +190,7 @@ def _python(text: str) -> Reading | None:
     if len(text) > _LONGEST_PYTHON:
         return None
     try:
-        value = _JSON.decode(notations.python(text, objects=True)[0])
+        value = _JSON.decode(notations.from_python(text, objects=True)[0])
         loses = _CALL.search(text) is not None  # the names of classes
         return value, TextFrame(form="Python", loses=loses)
     except _NOTHING:

@@ -125,17 +125,17 @@ class Parse(Transform, frozen=True):
             )
             return pieces if self.groups is None else _rows(*pieces, self.groups, fuel)
         from mcp_abridge.summary import notations
-        from mcp_abridge.summary.delimited import csv
+        from mcp_abridge.summary.delimited import from_csv
 
         read: Callable[[str], tuple[str, int]]
         # YAML takes a thousand times as long as JSON; units of fuel for 64 characters.
         read, units = {
-            "json": (notations.json, 1),
-            "yaml": (notations.yaml, 576),
-            "python": (notations.python, 16),
-            "csv": (csv, 16),
+            "json": (notations.from_json, 1),
+            "yaml": (notations.from_yaml, 576),
+            "python": (notations.from_python, 16),
+            "csv": (from_csv, 16),
         }[self.as_]
-        if read is not notations.yaml or end - start <= notations.MOST_YAML:  # else an error
+        if read is not notations.from_yaml or end - start <= notations.MOST_YAML:  # else an error
             fuel.burn((end - start) * units >> 6)
         return _structure(text, start, end, read)
 

@@ -15,7 +15,7 @@ read an HTTP answer, whole or in events   client.endpoint
 resume a stream that broke off            client.streamable, sidecar.command.child_session
 speak HTTP+SSE of 2024-11-05              client.streamable, sidecar.url.http_sse
 ask a guard's query                       driver, stdio.relay, sidecar.url.route_handler
-end the exchange of a cancelled request   client.streamable, sidecar.command.child_session,
+end a request that was cancelled          client.streamable, sidecar.command.child_session,
                                           sidecar.command.pooled_server, sidecar.url.route_handler
 fail what waits for a server that ended   driver, stdio.relay, client.bridge,
                                           sidecar.command.child_session,

@@ -25,7 +25,7 @@ class Tasks(set["asyncio.Task[None]"]):
             task.cancel()
 
 
-async def others(size: int) -> None:
+async def give_way(size: int) -> None:
     """Yield to other tasks if `size`, the bytes to process or just processed, is over LARGE."""
     if size > LARGE:
         await asyncio.sleep(0)

@@ -29,7 +29,7 @@ from mcp_abridge.session.outputs import (
 from mcp_abridge.session.session import Session
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.storage.snapshots import ANYBODY, Key, Snapshot, Store
-from mcp_abridge.transports.aio import Tasks, others, threaded
+from mcp_abridge.transports.aio import Tasks, give_way, threaded
 from mcp_abridge.transports.effects import carry_out
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.workers.pool import Workers
@@ -134,7 +134,7 @@ class Driver:
 
     async def from_server(self, raw: bytes, exchange: bytes = b"") -> Routed:
         """Take a message of the server; never raises."""
-        await others(len(raw))
+        await give_way(len(raw))
         return await self._routed(self.session.from_server(raw, exchange))
 
     async def fail(self, ids: Collection[bytes], cause: str) -> Routed:

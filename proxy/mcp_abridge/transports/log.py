@@ -90,17 +90,17 @@ class Log:
         self.tail = (self.tail + raw[-TAIL:])[-TAIL:]
         self._write(raw)
 
-    def put_aside(self, raw: bytes) -> None:
+    def write_noise(self, raw: bytes) -> None:
         """Write output of the server that is not a message, as a line."""
         self._write(raw + b"\n")
 
     def noise(self, raw: bytes) -> None:
-        """Put aside a line of the server's stdout that is not a message; warn at the first one."""
+        """Write a line of the server's stdout that is not a message; warn at the first one."""
         with self._lock:
             first, self._noisy = not self._noisy, True
         if first:
             self.warning("the server writes lines that are no messages to its stdout")
-        self.put_aside(raw)
+        self.write_noise(raw)
 
     def flush(self) -> None:
         """Write the lines that are held back, as far as stderr is read within a second."""

@@ -106,7 +106,7 @@ class Streamable:
             self._session = self._version = None
         # From here on, messages about its requests may follow.
         self._open |= dict.fromkeys(post.waiting, post)
-        post.task = self._tasks.spawn(self._exchange(post))
+        post.task = self._tasks.spawn(self._answer(post))
         self._timer.start()
         if not post.waiting:
             await asyncio.wait({post.task}, timeout=_ACCEPTED)
@@ -152,7 +152,7 @@ class Streamable:
 
     # To the server
 
-    async def _exchange(self, post: ClientRequest) -> None:
+    async def _answer(self, post: ClientRequest) -> None:
         unreachable = False
         try:
             failure = await self._ask(post)

@@ -10,7 +10,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
 from mcp_abridge.errors import AbridgeError, DocumentError
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
-from mcp_abridge.transports.aio import others
+from mcp_abridge.transports.aio import give_way
 from mcp_abridge.transports.correlation import request_key
 from mcp_abridge.transports.http import body, negotiation
 from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
@@ -134,7 +134,7 @@ async def read_post(
     if post.ids and post.accepts == "nothing":
         raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {negotiation.MEDIA_TYPES}")
     record.id = post.ids[0] if post.ids else b"null"
-    await others(len(raw))
+    await give_way(len(raw))
     if route.refresh is not None and (post.batch or post.method in _ABOUT_TOOLS):
         await route.refresh()
     return post

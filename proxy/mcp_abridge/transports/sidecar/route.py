@@ -78,7 +78,7 @@ class Services(Struct, frozen=True):
         route: Route,
         rules: Rules,
         scope: str,
-        aside: Callable[[bytes], None] | None = None,
+        on_noise: Callable[[bytes], None] | None = None,
         *,
         resumable: bool = False,
     ) -> Driver:
@@ -91,7 +91,7 @@ class Services(Struct, frozen=True):
             resumable=resumable,
             deadline=route.deadline,
         )
-        return Driver(self.new_session(state), self.store, self.workers, self.log, aside)
+        return Driver(self.new_session(state), self.store, self.workers, self.log, on_noise)
 
 
 class AccessRecord(Struct):

@@ -41,7 +41,7 @@ _TEACHES = frozenset(("initialize", "server/discover", "tools/list"))
 class RequestContext(Struct):
     """A POST, its request, its session and its answer.
 
-    `id_prefix` tells its requests from others in a session that many callers share; if it is empty,
+    `exchange` tells its requests from others in a session that many callers share; if it is empty,
     its answers may come later, on another stream. `scope` decides which snapshots it may read:
     knowing the id of a session is no proof of having begun it. `ours` are messages for the answer
     besides those of the upstream.
@@ -51,7 +51,7 @@ class RequestContext(Struct):
     post: PostedBody
     record: AccessRecord
     driver: Driver
-    id_prefix: bytes
+    exchange: bytes
     memory: Key
     caller: Caller
     scope: str
@@ -61,19 +61,19 @@ class RequestContext(Struct):
     @property
     def withholds(self) -> bool:
         """True if one of its requests awaits an answer that its rule may withhold."""
-        return self.driver.session.withholds(self.id_prefix, self.post.ids)
+        return self.driver.session.withholds(self.exchange, self.post.ids)
 
     @property
     def complete(self) -> bool:
         """True once none of its requests awaits an answer; False if there are none."""
         ids = self.post.ids
-        return bool(ids) and not self.driver.session.awaits(self.id_prefix, ids)
+        return bool(ids) and not self.driver.session.awaits(self.exchange, ids)
 
     def end(self, cause: str) -> list[bytes]:
-        return self.driver.session.fail_pending(cause, self.id_prefix, self.post.ids)
+        return self.driver.session.fail_pending(cause, self.exchange, self.post.ids)
 
     def drop(self) -> None:
-        self.driver.session.forget_pending(self.id_prefix, self.post.ids)
+        self.driver.session.forget_pending(self.exchange, self.post.ids)
 
 
 class _Known(Struct):
@@ -85,7 +85,7 @@ class _Known(Struct):
 
 
 class SessionRegistry:
-    """At most `most` sessions of a route; `aside` receives output that is no message."""
+    """At most `most` sessions of a route; `on_noise` receives output that is no message."""
 
     def __init__(
         self,
@@ -94,10 +94,10 @@ class SessionRegistry:
         shared: Services,
         *,
         most: int = _KEPT,
-        aside: Callable[[bytes], None] | None = None,
+        on_noise: Callable[[bytes], None] | None = None,
     ) -> None:
         self._most = most
-        self._aside = aside
+        self._on_noise = on_noise
         self._route = route
         self._rules = rules
         self._shared = shared
@@ -116,27 +116,27 @@ class SessionRegistry:
     async def context(
         self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
     ) -> RequestContext:
-        """Return the context of a POST: its session, id prefix and scope."""
+        """Return the context of a POST: its session, exchange and scope."""
         token = record.token
         sender = caller(request, self._route, token)
         scope = sender.scope
         if read.initializes and not read.modern:
-            driver, memory = self._begin(scope, b""), _memory(scope, None)
+            driver, memory = self.begin(scope, resumable=True), _memory(scope, None)
             return RequestContext(request, read, record, driver, b"", memory, sender, scope)
         if read.session is not None and not read.modern:
             return await self.of_session(request, read, record, read.session)
         client = client_name(read)
-        id_prefix = b"%d:" % next(self._numbers)
-        driver = await self._driver(scope, client, token, id_prefix)
+        exchange = b"%d:" % next(self._numbers)
+        driver = await self._driver(scope, client, token, resumable=False)
         memory = _memory(scope, client)
-        return RequestContext(request, read, record, driver, id_prefix, memory, sender, scope)
+        return RequestContext(request, read, record, driver, exchange, memory, sender, scope)
 
     async def of_session(
         self, request: web.BaseRequest, read: PostedBody, record: AccessRecord, session: str
     ) -> RequestContext:
         """Return the context of a request in the session with this id."""
         name, sender = self._name_of(session), caller(request, self._route, record.token)
-        driver = await self._driver(name, None, record.token, b"")
+        driver = await self._driver(name, None, record.token, resumable=True)
         scope, memory = f"{sender.scope}\n{name}", _memory(name, None)
         return RequestContext(request, read, record, driver, b"", memory, sender, scope)
 
@@ -166,13 +166,10 @@ class SessionRegistry:
     def _name_of(self, session: str) -> str:
         return digest(f"{self._route.path}\n{self._route.upstream}\n{session}")
 
-    def _begin(self, scope: str, id_prefix: bytes) -> Driver:
+    def begin(self, scope: str, *, resumable: bool) -> Driver:
+        """Begin a session for this scope; no later request finds it unless it is kept."""
         begin = self._shared.begin
-        return begin(self._route, self._rules, scope, self._aside, resumable=not id_prefix)
-
-    def alone(self, name: str) -> Driver:
-        """Return a context in a session of this name that no other request can find."""
-        return self._begin(name, b":")
+        return begin(self._route, self._rules, scope, self._on_noise, resumable=resumable)
 
     async def initialized(self, context: RequestContext, session: str | None) -> None:
         """Record the session that an upstream has begun, and whose it is."""
@@ -204,7 +201,8 @@ class SessionRegistry:
             return
         if context.post.initializes and (context.memory.scope, None) not in self._sessions:
             # The upstream has begun no session, so later requests cannot be attributed to one.
-            driver = await self._driver(context.memory.scope, None, context.caller.token, b":")
+            scope, token = context.memory.scope, context.caller.token
+            driver = await self._driver(scope, None, token, resumable=False)
             facts = context.driver.session.rules
             driver.session.rules.recall(
                 PeerInfo(server=facts.server, shows_widgets=facts.shows_widgets)
@@ -213,13 +211,15 @@ class SessionRegistry:
         else:
             await context.driver.share(context.memory)
 
-    async def _driver(self, scope: str, client: str | None, token: str, id_prefix: bytes) -> Driver:
+    async def _driver(
+        self, scope: str, client: str | None, token: str, *, resumable: bool
+    ) -> Driver:
         entry = self._sessions.get((scope, client))
         if entry is not None:
             self._sessions.move_to_end((scope, client))
             self._recent.add((scope, client))
             return entry.driver
-        driver = self._begin(scope, id_prefix)
+        driver = self.begin(scope, resumable=resumable)
         self._keep(scope, client, token, driver)
         # It may be forgotten meanwhile.
         await driver.recall(_memory(scope, client))

@@ -195,7 +195,7 @@ class Relay:
                 batch = error_for_long_line(event, self._limit, self._log, self._awaits)
             elif type(event) is LineTruncated:
                 self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
-                self._log.put_aside(event.raw)
+                self._log.write_noise(event.raw)
             self._take(batch, of_client=False)
             if self._client.broken:
                 break

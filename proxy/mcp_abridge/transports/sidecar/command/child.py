@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 
 from mcp_abridge.system import platform
-from mcp_abridge.transports.aio import others, threaded
+from mcp_abridge.transports.aio import give_way, threaded
 from mcp_abridge.transports.correlation import error_for_long_line
 from mcp_abridge.transports.log import TAIL, Log
 from mcp_abridge.transports.stdio.pipes import Event, Lines, LineTruncated, LongLine
@@ -116,7 +116,7 @@ class ChildServer:
             if len(chunk) >= _CHUNK and not wide and pipe is not None and not pipe.is_closing():
                 platform.widen(pipe.get_extra_info("pipe").fileno())
                 wide = True
-            await others(len(chunk))  # its output may arrive faster than it is processed
+            await give_way(len(chunk))  # its output may arrive faster than it is processed
             for event in lines.feed(chunk, len(chunk)):
                 yield event
         for event in lines.end():
@@ -130,7 +130,7 @@ class ChildServer:
         async for event in self.events():
             if isinstance(event, list):
                 for line in event:
-                    await others(len(line))
+                    await give_way(len(line))
                     yield line
             elif isinstance(event, LongLine):
                 for line in error_for_long_line(event, self._limit, self._log, awaits):

@@ -13,7 +13,7 @@ from aiohttp import web
 from mcp_abridge.document import message
 from mcp_abridge.document.message import string_at
 from mcp_abridge.session.inflight import ID_IN_USE
-from mcp_abridge.transports.aio import Tasks, others
+from mcp_abridge.transports.aio import Tasks, give_way
 from mcp_abridge.transports.correlation import (
     Correlation,
     correlate,
@@ -211,7 +211,7 @@ class ChildSession:
         self._child.post(routed.all_to_server)
         self._timer.start()
         for raw in routed.all_to_client:
-            await others(len(raw))
+            await give_way(len(raw))
             await self._deliver(raw).room()
 
     # Messages of the server

@@ -8,7 +8,7 @@ from aiohttp import web
 from mcp_abridge.document import message
 from mcp_abridge.document.message import LISTEN
 from mcp_abridge.document.tree import ABSENT
-from mcp_abridge.transports.aio import others
+from mcp_abridge.transports.aio import give_way
 from mcp_abridge.transports.correlation import correlate, progress_token
 from mcp_abridge.transports.driver import Routed, in_time
 from mcp_abridge.transports.http import headers
@@ -34,7 +34,9 @@ class Stateless:
     def __init__(self, route: Route, rules: Rules, shared: Services, start: Start) -> None:
         self.pool = Pool(start, shared.limits.children, shared.log)
         """The servers."""
-        self._sessions = SessionRegistry(route, rules, shared, most=_KEPT, aside=shared.log.noise)
+        self._sessions = SessionRegistry(
+            route, rules, shared, most=_KEPT, on_noise=shared.log.noise
+        )
         self._parameters: headers.Parameters = {}
 
     async def post(
@@ -73,7 +75,7 @@ class _Answering:
         self._read = context.post
         self._key = context.post.ids[0]
         self._driver = context.driver
-        self._id_prefix = context.id_prefix
+        self._exchange = context.exchange
         self._record = context.record
         self._answer = self._writer(self._read.accepts_from_command)
         self._responded = False
@@ -81,7 +83,7 @@ class _Answering:
     async def answer(self) -> web.StreamResponse:
         read = self._read
         line = message.one_line(read.raw.strip())
-        routed = await self._driver.from_client(line, self._id_prefix)
+        routed = await self._driver.from_client(line, self._exchange)
         self._record.client = self._driver.session.rules.client or ""
         if not (routed.to_server or routed.queries):
             self._record.answered_by = "proxy"
@@ -94,10 +96,10 @@ class _Answering:
         late: list[Routed] = []
         try:
             send(routed.all_to_server)
-            self._driver.session.restart_deadlines(self._id_prefix, read.ids)
+            self._driver.session.restart_deadlines(self._exchange, read.ids)
             await self._say(*routed.to_client)
             while pooled.awaited:
-                async with in_time(self._driver, late.append, self._id_prefix, read.ids):
+                async with in_time(self._driver, late.append, self._exchange, read.ids):
                     if pooled.forwarded:
                         await server.child.ready()
                     await self._pass_on(pooled, send)
@@ -130,7 +132,7 @@ class _Answering:
                 return
             if pooled.forwarded:
                 self._record.bytes_received += len(raw)
-            routed = await self._driver.from_server(raw, self._id_prefix)
+            routed = await self._driver.from_server(raw, self._exchange)
             if pooled.forwarded:
                 await self._route.learn(self._context, raw)
             send(routed.all_to_server)
@@ -147,7 +149,7 @@ class _Answering:
 
     async def _say(self, *lines: bytes) -> None:
         for line in lines:
-            await others(len(line))
+            await give_way(len(line))
             if correlate(line).answers == self._key:
                 self._responded = True
                 status = header_checks.status_of(line)

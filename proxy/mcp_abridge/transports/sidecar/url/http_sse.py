@@ -63,7 +63,7 @@ class SseSessions:
     ) -> None:
         """Pass on a stream until it ends, with the proxy's endpoint in place of the server's."""
         name = secrets.token_urlsafe(16)
-        driver = self._registry.alone(name)
+        driver = self._registry.begin(name, resumable=False)
         timer = Timer(driver, lambda late: self._dispatch(stream, late))
         stream = SseSession(driver, record.token, answer, request, upstream.url, timer)
         try:

@@ -17,7 +17,7 @@ from msgspec import Raw
 from mcp_abridge.document import message
 from mcp_abridge.session.guards import LATE, cancellation
 from mcp_abridge.session.outputs import Probe
-from mcp_abridge.transports.aio import Tasks, others
+from mcp_abridge.transports.aio import Tasks, give_way
 from mcp_abridge.transports.client.endpoint import AnswerTooLong, HttpResponse, NoAnswer
 from mcp_abridge.transports.correlation import answered_ids, correlate, refuses
 from mcp_abridge.transports.driver import Routed, in_time
@@ -103,7 +103,7 @@ class UrlRoute:
         context = await self._registry.context(request, read, record)
         driver = context.driver
         then: Routed | web.StreamResponse
-        then = await driver.from_client(read.raw, context.id_prefix, context.scope)
+        then = await driver.from_client(read.raw, context.exchange, context.scope)
         record.client = driver.session.rules.client or ""
         for raw in then.to_server if self._queries else ():
             if (query := self._queries.pop(correlate(raw).cancels or b"", None)) is not None:
@@ -116,7 +116,7 @@ class UrlRoute:
             context.drop()
             raise
         finally:
-            if context.id_prefix:
+            if context.exchange:
                 context.drop()
         return then
 
@@ -127,7 +127,7 @@ class UrlRoute:
             return await self._ask(context, routed.queries[0])
         if routed.to_server:
             late = partial(self._overdue, context)
-            timing = in_time(context.driver, late, context.id_prefix, read.ids)
+            timing = in_time(context.driver, late, context.exchange, read.ids)
             ask = self._upstream.ask(request, routed.to_server[0], read, record=record)
             async with timing, ask as upstream:
                 return await self._answered(context, upstream)
@@ -139,9 +139,9 @@ class UrlRoute:
 
     async def _ask(self, context: RequestContext, query: Probe) -> Routed | web.StreamResponse:
         """Send a query; return what follows for the call that it holds."""
-        driver, prefix, [key] = context.driver, context.id_prefix, context.post.ids
-        id = query.token.removeprefix(prefix)
-        timeout = asyncio.timeout(driver.session.time_left(prefix, [key]))
+        driver, exchange, [key] = context.driver, context.exchange, context.post.ids
+        id = query.token.removeprefix(exchange)
+        timeout = asyncio.timeout(driver.session.time_left(exchange, [key]))
         self._queries[id] = timeout
         answer: bytes | str | web.Response
         try:
@@ -161,7 +161,7 @@ class UrlRoute:
         if isinstance(answer, web.Response):
             return answer
         if isinstance(answer, bytes):
-            routed = await driver.from_server(answer, prefix)
+            routed = await driver.from_server(answer, exchange)
         else:
             routed = await driver.unanswered(query.token, answer)
         if cancelled:
@@ -205,7 +205,7 @@ class UrlRoute:
             if (key := request_id(event)) is not None:
                 await self._upstream.decline(context, key, _NOBODY)
                 continue
-            routed = await context.driver.from_server(event.data, context.id_prefix)
+            routed = await context.driver.from_server(event.data, context.exchange)
             room -= sum(map(len, routed.to_client))
             context.ours += routed.to_client if room >= 0 else ()
         raise NoAnswer(_UNANSWERED)
@@ -297,7 +297,7 @@ class UrlRoute:
         cause = _UNANSWERED
         try:
             async for event in self._upstream.events(upstream):
-                resumable |= event.id is not None and not context.id_prefix
+                resumable |= event.id is not None and not context.exchange
                 if context.post.accepts == "json" and (id := request_id(event)) is not None:
                     await self._upstream.decline(context, id, _UNASKED)
                 for each in await self._translated(context, event):
@@ -322,7 +322,7 @@ class UrlRoute:
             return []  # it is read on the stream of its own request only
         if context.post.modern and context.post.method == "tools/list":
             self._upstream.listed(raw)
-        routed = await context.driver.from_server(raw, context.id_prefix)
+        routed = await context.driver.from_server(raw, context.exchange)
         await self._registry.share(context)
         return routed.to_client
 
@@ -387,5 +387,5 @@ def _writer(
 
 async def _finish(answer: ResponseWriter, lines: list[bytes]) -> web.StreamResponse:
     await answer.add_messages(lines[:-1])
-    await others(len(lines[-1]) if lines else 0)
+    await give_way(len(lines[-1]) if lines else 0)
     return await answer.end(message_event(lines[-1]) if lines else None)
