@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from mcp_abridge.storage.ledger import Counts, LedgerFile
-from mcp_abridge.storage.meter import Row
+from mcp_abridge.storage.ledger import LedgerFile
+from mcp_abridge.storage.meter import Row, Tally
 
 
 def query(path: str, sql: str, *values: Any) -> list[Any]:
@@ -25,7 +25,7 @@ def row(tool: str = "list_issues", **changed: Any) -> Row:
     return Row(**names | {"calls": 1} | figures | changed)
 
 
-def filled(path: str, *counts: Counts, at: float | None = None) -> str:
+def filled(path: str, *counts: Tally, at: float | None = None) -> str:
     """Write counts, or else one call of the tool `before`."""
     with closing(LedgerFile(path, clock=time.time if at is None else lambda: at)) as file:
         file.write(counts or [row("before")])

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from mcp_abridge.cli import PROGRAM, options, server
-from mcp_abridge.cli.server import Finding, Level, Listed, Silent, Tools, edited, json_size
+from mcp_abridge.cli.server import Finding, Listed, Severity, Silent, Tools, edited, json_size
 from mcp_abridge.cli.terminal import print_lines
 from mcp_abridge.document.paths import matches
 from mcp_abridge.errors import AbridgeError, RuleErrors, did_you_mean
@@ -104,7 +104,7 @@ def _way(settings: argparse.Namespace) -> Iterator[Finding]:
         yield "ok", f"requests go {way}"
 
 
-def _quoted(level: Level, stderr: list[str]) -> Iterator[_Lines]:
+def _quoted(level: Severity, stderr: list[str]) -> Iterator[_Lines]:
     if stderr:
         yield level, "what the server wrote beside its messages:", *stderr
 

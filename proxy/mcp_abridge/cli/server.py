@@ -27,8 +27,8 @@ _PATIENCE = 10.0  # seconds to connect, and again to list the tools, without --d
 _DISCOVER = 8.0  # of them for server/discover, which a server of an earlier revision may ignore
 _STDERR_LINES = 10
 
-Level = Literal["ok", "warning", "error"]
-Finding = tuple[Level, str]
+Severity = Literal["ok", "warning", "error"]
+Finding = tuple[Severity, str]
 Tools = dict[str, dict[str, Any]]
 
 

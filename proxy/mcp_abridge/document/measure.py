@@ -56,7 +56,7 @@ class TextFrame(Struct, frozen=True, kw_only=True):
         return self.separator.join(pieces) + end
 
 
-Source = tuple[Raw | str, str, TextFrame]
+TextSource = tuple[Raw | str, str, TextFrame]
 """A text that was read as structure: the original, the decoded text, and its frame."""
 
 
@@ -86,7 +86,7 @@ class TextWriteback(Struct):
 
     document: Document
     at: Path
-    sources: list[Source]
+    sources: list[TextSource]
     among: bool
     more: bool = False
 

@@ -13,11 +13,9 @@ from typing import Any
 
 from mcp_abridge.document.own_names import listed
 from mcp_abridge.document.tree import encode
-from mcp_abridge.query.notation import brackets, constant, notation
+from mcp_abridge.query.notation import Node, brackets, constant, notation
 from mcp_abridge.query.patterns import FIRST_ALONE, nodes
 
-Node = dict[str, Any]
-Kind = str
 Number = int | float
 
 _KINDS = {str: "text", bool: "boolean", list: "array", dict: "object", type(None): "null"}
@@ -35,12 +33,12 @@ _HOLDS: dict[str, Callable[[str, str], bool]] = {
 _SOUGHT = 10_000  # texts in which another case of a part is looked for
 
 
-def kind(value: Any) -> Kind:
+def kind(value: Any) -> str:
     """Return the word for the kind of a value: `number`, `text`, `array` ..."""
     return _kind_of(type(value))
 
 
-def _kind_of(type_: type) -> Kind:
+def _kind_of(type_: type) -> str:
     return _KINDS.get(type_, "number")
 
 
@@ -214,7 +212,7 @@ class _Record:
         holds = _HOLDS.get(node.get("value", ""))
         self.differ = partial(_holds_in_another_case, holds) if holds else _differ_by_case
         self.counts: Counter[Any] = Counter()
-        self.samples: dict[Kind, Any] = {}
+        self.samples: dict[str, Any] = {}
         self.inside: set[type] = set()  # the types in arrays that `contains` searched
         self.spelling: tuple[str, str] | None = None  # texts that differ in their case alone
         self.longest = 0  # elements of an array of which one is taken
@@ -331,7 +329,7 @@ def _otherwise(record: _Record) -> str | None:
     return None
 
 
-def _advice(what: str, real: Kind, literal: Any, samples: dict[Kind, Any], sign: str = "eq") -> str:
+def _advice(what: str, real: str, literal: Any, samples: dict[str, Any], sign: str = "eq") -> str:
     """Return how to write a comparison with a literal for values of kind `real`."""
     if real == "object":
         return f"; members: {_names(samples.get('object'))}"
@@ -403,7 +401,7 @@ def share(count: int, total: int) -> str:
     return f" in all {total} elements" if count == total else f" in {count} of {total} elements"
 
 
-def _a(word: Kind) -> str:
+def _a(word: str) -> str:
     return f"an {word}" if word[0] in "ao" else f"a {word}"
 
 

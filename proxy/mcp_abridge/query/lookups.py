@@ -13,9 +13,9 @@ from mcp_abridge.document.own_names import listed, server_name
 from mcp_abridge.document.paths import nameable
 from mcp_abridge.errors import did_you_mean
 from mcp_abridge.query.kinds import Kinds
+from mcp_abridge.query.notation import Node
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression
 
-Node = dict[str, Any]
 Names = tuple[str, ...]  # names of members, each inside the previous one
 
 _SCANNED = 2  # units for a search for members in one element

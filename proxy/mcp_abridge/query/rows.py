@@ -15,10 +15,9 @@ from mcp_abridge.document import tree
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.tree import Number, Value, encode
 from mcp_abridge.query.kinds import TESTS, Kinds
+from mcp_abridge.query.notation import Node
 from mcp_abridge.query.patterns import names_read, nodes, truthy
 from mcp_abridge.query.search import with_match
-
-Node = dict[str, Any]
 
 _MANY = 64  # rows from which they are taken together
 _BATCH = 1024  # rows that are decoded at a time

@@ -40,11 +40,11 @@ _WORDS = re.compile(r"(?:\(\?m\))?([^\\^$.?*+()\[\]{}]+)")  # a pattern without 
 _KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
 _NAMES = ("name", "title", "subject", "summary", "label", "login", "path", "filename", "url")
 
-Key = str | int
+PathKey = str | int
 _Hit = tuple[str, dict[str, Any]]
 """A hit, behind the path of the values at its place in all rows."""
 
-Place = tuple[Any, Key] | None
+Trail = tuple[Any, PathKey] | None
 """Where a value is: the place of the object or array that it is in, and its name or index there."""
 
 
@@ -136,7 +136,7 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
     kind, names = row_type(first, strict=True, kind=Any), [*first]
     paths = [f"[*].{spelled(name)}" for name in names]
     members = {paths[index]: len(value) for index in with_match(names, pattern, fuel)}
-    opened, sizes, hits = dict[Key, Any](), dict[int, int](), list[_Hit]()
+    opened, sizes, hits = dict[PathKey, Any](), dict[int, int](), list[_Hit]()
     searched = (str, int, float, Number) if numbers else (str,)
     count, rest = 0, Counter[str]()
     for places, encoded in _possible_rows(value, pattern, fuel):
@@ -157,7 +157,7 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
         matches = sorted(matches)[: _COUNTED - count]
         for row, column, text in matches[: LISTED - len(hits)]:
             opened[row] = opened[row] if row in opened else loads(bytes(value[row]))
-            keys: list[Key] = [row, names[column]]
+            keys: list[PathKey] = [row, names[column]]
             hit = _hit(text, keys, pattern, fuel) | _row(opened, keys, sizes, fuel)
             hits.append((paths[column], hit))
         rest.update(paths[column] for _, column, _ in matches[max(LISTED - count, 0) :])
@@ -304,7 +304,7 @@ def _by_lines(numbers: list[int]) -> dict[str, int]:
     }
 
 
-def _hit(text: str, keys: list[Key], pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
+def _hit(text: str, keys: list[PathKey], pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
     """Describe the first match in a text inside of structure."""
     path = _path(keys)
     if len(text) <= _SNIPPET:
@@ -320,7 +320,7 @@ def _hit(text: str, keys: list[Key], pattern: Pattern, fuel: Fuel) -> dict[str, 
     return {**hit, "text": _marked(text, start, stop), "more": more}
 
 
-def _row(value: Any, keys: list[Key], rows: dict[int, int], fuel: Fuel) -> dict[str, Any]:
+def _row(value: Any, keys: list[PathKey], rows: dict[int, int], fuel: Fuel) -> dict[str, Any]:
     """Return the row that a hit lies in, and what it is; `rows` keeps the sizes of rows."""
     row, depth = None, 0
     for position, key in enumerate(keys[:-1], 1):
@@ -409,11 +409,11 @@ def _text_of(item: Any) -> str:
     return item if type(item) is str else str(item) if type(item) is int else encode(item).decode()
 
 
-def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list[Place], list[str]]:
+def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list[Trail], list[str]]:
     """Return the strings inside a value with their places, and the names of members once each."""
-    texts, places, names = list[str](), list[Place](), dict[str, None]()
+    texts, places, names = list[str](), list[Trail](), dict[str, None]()
 
-    def walk(items: Iterable[tuple[Key, Any]], place: Place) -> None:
+    def walk(items: Iterable[tuple[PathKey, Any]], place: Trail) -> None:
         for key, item in items:
             kind = type(item)
             if kind is str:
@@ -436,7 +436,7 @@ def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list
     return texts, places, [*names]
 
 
-def _keys(place: Place) -> list[Key]:
+def _keys(place: Trail) -> list[PathKey]:
     """Return the names and indexes that lead to a place from the value that was searched."""
     keys = []
     while place is not None:
@@ -445,13 +445,13 @@ def _keys(place: Place) -> list[Key]:
     return keys[-2::-1]
 
 
-def _path(keys: list[Key]) -> str:
+def _path(keys: list[PathKey]) -> str:
     """Return as JMESPath where the value of these keys is."""
     path = "".join(f"[{key}]" if isinstance(key, int) else f".{spelled(key)}" for key in keys)
     return path.removeprefix(".") or "@"
 
 
-def _general(value: Any, keys: list[Key]) -> str:
+def _general(value: Any, keys: list[PathKey]) -> str:
     """Return the path of the values at the same place of all rows, as JMESPath."""
     path = ""
     for key in keys:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mcp_abridge.ruleset.loading.rulefile import LoadedRules
 
 Budget = int | Literal["auto", "client", "off"]
-Log = Callable[[str], None]
 
 NO_RULES = "none"
 """The name in place of rule files if everything passes through."""
@@ -149,7 +148,7 @@ class Selection:
         self,
         files: tuple[RuleFile, ...] | Callable[[], tuple[RuleFile, ...]] | None,
         budget: Budget | None,
-        log: Log,
+        log: Callable[[str], None],
         first: RuleFile | None = None,
         environ: Mapping[str, str] = MappingProxyType({}),
         history: RuleHistory | None = None,

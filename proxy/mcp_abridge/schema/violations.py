@@ -49,7 +49,7 @@ _LONGEST = 40  # characters of a value that are shown
 # The keywords of which the library is asked with all that is in them.
 _HOLDING = HOLDS_LIST | HOLDS_NAMED | HOLDS_ONE | {"$ref", "minContains", "maxContains"}
 
-Steps = tuple[str | int, ...]
+Location = tuple[str | int, ...]
 
 
 class Violation(Struct, frozen=True):
@@ -58,7 +58,7 @@ class Violation(Struct, frozen=True):
     `types` are the types that were expected, if the value has another one.
     """
 
-    path: Steps
+    path: Location
     keyword: str
     message: str
     types: tuple[str, ...] = ()
@@ -269,6 +269,6 @@ def _excerpt(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
-def _spelled(path: Steps) -> str:
+def _spelled(path: Location) -> str:
     steps = (f"[{step}]" if isinstance(step, int) else f".{label(step)}" for step in path)
     return "".join(steps).removeprefix(".") or "the document"

@@ -19,7 +19,7 @@ from msgspec.structs import fields
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage import calls
 from mcp_abridge.storage.calls import RecentCalls
-from mcp_abridge.storage.meter import Definitions, Meters, Row, Warnings, label
+from mcp_abridge.storage.meter import Definitions, Meters, Row, Tally, Warnings, label
 from mcp_abridge.storage.scope import secret
 from mcp_abridge.system import platform
 
@@ -39,9 +39,8 @@ _NAME = ("mcp-abridge", "ledger.sqlite3")
 _APPLICATION_ID = 0x6D616272  # "mabr": distinguishes a ledger from any other database
 _VERSION = 5
 
-Counts = Row | Warnings | Definitions
 # One table for each kind of counts: the time and the text fields are its key, int fields are sums.
-_TABLES: dict[str, type[Counts]] = {"calls": Row, "warnings": Warnings, "definitions": Definitions}
+_TABLES: dict[str, type[Tally]] = {"calls": Row, "warnings": Warnings, "definitions": Definitions}
 _SUMS = {
     table: [field.name for field in fields(kind) if field.type is int]
     for table, kind in _TABLES.items()
@@ -133,7 +132,7 @@ class Ledger:
     def _flush(self) -> bool:
         """Record what there is; return True if there were answered calls."""
         rows = self._meters.drain(Row)
-        others: list[Counts] = [*self._meters.drain(Warnings), *self._meters.drain(Definitions)]
+        others: list[Tally] = [*self._meters.drain(Warnings), *self._meters.drain(Definitions)]
         recent = set() if self._recent is None else self._recent.drain()
         if not (rows or others or recent):
             return False
@@ -191,7 +190,7 @@ class LedgerFile:
                     raise
                 time.sleep(0.01)
 
-    def write(self, counts: Sequence[Counts], recent: Iterable[bytes] = ()) -> None:
+    def write(self, counts: Sequence[Tally], recent: Iterable[bytes] = ()) -> None:
         """Add to the sums of this minute, and to the hashes of recent calls: all or none."""
         now = int(self._clock())
         with self._db as db:
@@ -258,7 +257,7 @@ def _prepare(db: "sqlite3.Connection") -> None:
     db.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
 
 
-def _add(db: "sqlite3.Connection", table: str, now: int, counts: Iterable[Counts]) -> None:
+def _add(db: "sqlite3.Connection", table: str, now: int, counts: Iterable[Tally]) -> None:
     keys, columns = ", ".join(_KEYS[table]), [*_KEYS[table], *_SUMS[table]]
     sums = {each: f"{each} + excluded.{each}" for each in _SUMS[table]}
     if _LARGEST in sums:

@@ -113,7 +113,8 @@ class Definitions(Struct, frozen=True, gc=False):
     after: int
 
 
-Counts = TypeVar("Counts", bound=Row | Warnings | Definitions)
+Tally = Row | Warnings | Definitions
+SomeTally = TypeVar("SomeTally", bound=Tally)
 
 
 class Meters:
@@ -160,7 +161,7 @@ class Meters:
             return OTHER
         return self._labels[kind].admit(name[:MAX_NAME], OTHER)
 
-    def add(self, kind: type[Counts], key: tuple[Any, ...], *figures: int) -> None:
+    def add(self, kind: type[SomeTally], key: tuple[Any, ...], *figures: int) -> None:
         """Add figures to the sums of the row of this kind that has this key."""
         with self._lock:
             sums = self._sums[kind]
@@ -177,7 +178,7 @@ class Meters:
         if (observe := self._observers.get(kind)) is not None:
             observe(kind(*key, *figures))
 
-    def drain(self, kind: type[Counts]) -> list[Counts]:
+    def drain(self, kind: type[SomeTally]) -> list[SomeTally]:
         with self._lock:
             sums = self._sums[kind]
             self._sums[kind] = {}

@@ -27,8 +27,8 @@ from mcp_abridge.summary.cells import Opened, read, tree_of
 from mcp_abridge.summary.columns import (
     EACH,
     Column,
+    ColumnPath,
     Pair,
-    Path,
     columns_of,
     elements_of,
     names_of,
@@ -57,7 +57,7 @@ _CONSTANTS = 60  # columns that may be the same in all rows
 _NOTHING = (None, b'""', b"[]", b"{}")
 _CUT = Raw('"…"'.encode())
 
-_Clip = tuple[int, Path, int, int]
+_Clip = tuple[int, ColumnPath, int, int]
 """A text that is cut: its row, its column, the characters shown, and those of the whole."""
 
 
@@ -254,7 +254,7 @@ class _Page:
 
         Elements that lack a member have no value in its column: the others would move up.
         """
-        gaps, first = self.reading.opened.gaps, dict[Path, Path]()
+        gaps, first = self.reading.opened.gaps, dict[ColumnPath, ColumnPath]()
         for column in self.columns:
             if EACH in column.path:
                 array = column.path[: len(column.path) - column.path[::-1].index(EACH)]
@@ -262,7 +262,7 @@ class _Page:
                 if beside != column.path and not gaps.isdisjoint((beside, column.path)):
                     yield column
 
-    def _cut(self, clips: dict[Path, int]) -> None:
+    def _cut(self, clips: dict[ColumnPath, int]) -> None:
         for path, clip in clips.items():
             if not (self._table or all(isinstance(step, str) for step in path)):
                 continue  # an array stays one
@@ -285,7 +285,7 @@ class _Page:
             for row, content in texts.items() if 2 * len(ends) > len(texts) > 1 else ():
                 cells[row] = Raw(encode(f"{content[:head]}…{content[head - clip :]}"))
 
-    def _clipped(self, row: int, path: Path, cell: Raw, clip: int) -> Raw | None:
+    def _clipped(self, row: int, path: ColumnPath, cell: Raw, clip: int) -> Raw | None:
         content = text(cell)
         if content is None:
             return self._shortened(path, cell, clip)
@@ -299,7 +299,7 @@ class _Page:
         mark = "…" if start + clip < len(content) else ""
         return Raw(encode(f"{'…' if start else ''}{part}{mark}"))
 
-    def _shortened(self, path: Path, cell: Raw, clip: int) -> Raw | None:
+    def _shortened(self, path: ColumnPath, cell: Raw, clip: int) -> Raw | None:
         """Return fewer elements of an array that a column is about; any other large value goes."""
         if EACH in path and self._table:
             parts, room, elements = list[Raw](), clip, elements_of(cell)
@@ -404,12 +404,12 @@ class _Page:
         return f"[{rows}]{selection}"
 
 
-def _head(path: Path) -> Names:
+def _head(path: ColumnPath) -> Names:
     """Return the names on a path up to the first array."""
     return (*takewhile(lambda step: isinstance(step, str), path),)  # type: ignore[arg-type]
 
 
-def _beginnings(path: Path) -> Iterator[Names]:
+def _beginnings(path: ColumnPath) -> Iterator[Names]:
     head = _head(path)
     return (head[:length] for length in range(1, len(head) + 1))
 

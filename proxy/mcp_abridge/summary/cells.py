@@ -13,9 +13,9 @@ from mcp_abridge.summary.all_rows import Names
 from mcp_abridge.summary.columns import (
     EACH,
     NULL,
+    ColumnPath,
+    ColumnStep,
     Pair,
-    Path,
-    Step,
     elements_of,
     members_of,
     names_of,
@@ -25,7 +25,7 @@ from mcp_abridge.summary.columns import (
 _SHOWN = 1000  # bytes of the values of a row in arrays, at most
 
 Cells = list[Raw | None]
-Tree = dict[Step, Any]
+Tree = dict[ColumnStep, Any]
 """Paths as a tree: the steps that follow each step."""
 
 
@@ -35,9 +35,9 @@ class Opened(Struct):
     `gaps` are those of the latter of which some elements have no value.
     """
 
-    members: dict[Path, list[dict[str, Raw]]] = {}
-    cells: dict[Path, Cells] = {}
-    gaps: set[Path] = set()
+    members: dict[ColumnPath, list[dict[str, Raw]]] = {}
+    cells: dict[ColumnPath, Cells] = {}
+    gaps: set[ColumnPath] = set()
 
 
 class Reading(Struct):
@@ -47,11 +47,11 @@ class Reading(Struct):
     """
 
     opened: Opened
-    cells: dict[Path, Cells] = {}
+    cells: dict[ColumnPath, Cells] = {}
     left_out: dict[Names, None] = {}
 
 
-def tree_of(paths: Collection[Path]) -> Tree:
+def tree_of(paths: Collection[ColumnPath]) -> Tree:
     """Return paths as a tree."""
     tree: Tree = {}
     for path in paths:
@@ -61,7 +61,7 @@ def tree_of(paths: Collection[Path]) -> Tree:
     return tree
 
 
-def read(rows: list[Raw], paths: Collection[Path], opened: Opened | None = None) -> Reading:
+def read(rows: list[Raw], paths: Collection[ColumnPath], opened: Opened | None = None) -> Reading:
     """Return the cells of the columns at `paths`, and what the rows have beside them.
 
     `opened` is what earlier readings of the same rows have opened.
@@ -76,7 +76,7 @@ def read(rows: list[Raw], paths: Collection[Path], opened: Opened | None = None)
     return reading
 
 
-def _walk(reading: Reading, tree: Tree, values: Cells, at: Path) -> None:
+def _walk(reading: Reading, tree: Tree, values: Cells, at: ColumnPath) -> None:
     """Add the cells of all columns in `tree` below `at`."""
     if not tree:
         reading.cells[at] = values
@@ -102,12 +102,12 @@ def _walk(reading: Reading, tree: Tree, values: Cells, at: Path) -> None:
             reading.cells[*at, *path] = [*cells]
 
 
-def _paths(tree: Tree, at: Path = ()) -> Iterator[Path]:
+def _paths(tree: Tree, at: ColumnPath = ()) -> Iterator[ColumnPath]:
     for step, further in tree.items():
         yield from _paths(further, (*at, step)) if further else [(*at, step)]
 
 
-def _cell(value: Raw | None, path: Path) -> Raw | None:
+def _cell(value: Raw | None, path: ColumnPath) -> Raw | None:
     """Return the value at a path in an array, or an array of the first values if it has several.
 
     More of them than are shown: of a tree of files, all elements would be opened for a few names.
@@ -129,14 +129,14 @@ def _cell(value: Raw | None, path: Path) -> Raw | None:
     return Raw(b"[%b]" % b",".join(parts))
 
 
-def _has_gap(value: Raw | None, path: Path) -> bool:
+def _has_gap(value: Raw | None, path: ColumnPath) -> bool:
     """Return True if an element of the last array on a path has no value there."""
     end = len(path) - path[::-1].index(EACH)
     elements = _below(value, path[:end])
     return any(next(_below(each, path[end:]), NULL) == NULL for each in elements)
 
 
-def _below(value: Raw | None, path: Path) -> Iterator[Raw]:
+def _below(value: Raw | None, path: ColumnPath) -> Iterator[Raw]:
     if value is None:
         return
     if not path:
@@ -155,7 +155,7 @@ def _below(value: Raw | None, path: Path) -> Iterator[Raw]:
 
 
 def _note(
-    reading: Reading, values: Cells, opened: list[dict[str, Raw]], at: Path, names: list[str]
+    reading: Reading, values: Cells, opened: list[dict[str, Raw]], at: ColumnPath, names: list[str]
 ) -> None:
     for name in dict.fromkeys(chain.from_iterable(opened)):
         if name not in names:

@@ -36,14 +36,14 @@ class Pair(Struct, frozen=True):
 
 
 EACH = None
-Step = str | int | None | Pair
+ColumnStep = str | int | None | Pair
 """A member, an element by its position, each element, or the one with a name."""
 
-Path = tuple[Step, ...]
+ColumnPath = tuple[ColumnStep, ...]
 """The steps from a row to a column."""
 
 
-def expression(path: Path) -> str:
+def expression(path: ColumnPath) -> str:
     """Return the view of a column in a row.
 
     >>> expression(("labels", EACH, "name")), expression(("tags", Pair("Key", "Env"), "Value"))
@@ -60,7 +60,7 @@ def expression(path: Path) -> str:
     return f"{spelling} | [0]" if any(isinstance(step, Pair) for step in path) else spelling
 
 
-def names_of(path: Path) -> tuple[str, ...]:
+def names_of(path: ColumnPath) -> tuple[str, ...]:
     """Return the names on a path, without the steps into arrays."""
     return tuple([step for step in path if isinstance(step, str)])
 
@@ -73,7 +73,7 @@ class Column:
     first.
     """
 
-    def __init__(self, path: Path, cells: list[bytes | None], position: int) -> None:
+    def __init__(self, path: ColumnPath, cells: list[bytes | None], position: int) -> None:
         self.path, self.cells, self.position = path, cells, position
         self.role, self.rank = "", 0.0
         self.values = [*filter(None, cells)]
@@ -122,10 +122,10 @@ class _Opened:
     """
 
     def __init__(self, count: int) -> None:
-        self.columns: dict[Path, Column] = {}
+        self.columns: dict[ColumnPath, Column] = {}
         self._count = count
 
-    def _open(self, path: Path, values: list[Raw], owners: list[int] | None) -> None:
+    def _open(self, path: ColumnPath, values: list[Raw], owners: list[int] | None) -> None:
         spellings = [*map(bytes, values)]
         kinds = {*map(_HEAD, spellings)} - {0x6E}
         if len(path) < _DEEPEST and len(self.columns) < _MOST:
@@ -149,7 +149,7 @@ class _Opened:
             cells[row] = b"[%b]" % b",".join(parts)
         return cells
 
-    def members(self, path: Path, values: list[Raw], owners: list[int] | None) -> bool:
+    def members(self, path: ColumnPath, values: list[Raw], owners: list[int] | None) -> bool:
         opened = members_of(values)
         counts = Counter(chain.from_iterable(opened))
         if len(counts) > _MEMBERS:
@@ -159,7 +159,7 @@ class _Opened:
             self._open((*path, name), [each.get(name, NULL) for each in opened], owners)
         return bool(counts)
 
-    def _elements(self, path: Path, values: list[Raw], owners: list[int] | None) -> bool:
+    def _elements(self, path: ColumnPath, values: list[Raw], owners: list[int] | None) -> bool:
         arrays = [*map(elements_of, values)]
         present = [array for array, value in zip(arrays, values, strict=True) if value != NULL]
         some = [array[: _ELEMENTS if owners is None else _ELEMENTS // 2] for array in arrays]
@@ -188,12 +188,12 @@ class _Opened:
             and self._by_position(path, arrays, max(lengths))
         )
 
-    def _by_position(self, path: Path, arrays: list[list[Raw]], count: int) -> bool:
+    def _by_position(self, path: ColumnPath, arrays: list[list[Raw]], count: int) -> bool:
         for position in range(count):
             self._open((*path, position), [a[position] if a else NULL for a in arrays], None)
         return True
 
-    def _pairs(self, path: Path, arrays: list[list[Raw]], count: int) -> bool:
+    def _pairs(self, path: ColumnPath, arrays: list[list[Raw]], count: int) -> bool:
         names = [*level(next(chain.from_iterable(arrays)))]
         if len(names) != 2:
             return False

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from mcp_abridge.document.tree import text
 from mcp_abridge.summary.cells import Cells, Tree
-from mcp_abridge.summary.columns import Path, elements_of, members_of, names_of
+from mcp_abridge.summary.columns import ColumnPath, elements_of, members_of, names_of
 
 _CLIP = 40  # characters shown of a text in an array
 
@@ -18,16 +18,16 @@ class Objects:
     """Rows as objects with the members of some columns alone; `whole` has the paths of arrays
     that lost nothing by it."""
 
-    def __init__(self, cells: dict[Path, Cells]) -> None:
+    def __init__(self, cells: dict[ColumnPath, Cells]) -> None:
         self._cells = cells
-        self._cut: set[Path] = set()
-        self.arrays: set[Path] = set()
+        self._cut: set[ColumnPath] = set()
+        self.arrays: set[ColumnPath] = set()
 
     @property
-    def whole(self) -> set[Path]:
+    def whole(self) -> set[ColumnPath]:
         return self.arrays - self._cut
 
-    def rows(self, tree: Tree, values: Cells, at: Path = ()) -> list[Any]:
+    def rows(self, tree: Tree, values: Cells, at: ColumnPath = ()) -> list[Any]:
         """Return values with the members in `tree`; what is null or empty stays as it is."""
         if not tree:
             return self._cells[at]
@@ -50,13 +50,13 @@ class Objects:
             for row, value in enumerate(values)
         ]
 
-    def _array(self, tree: Tree, value: Raw | None, at: Path) -> Any:
+    def _array(self, tree: Tree, value: Raw | None, at: ColumnPath) -> Any:
         """Return an array with the members in `tree` alone of each of its elements."""
         if value is None or memoryview(value)[0] != 0x5B:
             return value
         return [self._element(tree, element, at) for element in elements_of(value)]
 
-    def _element(self, tree: Tree, value: Raw, at: Path) -> Any:
+    def _element(self, tree: Tree, value: Raw, at: ColumnPath) -> Any:
         if not tree:
             content = text(value)
             if content is None or len(content) <= _CLIP:

@@ -358,7 +358,6 @@ def is_quantity(column: Column) -> bool:
     return bool(present) and _Facts(column).value > -9
 
 
-
 def is_amount(column: Column) -> bool:
     """Return True if the values of a column can be added up: sizes, durations, but no prices."""
     words = _words(_number_name(column))

@@ -92,7 +92,7 @@ class ChildProcess:
             self.guardian = None
 
 
-class Group:
+class ProcessGroup:
     """The group of one server of an event loop, for `asyncio.subprocess`."""
 
     _names = 0
@@ -100,8 +100,8 @@ class Group:
     def __init__(self, guardian: Guardian | None) -> None:
         self._guardian = guardian
         self._pid: int | None = None
-        Group._names += 1
-        self._name = Group._names
+        ProcessGroup._names += 1
+        self._name = ProcessGroup._names
 
     @property
     def options(self) -> "dict[str, Any]":

@@ -147,7 +147,7 @@ class Guardian:
     def dismiss(self) -> None: ...
 
 
-class Group:
+class ProcessGroup:
     """The Job of one server of an event loop."""
 
     def __init__(self, guardian: Guardian | None) -> None:

@@ -16,8 +16,8 @@ from mcp_abridge.document.printable import printable
 from mcp_abridge.transports.stdio.sink import new_sink
 
 Level = Literal["error", "warning", "info", "debug"]
-Form = Literal["text", "json"]
-Field = str | int | float | None
+LogForm = Literal["text", "json"]
+LogValue = str | int | float | None
 
 TAIL = 2048
 """The number of last bytes of the server's stderr that are kept."""
@@ -36,7 +36,7 @@ class Log:
     def __init__(
         self,
         level: Level = "info",
-        form: Form = "text",
+        form: LogForm = "text",
         descriptor: int = 2,
         *,
         dated: bool = False,
@@ -70,7 +70,7 @@ class Log:
         """Log a fact that is useful only for debugging."""
         self._log("debug", message)
 
-    def event(self, name: str, level: Level = "info", **fields: Field) -> None:
+    def event(self, name: str, level: Level = "info", **fields: LogValue) -> None:
         """Log an event with its fields; texts are not trusted, but cut and escaped."""
         if _RANK[level] > self._detail:
             return
@@ -112,7 +112,7 @@ class Log:
             text = _cut(message, _LONGEST_MESSAGE)
             self._put(self._line(level, {"message": text}, printable(text, json=True)))
 
-    def _line(self, level: Level, fields: dict[str, Field], text: str) -> bytes:
+    def _line(self, level: Level, fields: dict[str, LogValue], text: str) -> bytes:
         if self._form == "json":
             line = _encode({"time": _now("milliseconds"), "level": level, **fields})
         else:

@@ -36,7 +36,7 @@ _HEAD = re.compile(r"\n\s*\n([A-Z]\w*:) ")  # of a record: its first word after 
 _CURSOR = re.compile(r"(?i)next|cursor|continu|offset|has_?more|page_?(?:info|token)")
 _SHAPE = (re.compile(r"\d+"), re.compile(r"[^\W\d_]+"))
 
-Step = dict[str, Any]
+DraftStep = dict[str, Any]
 
 
 class Answered(Struct, frozen=True):
@@ -64,7 +64,7 @@ class Draft(Struct):
     form: str = "value"
     evidence: list[str] = []
     reasons: list[list[str]] = []
-    steps: list[Step] = []
+    steps: list[DraftStep] = []
     users: list[str] = []
 
     @property
@@ -76,7 +76,7 @@ class Draft(Struct):
     def options(self, name: str) -> list[Any]:
         return [step[name] for step in self.steps if name in step]
 
-    def add(self, step: Step, *reasons: str) -> None:
+    def add(self, step: DraftStep, *reasons: str) -> None:
         self.steps.append(step)
         self.reasons.append([*reasons])
 
@@ -132,7 +132,7 @@ def _read_texts(result: Draft, texts: list[str]) -> None:
         _page(result, [""], f"up to {lines}")
 
 
-def _parse_options(text: str) -> Step:
+def _parse_options(text: str) -> DraftStep:
     _, form, before = structure(text)
     if form in ("Python", "YAML"):
         return {"as": form.lower()}

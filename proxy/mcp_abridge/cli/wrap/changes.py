@@ -12,7 +12,7 @@ from mcp_abridge.cli.terminal import print_lines, refuse, show
 from mcp_abridge.cli.wrap.entry import NotPossible, Server, server_at, servers
 from mcp_abridge.cli.wrap.files import Changed, ConfigFile, load
 from mcp_abridge.cli.wrap.places import CLIENTS, files, place_of
-from mcp_abridge.cli.wrap.records import Key, Records, exclusive
+from mcp_abridge.cli.wrap.records import EntryKey, Records, exclusive
 from mcp_abridge.cli.wrap.text import SyntaxProblem, entry_at
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
 from mcp_abridge.system import platform
@@ -50,7 +50,7 @@ class Configs:
             if file := self._load(path):
                 self.servers += servers(place, path, file.document)
 
-    def add(self, keys: Iterable[Key]) -> None:
+    def add(self, keys: Iterable[EntryKey]) -> None:
         """Read the entries with these keys, too, wherever they are."""
         here = {(one.file, *one.path) for one in self.servers}
         for path, *names in sorted(set(keys) - here):
@@ -119,7 +119,7 @@ def _change(verb: str, arguments: argparse.Namespace, edit: Edit, notes: Mapping
     selection = [one for one in configs.servers if arguments.all or one.name in arguments.names]
     if not selection:
         refuse(verb, "no client has a server here")
-    rows: dict[Key, dict[str, Any]] = {}
+    rows: dict[EntryKey, dict[str, Any]] = {}
 
     def edit_all(file: ConfigFile, selection: list[Server]) -> None:
         for one in selection:

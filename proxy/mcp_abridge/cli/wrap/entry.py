@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.options import HEADER, URL
 from mcp_abridge.cli.wrap.places import Place, dialect
-from mcp_abridge.cli.wrap.text import Path, Syntax, entry_at, put_first, replace
+from mcp_abridge.cli.wrap.text import EntryPath, Syntax, entry_at, put_first, replace
 from mcp_abridge.document.masks import masked_url, masked_words
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.regular import open_regular
@@ -32,7 +32,7 @@ class Server(NamedTuple):
     place: Place
     file: str
     name: str
-    path: Path
+    path: EntryPath
     entry: dict[str, Any]
     disabled: bool
 
@@ -129,14 +129,14 @@ def servers(place: Place, file: str, document: Any) -> Iterator[Server]:
                 yield Server(place, file, name, whole, members, disabled)
 
 
-def server_at(place: Place, file: str, path: Path, document: Any) -> Iterator[Server]:
+def server_at(place: Place, file: str, path: EntryPath, document: Any) -> Iterator[Server]:
     """Yield the server at a path of a document, if it is there."""
     if isinstance(members := entry_at(document, path), dict):
         name = path[-2] if path[-1] == "transport" and len(path) > 2 else path[-1]
         yield Server(place, file, name, path, members, disabled=False)
 
 
-def _paths(document: Any, at: Path) -> Iterator[Path]:
+def _paths(document: Any, at: EntryPath) -> Iterator[EntryPath]:
     if "*" not in at:
         yield at
         return

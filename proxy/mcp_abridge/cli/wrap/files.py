@@ -16,7 +16,7 @@ from typing import Any
 from mcp_abridge.cli.terminal import print_lines
 from mcp_abridge.cli.wrap.difference import difference
 from mcp_abridge.cli.wrap.entry import NotPossible
-from mcp_abridge.cli.wrap.text import Json, Layout, Path, Syntax, Toml, entry_at
+from mcp_abridge.cli.wrap.text import EntryPath, Json, Layout, Syntax, Toml, entry_at
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.ledger import default_path
 from mcp_abridge.storage.regular import open_regular
@@ -47,7 +47,7 @@ class ConfigFile:
         self.before = text.removeprefix("\ufeff")
         self.syntax: Syntax = Toml() if path.endswith(".toml") else Json()
         self.backup: str | None = None
-        self._edits: dict[tuple[int, int], tuple[Path, str]] = {}
+        self._edits: dict[tuple[int, int], tuple[EntryPath, str]] = {}
 
     @cached_property
     def document(self) -> Any:
@@ -78,7 +78,7 @@ class ConfigFile:
             at = end
         yield self.before[at:], self.before[at:]
 
-    def part(self, path: Path) -> tuple[str, Path]:
+    def part(self, path: EntryPath) -> tuple[str, EntryPath]:
         """Return the text in which the entry at a path is edited, and the entry's path there.
 
         In JSON it is the text of the entry alone; in TOML its members may stand apart.
@@ -88,17 +88,17 @@ class ConfigFile:
             return self._edits[span][1], inner
         return self.before[slice(*span)], inner
 
-    def _span(self, path: Path) -> tuple[tuple[int, int], Path]:
+    def _span(self, path: EntryPath) -> tuple[tuple[int, int], EntryPath]:
         if isinstance(self.syntax, Toml):
             return (0, len(self.before)), path
         return self._layout.span(path), ()
 
-    def entry(self, path: Path, text: str | None = None) -> Any:
+    def entry(self, path: EntryPath, text: str | None = None) -> Any:
         """Return the entry at a path, as it is in a text of its part. Raises SyntaxProblem."""
         part, inner = self.part(path)
         return entry_at(self.syntax.read(part if text is None else text), inner)
 
-    def check_part(self, path: Path, text: str) -> None:
+    def check_part(self, path: EntryPath, text: str) -> None:
         """Raise NotPossible if a text of a part would change more than the entry at a path."""
         (span, _), (before, inner) = self._span(path), self.part(path)
         if inner:
@@ -113,7 +113,7 @@ class ConfigFile:
         if not same:
             raise NotPossible("its file has an unusual form; edit it by hand")
 
-    def change(self, path: Path, text: str) -> None:
+    def change(self, path: EntryPath, text: str) -> None:
         """Take a text for the part of the entry at a path, which `check_part` has let pass."""
         self._edits[self._span(path)[0]] = path, text
 
@@ -139,9 +139,9 @@ class ConfigFile:
             content += raw[at:start] + text.encode()
             at = start + len(before)
         content += raw[at:]
-        values: dict[Path, Any] = {(): content.removeprefix(codecs.BOM_UTF8)}
+        values: dict[EntryPath, Any] = {(): content.removeprefix(codecs.BOM_UTF8)}
 
-        def value(path: Path) -> Any:
+        def value(path: EntryPath) -> Any:
             if path not in values:
                 members = msgspec.json.decode(value(path[:-1]), type=dict[str, msgspec.Raw])
                 values.update({(*path[:-1], name): each for name, each in members.items()})
@@ -239,7 +239,7 @@ def _take_attributes(path: str, original: str, status: os.stat_result) -> None:
     os.utime(path)  # whoever watches the file looks at its time
 
 
-def _without(document: Any, path: Path) -> Any:
+def _without(document: Any, path: EntryPath) -> Any:
     parent = entry_at(document, path[:-1])
     parent[path[-1]] = None
     return document

@@ -25,7 +25,7 @@ from mcp_abridge.system import platform
 
 _UNFINISHED = "unfinished"
 
-Key = tuple[str, ...]
+EntryKey = tuple[str, ...]
 """A file and the path of an entry in it; without a path, the whole file."""
 
 
@@ -37,8 +37,8 @@ class Records:
 
     def __init__(self, *, dry_run: bool = False) -> None:
         self._path = os.path.join(state_folder(), "originals.json")
-        self._entries: dict[Key, list[Any]] = {}
-        self._unfinished: set[Key] = set()
+        self._entries: dict[EntryKey, list[Any]] = {}
+        self._unfinished: set[EntryKey] = set()
         with suppress(FileNotFoundError), open_regular(self._path) as file:
             self._load(file.read())
         if not dry_run:
@@ -47,7 +47,7 @@ class Records:
             self.finish()
 
     @property
-    def keys(self) -> list[Key]:
+    def keys(self) -> list[EntryKey]:
         """The entries of which an original is recorded."""
         return list(self._entries)
 
@@ -104,7 +104,7 @@ class Records:
             f" {state_folder()}/backups the file as it was"
         )
 
-    def begin(self, keys: Iterable[Key]) -> None:
+    def begin(self, keys: Iterable[EntryKey]) -> None:
         """Save the records before the files of these keys are written."""
         self._unfinished.update(keys)
         self._save()
@@ -113,7 +113,7 @@ class Records:
         """Remove what no wrapped entry needs: records, backups, and copies beside the files."""
         if not self._unfinished:
             return
-        remaining: set[Key] = set()
+        remaining: set[EntryKey] = set()
         for path in {path for path, *_ in self._unfinished}:
             entries = [key for key in self._unfinished if key[0] == path and key[1:]]
             remove_leftovers(path)
@@ -160,7 +160,7 @@ def exclusive(*, wait: bool = True) -> Iterator[bool]:
         yield free
 
 
-def recorded_keys(report: Callable[[AbridgeError], object]) -> list[Key]:
+def recorded_keys(report: Callable[[AbridgeError], object]) -> list[EntryKey]:
     """Return the entries of which an original is recorded; `report` gets the error if none can be.
 
     What a killed run has left is removed, unless one is at work.
@@ -186,7 +186,7 @@ def _same(one: str, other: str) -> int:
     return next((at for at in range(shorter) if one[at] != other[at]), shorter)
 
 
-def _key(text: str) -> Key:
+def _key(text: str) -> EntryKey:
     file, *path = json.loads(text)
     if not all(isinstance(name, str) for name in (file, *path)):
         raise ValueError

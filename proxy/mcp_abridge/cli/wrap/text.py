@@ -17,7 +17,7 @@ from mcp_abridge.cli.terminal import json_text
 from mcp_abridge.document.possessive import possessive
 from mcp_abridge.errors import AbridgeError
 
-Path = tuple[str, ...]
+EntryPath = tuple[str, ...]
 
 # What is not closed goes on to the end, or the rest would be searched from each of its parts.
 _STRING = '"' + possessive(r'[^"\\]++|\\.') + r'(?:"|\\?\Z)'
@@ -42,7 +42,7 @@ class SyntaxProblem(AbridgeError):
         self.line, self.column = line, column
 
 
-def entry_at(document: Any, path: Path) -> Any:
+def entry_at(document: Any, path: EntryPath) -> Any:
     """Return the value at a path of a document; None if there is none."""
     for name in path:
         document = document.get(name) if isinstance(document, dict) else None
@@ -62,7 +62,7 @@ class Json:
         except json.JSONDecodeError as error:
             raise SyntaxProblem(error.lineno, error.colno, error.msg.lower()) from None
 
-    def locate(self, text: str, path: Path) -> tuple[int, int]:
+    def locate(self, text: str, path: EntryPath) -> tuple[int, int]:
         return Layout(text).span(path)
 
     def is_strict(self, text: str) -> bool:
@@ -80,7 +80,7 @@ class Json:
         """Return True if a member begins a line, which begins with `lead`."""
         return not lead.strip()
 
-    def remove(self, text: str, path: Path) -> str:
+    def remove(self, text: str, path: EntryPath) -> str:
         (start, end), plain = self.locate(text, path), _plain(text)
         start = _key_start(plain, start, path[-1])
         if comma := re.compile(r"\s*,").match(plain, end):
@@ -95,9 +95,9 @@ class Layout:
 
     def __init__(self, text: str) -> None:
         self._plain = _plain(text)
-        self._members: dict[Path, dict[str, tuple[int, int]]] = {}
+        self._members: dict[EntryPath, dict[str, tuple[int, int]]] = {}
 
-    def span(self, path: Path) -> tuple[int, int]:
+    def span(self, path: EntryPath) -> tuple[int, int]:
         """Return the start and the end of the value at a path. Raises KeyError without one."""
         if not path:
             return _skip(self._plain, 0), len(self._plain.rstrip())
@@ -124,7 +124,7 @@ class Toml:
         except TOMLKitError as error:  # a key that is there twice has no line
             raise ValueError(str(error).lower().removesuffix(".")) from None
 
-    def locate(self, text: str, path: Path) -> tuple[int, int]:
+    def locate(self, text: str, path: EntryPath) -> tuple[int, int]:
         document, parent = self._parent(text, path)
         length = len(parent[path[-1]].as_string())
         parent[path[-1]] = _MARK  # it stands in the text at the start of the value
@@ -141,19 +141,19 @@ class Toml:
         """Return True if a member is not inside an inline table; `lead` is its line so far."""
         return "{" not in lead
 
-    def remove(self, text: str, path: Path) -> str:
+    def remove(self, text: str, path: EntryPath) -> str:
         document, parent = self._parent(text, path)
         del parent[path[-1]]
         return tomlkit.dumps(document)
 
-    def table(self, text: str, path: Path) -> str:
+    def table(self, text: str, path: EntryPath) -> str:
         """Return a value as the end of a document of its own: a client may write all anew."""
         value = entry_at(self.read(text), path)
         for name in reversed(path):
             value = {name: value}
         return tomlkit.dumps(value)
 
-    def _parent(self, text: str, path: Path) -> tuple[tomlkit.TOMLDocument, Any]:
+    def _parent(self, text: str, path: EntryPath) -> tuple[tomlkit.TOMLDocument, Any]:
         parent: Any = (document := tomlkit.parse(text))
         for name in path[:-1]:
             parent = parent[name]
@@ -163,7 +163,7 @@ class Toml:
 Syntax = Json | Toml
 
 
-def replace(syntax: Syntax, text: str, path: Path, members: Mapping[str, Any]) -> str:
+def replace(syntax: Syntax, text: str, path: EntryPath, members: Mapping[str, Any]) -> str:
     """Return the text with `members` in place of the member at a path; {} removes that."""
     if not members:
         return syntax.remove(text, path)
@@ -180,7 +180,7 @@ def replace(syntax: Syntax, text: str, path: Path, members: Mapping[str, Any]) -
     return text[:key] + separator.join(words) + text[end:]
 
 
-def put_first(syntax: Syntax, text: str, path: Path, words: list[str]) -> str:
+def put_first(syntax: Syntax, text: str, path: EntryPath, words: list[str]) -> str:
     """Return the text with words before the elements of the array at a path, in its layout."""
     start, _ = syntax.locate(text, path)
     gap = _GAP.match(text, start + 1)

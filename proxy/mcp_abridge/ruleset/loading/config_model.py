@@ -103,38 +103,38 @@ class Command(Struct, frozen=True):
     """The program and its arguments, each a separate text."""
 
 
-Bytes = Annotated[Size, Meta(ge=1)]
-Count = Annotated[int, Meta(ge=1)]
+PositiveSize = Annotated[Size, Meta(ge=1)]
+PositiveCount = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 
 
 class LimitsSpec(Struct, frozen=True, kw_only=True):
     """The limits of the sidecar."""
 
-    body: Bytes = 4 << 20
+    body: PositiveSize = 4 << 20
     """The most bytes of a request's body; 4MiB by default."""
-    message: Bytes = 256_000_000
+    message: PositiveSize = 256_000_000
     """The most bytes of one message of the server; a longer one is an error. 256MB by default."""
-    concurrent: Count = 1000
+    concurrent: PositiveCount = 1000
     """The most open requests, and the most event streams, counted separately; 1000 by default."""
-    connections: Count | None = None
+    connections: PositiveCount | None = None
     """The most connections of clients; beyond it, idle ones are closed for new ones. By default
     half of the descriptors that `ulimit -n` allows, at most 4000, or 4 times `concurrent`."""
-    peer_connections: Count | None = None
+    peer_connections: PositiveCount | None = None
     """The most connections from one address; a reverse proxy in front is one address. By default
     half of `connections`, and no limit for addresses of loopback."""
-    sessions: Count = 1000
+    sessions: PositiveCount = 1000
     """The most sessions of each route before a command; 1000 by default. For one more, an unused
     session of the caller that has most ends."""
     idle_seconds: Seconds = 1800.0
     """How long after its last use such a session ends; 1800 by default."""
-    children: Count = 4
+    children: PositiveCount = 4
     """The most processes for the stateless requests of such a route; 4 by default. Each serves one
     caller; if all are taken, those of the caller that has most give way once they have answered. A
     caller's only process does not while a subscription is open: allow one for each caller."""
     drain_seconds: Annotated[float, Meta(ge=0)] = 10.0
     """How long open requests have to end at shutdown; 10 by default."""
-    snapshots: Bytes = 256_000_000
+    snapshots: PositiveSize = 256_000_000
     """The most bytes of answers in memory for later pages and views; 256MB by default."""
     snapshot_seconds: Seconds = 1800.0
     """How long after its last use such an answer is kept; 1800 by default."""

@@ -9,9 +9,7 @@ from mcp_abridge.errors import OptionError, did_you_mean
 from mcp_abridge.query.patterns import Pattern, PatternError
 from mcp_abridge.schema import keywords, references
 from mcp_abridge.schema.references import Schema
-from mcp_abridge.schema.violations import TYPES, violation_of
-
-Steps = tuple[str | int, ...]
+from mcp_abridge.schema.violations import TYPES, Location, violation_of
 
 _OPENAPI = {"discriminator", "example", "externalDocs", "nullable", "xml"}
 # RE2 syntax that is not in ECMA-262, which clients in JavaScript use for patterns.
@@ -67,7 +65,7 @@ class _Walk:
         self.keywords = keywords.words(keywords.dialect(root))
         self.all_keywords = _OPENAPI.union(*map(keywords.words, keywords.DIALECTS))
 
-    def walk(self, node: Any, path: Steps) -> Iterator[OptionError]:
+    def walk(self, node: Any, path: Location) -> Iterator[OptionError]:
         if not isinstance(node, dict):
             return
         for word, value in node.items():
@@ -105,7 +103,7 @@ class _Walk:
         return None
 
 
-def _inner(keyword: str, value: Any, path: Steps) -> Iterator[tuple[Any, Steps]]:
+def _inner(keyword: str, value: Any, path: Location) -> Iterator[tuple[Any, Location]]:
     if keyword in references.HOLDS_NAMED and isinstance(value, dict):
         yield from ((inner, (*path, name)) for name, inner in value.items())
     elif keyword in references.HOLDS_LIST and isinstance(value, list):
@@ -114,7 +112,7 @@ def _inner(keyword: str, value: Any, path: Steps) -> Iterator[tuple[Any, Steps]]
         yield value, path
 
 
-def _names(node: Schema, path: Steps) -> Iterator[OptionError]:
+def _names(node: Schema, path: Location) -> Iterator[OptionError]:
     declared, patterns = node.get("properties", {}), node.get("patternProperties", {})
     for text in patterns if isinstance(patterns, dict) else ():
         if mistake := _pattern_mistake(text):

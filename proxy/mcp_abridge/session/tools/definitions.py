@@ -45,7 +45,6 @@ _LONGEST_NUMBER = 10  # digits
 
 _SCHEMAS = ("inputSchema", "outputSchema")
 
-Log = Callable[[str], None]
 Covering = Sequence[tuple[Rule, ArgumentPlan]]
 Plans = tuple[tuple[Rule, ArgumentPlan], ...]
 
@@ -127,7 +126,7 @@ def plans_for(rules: RuleSet, tool: str, facts: ToolFacts, *, shows_widgets: boo
 
 
 def rewrite(
-    result: Raw, rules: RuleSet, log: Log, *, shows_widgets: bool = False
+    result: Raw, rules: RuleSet, log: Callable[[str], None], *, shows_widgets: bool = False
 ) -> tuple[Raw | None, dict[str, ToolFacts]]:
     """Return the edited tools/list, None if unchanged, and its facts; may raise DocumentError."""
     page = members(result)
@@ -156,7 +155,9 @@ def rewrite(
     return Raw(encode({**page, "tools": edited})), facts
 
 
-def _changes(name: str, tool: dict[str, Raw], every: Covering, log: Log) -> dict[str, Raw]:
+def _changes(
+    name: str, tool: dict[str, Raw], every: Covering, log: Callable[[str], None]
+) -> dict[str, Raw]:
     covering = [pair for pair in every if pair[0].mode == "active"]
     definitions = [rule.definition for rule, _ in covering if rule.definition is not None]
     own: dict[str, Any] = {key: _schema(tool, key) for key in (*_SCHEMAS, "_meta")}
@@ -193,7 +194,9 @@ def _changes(name: str, tool: dict[str, Raw], every: Covering, log: Log) -> dict
     }
 
 
-def _output_schema(name: str, own: Schema | None, every: Covering, log: Log) -> Schema | None:
+def _output_schema(
+    name: str, own: Schema | None, every: Covering, log: Callable[[str], None]
+) -> Schema | None:
     rules = [rule for rule, _ in every if rule.mode == "active"]
     if own is not None:
         return output_schema.derived(own, rules)
@@ -236,7 +239,7 @@ def _description(description: str, covering: Covering) -> str:
     return description
 
 
-def _warn_of_size(name: str, own: Schema, added: Schema, log: Log) -> None:
+def _warn_of_size(name: str, own: Schema, added: Schema, log: Callable[[str], None]) -> None:
     size = len(encode(added))
     if size > MOST_INPUT_SCHEMA:
         log(

@@ -19,7 +19,7 @@ VALUES = ("const", "enum", "default", "examples")
 _PROSE = ("description", "title", "examples")
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`(*-])|\n\n")
 
-Edit = Callable[[Schema, int], Schema]
+SchemaEdit = Callable[[Schema, int], Schema]
 
 
 def fitted(
@@ -58,7 +58,7 @@ def shortened(text: str, room: int, most: int | None = None) -> str:
     return f"{part.rpartition(' ')[0] or part}…"
 
 
-def edited(schema: Any, edit: Edit, depth: int = 0) -> Any:
+def edited(schema: Any, edit: SchemaEdit, depth: int = 0) -> Any:
     """Return a schema with `edit` applied to each of its schemas, with its depth in properties."""
     if isinstance(schema, list):
         return [edited(item, edit, depth) for item in schema]
@@ -83,7 +83,7 @@ def _with_first_sentence(node: Schema, _: int) -> Schema:
     return {**node, "description": shortened(text, 0)} if isinstance(text, str) else node
 
 
-def _undescribed(level: int) -> Edit:
+def _undescribed(level: int) -> SchemaEdit:
     def edit(node: Schema, depth: int) -> Schema:
         omits = depth == level
         return {key: each for key, each in node.items() if not (omits and key == "description")}

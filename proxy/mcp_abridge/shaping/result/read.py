@@ -23,7 +23,7 @@ from mcp_abridge.shaping.result.frame import (
 )
 
 Kind = Literal["auto", "structured", "text", "blocks"]
-Place = tuple[Document, tuple[Copy, ...]]
+DocumentPlace = tuple[Document, tuple[Copy, ...]]
 """A document, and the copies of it in its result."""
 
 
@@ -143,7 +143,7 @@ def locate(
     return LocatedDocument(Frame(result, blocks, copies), document, size)
 
 
-def _find(texts: dict[int, str], structured: Raw | None, kind: Kind) -> Place | None:
+def _find(texts: dict[int, str], structured: Raw | None, kind: Kind) -> DocumentPlace | None:
     """Return the document and its copies: the first interpretation that fits, in fixed order."""
     if structured is not None and kind != "blocks":
         place = _of_structured(texts, structured, kind)
@@ -172,7 +172,7 @@ def _find(texts: dict[int, str], structured: Raw | None, kind: Kind) -> Place | 
     return Document(content), (Copy("text", blocks=(index,)),)
 
 
-def _of_structured(texts: dict[int, str], structured: Raw, kind: Kind) -> Place | None:
+def _of_structured(texts: dict[int, str], structured: Raw, kind: Kind) -> DocumentPlace | None:
     """Return the document of a structuredContent; for `text`, only one that is a text as well."""
     if kind == "text":
         return _in_only_member(texts, structured, kind)
@@ -184,7 +184,7 @@ def _of_structured(texts: dict[int, str], structured: Raw, kind: Kind) -> Place 
     return place or (Document.read(bytes(structured)), (Copy("structured"),))
 
 
-def _text_itself(texts: dict[int, str], structured: Raw) -> Place | None:
+def _text_itself(texts: dict[int, str], structured: Raw) -> DocumentPlace | None:
     """Return the document of a structuredContent that is itself a text (MCP 2026-07-28)."""
     try:
         value = text(structured)
@@ -199,7 +199,7 @@ def _text_itself(texts: dict[int, str], structured: Raw) -> Place | None:
     return None
 
 
-def _in_only_member(texts: dict[int, str], structured: Raw, kind: Kind) -> Place | None:
+def _in_only_member(texts: dict[int, str], structured: Raw, kind: Kind) -> DocumentPlace | None:
     """Return the document in the only member of a structuredContent, if a text repeats it."""
     holder = members(structured) if memoryview(structured)[0] == 0x7B else {}
     if len(holder) != 1:

@@ -24,7 +24,7 @@ _TURN = 1 << 20  # decompressed bytes after which other tasks run
 _GZIP = 16 + zlib.MAX_WBITS
 
 
-class Source(Protocol):
+class BodySource(Protocol):
     """The source of a body: an aiohttp.StreamReader."""
 
     async def readany(self) -> bytes:
@@ -39,7 +39,7 @@ class Unreadable(AbridgeError):
     """A body that cannot be decompressed, with the reason."""
 
 
-async def whole(content: Source, encoding: str | None, limit: int) -> bytes:
+async def whole(content: BodySource, encoding: str | None, limit: int) -> bytes:
     """Return a body, decompressed by its Content-Encoding, of at most `limit` bytes.
 
     Raises TooLarge, Unreadable, and the exception of `content` if the connection breaks.
@@ -60,7 +60,7 @@ async def whole(content: Source, encoding: str | None, limit: int) -> bytes:
         raise
 
 
-async def chunks(content: Source, encoding: str | None) -> AsyncGenerator[bytes]:
+async def chunks(content: BodySource, encoding: str | None) -> AsyncGenerator[bytes]:
     """Yield a body as it arrives, decompressed, in pieces of at most PIECE; raises Unreadable."""
     name = (encoding or "").strip().lower()
     if name in ("", "identity"):

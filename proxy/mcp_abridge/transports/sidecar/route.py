@@ -9,6 +9,7 @@ from msgspec import Struct
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec, RouteSpec
 from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.ruleset.selection import Budget
+from mcp_abridge.session.active_rules import Rules
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.calls import RecentCalls
@@ -18,8 +19,6 @@ from mcp_abridge.transports.driver import Driver
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.access import Access
 from mcp_abridge.transports.workers.pool import Workers
-
-Rules = Callable[[str | None, str | None], RuleSet]
 
 
 class Route(Struct, kw_only=True):

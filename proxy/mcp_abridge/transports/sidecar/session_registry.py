@@ -11,7 +11,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from mcp_abridge.errors import StoreError
-from mcp_abridge.session.active_rules import PeerInfo
+from mcp_abridge.session.active_rules import PeerInfo, Rules
 from mcp_abridge.storage.snapshots import Key, Snapshot
 from mcp_abridge.transports.aio import threaded
 from mcp_abridge.transports.driver import Driver
@@ -31,7 +31,7 @@ from mcp_abridge.transports.sidecar.request import (
     client_name,
 )
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter
-from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Rules, Services
+from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Services
 
 _KEPT = 10_000  # sessions remembered at most; the least recently used is forgotten first
 _RETRY_AFTER = "1"

@@ -25,7 +25,7 @@ from mcp_abridge.transports.aio import Tasks, threaded
 from mcp_abridge.transports.client.endpoint import os_error_text
 from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.http.negotiation import STREAM
-from mcp_abridge.transports.log import Field, Level, Log
+from mcp_abridge.transports.log import Level, Log, LogValue
 from mcp_abridge.transports.sidecar import memory
 from mcp_abridge.transports.sidecar.access import AccessRefused
 from mcp_abridge.transports.sidecar.connection import (
@@ -333,7 +333,7 @@ class Sidecar:
     ) -> None:
         seconds = round(monotonic() - started, 4)
         self._metrics.count_request(record, status, seconds)
-        fields: dict[str, Field] = {
+        fields: dict[str, LogValue] = {
             "route": route,
             "status": status,
             "seconds": seconds,
@@ -347,7 +347,7 @@ class Sidecar:
             "failure": record.failure,
         }
         level: Level = "warning" if status >= 500 else "info"
-        who: dict[str, Field] = {"http": request.method, "peer": request.remote}
+        who: dict[str, LogValue] = {"http": request.method, "peer": request.remote}
         self._log.event("request", level, **who, method=record.method, **fields)
         if record.method == "tools/call":
             self._log.event("call", level, **fields)

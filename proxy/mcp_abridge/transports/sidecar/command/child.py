@@ -36,7 +36,7 @@ class ChildServer:
     _forwarding: "asyncio.Task[None] | None" = None
 
     def __init__(self, guardian: platform.Guardian | None, log: Log, limit: int) -> None:
-        self._group = platform.Group(guardian)
+        self._group = platform.ProcessGroup(guardian)
         self._log = log
         self._limit = limit
         self._loop = asyncio.get_running_loop()

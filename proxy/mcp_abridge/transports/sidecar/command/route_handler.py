@@ -11,6 +11,7 @@ import shutil
 
 from aiohttp import web
 
+from mcp_abridge.session.active_rules import Rules
 from mcp_abridge.system import platform
 from mcp_abridge.transports.aio import Tasks
 from mcp_abridge.transports.http import negotiation
@@ -32,7 +33,7 @@ from mcp_abridge.transports.sidecar.request import (
     RequestRefused,
     read_post,
 )
-from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Rules, Services
+from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Services
 
 _HANDSHAKES = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
 _GIVEN_UP = 4  # times the idle time, after which a session ends even if a call is pending

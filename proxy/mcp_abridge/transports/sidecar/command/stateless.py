@@ -8,6 +8,7 @@ from aiohttp import web
 from mcp_abridge.document import message
 from mcp_abridge.document.message import LISTEN
 from mcp_abridge.document.tree import ABSENT
+from mcp_abridge.session.active_rules import Rules
 from mcp_abridge.transports.aio import give_way
 from mcp_abridge.transports.correlation import correlate, progress_token
 from mcp_abridge.transports.driver import Routed, in_time
@@ -19,7 +20,7 @@ from mcp_abridge.transports.sidecar.command.pooled_server import PooledRequest
 from mcp_abridge.transports.sidecar.command.streams import PING, SILENCE
 from mcp_abridge.transports.sidecar.request import FAILED, INVALID, PostedBody, RequestRefused
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event
-from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Rules, Services
+from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Services
 from mcp_abridge.transports.sidecar.session_registry import RequestContext, SessionRegistry
 
 _KEPT = 1000  # callers remembered at most; the least recently used is forgotten first

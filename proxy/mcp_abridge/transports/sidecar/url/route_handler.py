@@ -15,6 +15,7 @@ from aiohttp import web
 from msgspec import Raw
 
 from mcp_abridge.document import message
+from mcp_abridge.session.active_rules import Rules
 from mcp_abridge.session.guards import LATE, cancellation
 from mcp_abridge.session.outputs import Probe
 from mcp_abridge.transports.aio import Tasks, give_way
@@ -36,7 +37,7 @@ from mcp_abridge.transports.sidecar.request import (
     read_post,
 )
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event, translate
-from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Rules, Services
+from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Services
 from mcp_abridge.transports.sidecar.session_registry import RequestContext, SessionRegistry
 from mcp_abridge.transports.sidecar.url import http_sse
 from mcp_abridge.transports.sidecar.url.upstream import Upstream, request_id
