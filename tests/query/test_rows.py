@@ -8,7 +8,7 @@ import pytest
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.tree import Document, encode
 from mcp_abridge.errors import Refusal
-from mcp_abridge.query import rows
+from mcp_abridge.query import lookups, rows
 from mcp_abridge.query.view import look
 
 STATES = ("open", "closed", "failed", "on hold")
@@ -100,6 +100,7 @@ VIEWS = (
     "grep('stat')",
     "grep('open|9')",
     "grep('2.0')",
+    "grep('2\\.0')",
     "grep('\"name\" .{1,2}7$')",
     "grep('(?s)e.*d')",
     "grep('[^0-4]8')",
@@ -135,6 +136,7 @@ def test_many_rows_are_answered_as_each_row_would_be(
 ) -> None:
     answer = answered(KINDS[kind], view)
     monkeypatch.setattr(rows, "_MANY", 1_000)
+    monkeypatch.setattr(lookups, "_BATCH", 1_000)
     assert answer == answered(KINDS[kind], view)
 
 

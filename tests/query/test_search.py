@@ -178,10 +178,11 @@ def test_a_count_that_is_not_the_whole_says_so(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["b", "^b$", "(?i)B|\u00e9", "b[^x]*", "[^b]b", r"\s|c$", r"\Ab", "7", "(?-m)^b"]
+    "pattern",
+    ["b", "^b$", "(?i)B|\u00e9", "b[^x]*", "[^b]b", r"\s|c$", r"\Ab", r"x\.c|bb", "7", "(?-m)^b"],
 )
 def test_a_hit_does_not_depend_on_the_texts_beside_it(pattern: str) -> None:
-    texts = ["b", "\u00e9\u00e9 b", "", "cb", "d\nb", "xc", "\u00e9 x", "bbb", "x"]
+    texts = ["b", "\u00e9\u00e9 b", "", "cb", "d\nb", "x.c", "\u00e9 x", "bbb", "x"]
     value = [texts[n * n % 11 % 9] for n in range(2200)]
 
     answer = ask(f"grep('{pattern}')", value)

@@ -5,6 +5,7 @@ expression, elements and characters that it makes) and not time, so that the sam
 document always has the same result.
 """
 
+from collections.abc import Collection
 from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
@@ -99,21 +100,21 @@ def charge(value: Any, fuel: Fuel, times: int = 1) -> None:
 def cost(value: Any, fuel: Fuel) -> int:
     """Return the units of a walk through all of a value; what fuel cannot pay is not counted."""
     remaining = fuel.remaining
-    waiting = [value]
+    waiting: list[Collection[Any]] = [[value]]
     while waiting and remaining >= 0:
-        item = waiting.pop()
-        if type(item) is Raw:
-            remaining -= len(memoryview(item)) >> 6
-        elif isinstance(item, str):
-            remaining -= characters(item)
-        elif isinstance(item, list):
-            remaining -= 1 + len(item)
-            waiting += item
-        elif isinstance(item, dict):
-            remaining -= 1 + 2 * len(item) + (sum(map(len, item)) >> 4)
-            waiting += item.values()
-        elif isinstance(item, int):
-            remaining -= item.bit_length() >> 7
-        elif isinstance(item, Struct):
-            waiting += astuple(item)
+        for item in waiting.pop():
+            if type(item) is str:
+                remaining -= len(item) // (16 if item.isascii() else 4)  # as `characters` has it
+            elif type(item) is Raw:
+                remaining -= len(memoryview(item)) >> 6
+            elif isinstance(item, list):
+                remaining -= 1 + len(item)
+                waiting.append(item)
+            elif isinstance(item, dict):
+                remaining -= 1 + 2 * len(item) + (sum(map(len, item)) >> 4)
+                waiting.append(item.values())
+            elif isinstance(item, int):
+                remaining -= item.bit_length() >> 7
+            elif isinstance(item, Struct):
+                waiting.append(astuple(item))
     return fuel.remaining - remaining

@@ -4,13 +4,17 @@ Without it, an expression with a slip finds nothing and reads as "none": a missp
 text in double quotes, which JMESPath takes for the name of a member.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import islice, repeat, takewhile
 from typing import Any
+
+from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.own_names import listed, server_name
 from mcp_abridge.document.paths import nameable
+from mcp_abridge.document.tree import each_object
 from mcp_abridge.errors import did_you_mean
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
@@ -19,6 +23,8 @@ from mcp_abridge.query.patterns import FIRST_ALONE, Expression
 Names = tuple[str, ...]  # names of members, each inside the previous one
 
 _SCANNED = 2  # units for a search for members in one element
+_BATCH = 64  # elements that are opened together
+_SMALL = 1000  # bytes of an element that costs nothing to open
 _NAMES = 200  # member names that are kept of the elements without a wanted member
 _SHOWN = 300  # characters of member names in a message
 _LONGEST = 60  # characters of a name that a view has, in a message
@@ -110,11 +116,12 @@ class _Place:
         self._names_of = "members"
 
     def scan(self, base: Sequence[Any], open: Callable[[Any], Any], fuel: Fuel) -> None:
-        for element in base:
-            fuel.burn(_SCANNED)
+        flat = all(len(path) == 1 for path in self.missing)
+        for element, count in _kinds(base) if flat else zip(base, repeat(1)):
+            fuel.burn(_SCANNED * count)
             value = open(element)
             if isinstance(value, dict):
-                fuel.burn(len(self.missing) * (1 + (len(value) >> 4)))
+                fuel.burn(count * len(self.missing) * (1 + (len(value) >> 4)))
                 for path in [*self.missing]:
                     self._seek(path, value, open)
                 if not self.missing:
@@ -185,6 +192,22 @@ class _Place:
         call = _CALLS.get(name) if self._single else None
         call = f"; did you mean | {call} for all of the value before it?" if call else ""
         return message + (like or text or call)
+
+
+def _kinds(base: Sequence[Any]) -> Iterator[tuple[Any, int]]:
+    """Yield elements, each with a number: one in place of so many objects of the same members."""
+    for first in range(0, len(base), _BATCH):
+        batch, rows = base[first : first + _BATCH], None
+        # A member that the first ones lack is often in none.
+        unopened = first and {*map(type, batch)} == {Raw}
+        if unopened and max(len(memoryview(each)) for each in batch) < _SMALL:
+            rows = each_object(batch)
+        if rows is None:
+            yield from zip(batch, repeat(1))
+            continue
+        heads = [None if row is None else tuple(row) for row in rows]
+        examples = dict(zip(heads, batch, strict=True))
+        yield from ((examples[head], count) for head, count in Counter(heads).items())
 
 
 def renamed(tree: Node, names: Collection[str]) -> Node:

@@ -112,9 +112,11 @@ class Pattern:
             fuel.burn_since(start_ns)
             if match is None:
                 return
-            index = bisect_right(ends(), match.start())
-            yield index, match.end()
-            at = ends()[index]
+            start, end = match.span()
+            limits = ends()
+            index = bisect_right(limits, start)
+            yield index, end
+            at = limits[index]
 
     def finditer(self, subject: str, fuel: Fuel) -> Iterator[Any]:
         """Yield every match. Raises OutOfFuel: all searches together may take quadratic time."""

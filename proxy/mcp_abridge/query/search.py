@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import accumulate, islice
+from itertools import accumulate, compress, islice
 from operator import attrgetter
 from typing import Any
 
@@ -36,7 +36,8 @@ _SEVERAL = 8  # members of a map whose members are objects alike
 _ROW = 40_000  # bytes of a row; of a longer one, the row inside of it counts
 _PLACES = 8  # places by which the other hits are counted
 _IDENTITY = 80  # characters of a text that says which row it is
-_WORDS = re.compile(r"(?:\(\?m\))?([^\\^$.?*+()\[\]{}]+)")  # a pattern without other signs than |
+_WORDS = re.compile(r"(?:\(\?m\))?((?:[^\\^$.?*+()\[\]{}]|\\[$.?*+()\[\]{}])+)")
+"""A pattern without signs but `|`, and those that a backslash stands before."""
 _KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
 _NAMES = ("name", "title", "subject", "summary", "label", "login", "path", "filename", "url")
 
@@ -141,7 +142,7 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
     count, rest = 0, Counter[str]()
     for places, encoded in _possible_rows(value, pattern, fuel):
         fuel.burn(len(encoded) >> 8)
-        structs, matches = rows(Raw(encoded), kind, spelled=True), list[tuple[int, int, str]]()
+        structs, matches = rows(Raw(encoded), kind, spelled=numbers), list[tuple[int, int, str]]()
         if structs is None or None in structs:
             return None
         for column in range(len(names)):
@@ -150,10 +151,13 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
             if not kinds.isdisjoint((dict, list)):
                 return None
             if count < _COUNTED and not kinds.isdisjoint(searched):
-                at = [index for index, cell in enumerate(cells) if type(cell) in searched]
-                texts = [_text_of(cells[index]) for index in at] if kinds != {str} else cells
+                at = places
+                if not kinds.issubset(searched):
+                    mask = [type(cell) in searched for cell in cells]
+                    at, cells = [*compress(at, mask)], [*compress(cells, mask)]
+                texts = cells if kinds == {str} else [*map(_text_of, cells)]
                 indexes = with_match(texts, pattern, fuel)
-                matches += [(places[at[index]], column, texts[index]) for index in indexes]
+                matches += [(at[index], column, texts[index]) for index in indexes]
         matches = sorted(matches)[: _COUNTED - count]
         for row, column, text in matches[: LISTED - len(hits)]:
             opened[row] = opened[row] if row in opened else loads(bytes(value[row]))
@@ -384,15 +388,16 @@ def _beginning(text: str) -> str:
 def with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
     """Yield the index of each text with a match; to search through many at once is quicker."""
     if words := _WORDS.fullmatch(pattern.text):
-        parts = words[1].split("|")
+        parts = words[1].replace("\\", "").split("|")
         fuel.burn(len(texts) * len(parts) >> 3)
         yield from sorted({i for part in parts for i, text in enumerate(texts) if part in text})
         return
     size = 1 if re.search(r"\\[Az]|\(\?\w*-", pattern.text) else _BATCH
     for first in range(0, len(texts), size):
         batch = texts[first : first + size]
-        ends = _ends(len(text.encode()) for text in batch)
-        for index, end in pattern.in_parts("\n".join(batch).encode(), ends, fuel):
+        whole = "\n".join(batch)
+        ends = _ends(map(len, batch if whole.isascii() else map(str.encode, batch)))
+        for index, end in pattern.in_parts(whole.encode(), ends, fuel):
             if end >= ends()[index]:  # it goes on in the next text, and may hide a match
                 rest = range(first + index, first + len(batch))
                 yield from (each for each in rest if pattern.search(texts[each], fuel))
@@ -406,6 +411,8 @@ def _ends(lengths: Iterable[int]) -> Callable[[], list[int]]:
 
 
 def _text_of(item: Any) -> str:
+    if type(item) is Number:
+        return item.spelling
     return item if type(item) is str else str(item) if type(item) is int else encode(item).decode()
 
 
