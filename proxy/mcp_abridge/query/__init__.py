@@ -6,8 +6,8 @@ expression of a rule is the same language over one value, without what views alo
 
 How a view is evaluated: `view.look` takes what is no JMESPath to be the spelling of another
 language (`spellings`), parses it (`patterns.Expression`), corrects slips that would read as "none"
-with the names that are there, or records them (`lookups`), and lets the LazyInterpreter of
-`jmespath` open just what the expression reads. `windows` says what follows a part that was shown.
+with the names that are there, or records them (`lookups`), and lets the LazyInterpreter (`lazy`)
+open just what the expression reads. `windows` says what follows a part that was shown.
 All work burns fuel (document/fuel.py), beforehand if it is done in one go.
 Many rows are decoded in batches, by the members that an expression reads, and each part of it is
 evaluated over a batch (`rows`): of 158,789 rows of 7 columns (16 MB of CSV) a condition takes a
@@ -23,7 +23,8 @@ CONTRIBUTING.md says how to add a function.
 call        the facts of a call that steps and notices may use, and the notices themselves
 patterns    regular expressions in linear time; JMESPath expressions, checked on creation
 mistakes    words for what is wrong with an expression
-jmespath    evaluation under fuel, and without opening what nothing reads
+jmespath    evaluation under fuel
+lazy        the same in views, without opening what nothing reads
 rows        many rows at once: decoded, and an expression over all of them
 functions   the table of all functions, and what a call burns
 questions   the functions that JMESPath lacks

@@ -12,14 +12,12 @@ from jmespath import Options
 from jmespath.visitor import TreeInterpreter, _Expression
 from msgspec import Raw
 
-from mcp_abridge.document.fuel import Fuel, charge, cost
-from mcp_abridge.document.tree import Document, Number, Value, encode, loads, opened, plain
+from mcp_abridge.document.fuel import Fuel, charge
+from mcp_abridge.document.tree import Number, Value
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.functions import ARRAY, MeteredFunctions
 from mcp_abridge.query.kinds import TESTS
-from mcp_abridge.query.lookups import Lookups, members_named, slip_of
-from mcp_abridge.query.patterns import FIRST_ALONE, truthy
-from mcp_abridge.query.rows import batches, columns, many, over, shared
+from mcp_abridge.query.lookups import Lookups, slip_of
 
 # Units of a step that makes an array or an object, before its elements or members.
 _COSTS = dict.fromkeys(
@@ -165,7 +163,7 @@ class Interpreter(TreeInterpreter):
 
     def visit_projection(self, node: Any, value: Any) -> Any:
         array, result = node["children"]
-        if _ends_in(array, "slice"):
+        if ends_in(array, "slice"):
             base = self.open(self.visit(array, value))
             if result["type"] == "identity" and isinstance(base, self.whole):
                 return base
@@ -205,7 +203,7 @@ class Interpreter(TreeInterpreter):
         merged: list[Any] = []
         self.fuel.burn(len(base) * self.element >> 1)
         for element in base:
-            if _is_array(element):
+            if is_array(element):
                 inner = self.open(element)
                 self.fuel.burn(len(inner) * self.element >> 1)
                 merged.extend(inner)
@@ -258,232 +256,16 @@ class Interpreter(TreeInterpreter):
         return value is not True and (value is None or value is False or value in _EMPTY)
 
 
-class _OfViews(Interpreter):
-    """An interpreter in which an array has members, which JMESPath takes for null.
-
-    A result shows arrays as tables, and other languages know the length of an array. The members of
-    its elements are meant by `items.title`, as the notes write it.
-    """
-
-    def __init__(self, fuel: Fuel, lookups: Lookups) -> None:
-        super().__init__(fuel, lookups=lookups)
-        self.kinds = self.functions.kinds = lookups.kinds
-
-    def _filtered(self, node: Any, base: list[Any]) -> Any:
-        # After a projection, as in `people[?name].addresses[?current]`, JMESPath asks each array.
-        inside = members_named(node["children"][2]) and _of_arrays(base)
-        if not inside:
-            return super()._filtered(node, base)
-        parts = (self._filtered(node, self.open(each)) for each in base if not _null(each))
-        return [part for part in parts if part is not None]
-
-    def _projected(self, base: Any, result: Any) -> Any:
-        # `[?id > 2][0]` is the first match; in JMESPath, the first element of each match.
-        if isinstance(base, list) and _begins_by_index(result) and not any(map(_is_array, base)):
-            return self.visit(result, base)
-        return super()._projected(base, result)
-
-    def visit_field(self, node: Any, value: Any) -> Any:
-        if not isinstance(value, list):
-            return super().visit_field(node, value)
-        name = node["value"]
-        first = self.open(value[0]) if value else None
-        if not isinstance(first, dict):
-            first = {}
-        elif name in first:
-            return self._projected(value, node)
-        return {"rows": value, "columns": [*first] or None, "length": len(value)}.get(name)
-
-    def visit_subexpression(self, node: Any, value: Any) -> Any:
-        first, *others = node["children"]
-        if not (_ends_in(first, "index") or first["type"] == "function_expression"):
-            return super().visit_subexpression(node, value)
-        value = self.visit(first, value)
-        for each in others:
-            value = self.open(value)
-            # The members of one value are searched here: `Lookups` sees the array alone.
-            value = self.visit(self._corrected(each, [value], single=True), value)
-        return value
-
-
-_UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
-_LARGE = 1024  # bytes: to open a smaller value is included in its step
-
-# Kinds of nodes that get plain values; all others work on values opened by one level.
-_COMPUTING = {"and_expression", "comparator", "expref"}
-_COMPUTING |= {"function_expression", "not_expression", "or_expression"}
-_PASSING = {"current", "identity", "literal"}
-
-# Functions of one value, and perhaps of expressions over the elements of an array.
-_ORDERING = {"max_by", "min_by", "sort_by"}
-_OF_ROWS = {"avg", "count_by", "group_by", "length", "max", "min", "sort", "sum", "sum_by"}
-_OF_ROWS |= {"entries", "keys", "unique", "values", *_ORDERING}
-
-
-class LazyInterpreter(_OfViews):
-    """An interpreter over unopened values; it decodes just those that it computes with."""
-
-    element = 2 * _UNOPENED
-    whole = (str, list)
-
-    def __init__(self, fuel: Fuel, document: Document, lookups: Lookups) -> None:
-        super().__init__(fuel, lookups)
-        self._computing = _OfViews(fuel, lookups)
-        self._document = document
-        self._room: int | None = None
-        self._root: Any = None
-        self.last_slice: Any = None
-        self.sliced: Value = None  # what the last slice is a part of
-        self._computing.functions.root = self._whole
-
-    def _whole(self) -> Any:
-        if self._root is None:
-            self._root = plain(self._document.cell[0], None, self.fuel)
-            charge(self._root, self.fuel)
-        return self._root
-
-    def visit(self, node: Any, value: Any) -> Any:
-        kind = node["type"]
-        if kind not in _PASSING:
-            if kind in _COMPUTING:
-                of_rows = kind == "function_expression" and node["value"] in _OF_ROWS
-                return (self._of_rows if of_rows else self._computed)(node, value)
-            value = self.open(value)
-        self.fuel.burn(_UNOPENED - 1)
-        result = super().visit(node, value)
-        return None if _null(result) else result
-
-    def visit_slice(self, node: Any, value: Any) -> Any:
-        if node is self.last_slice:
-            self.sliced = value
-        return super().visit_slice(node, value)
-
-    def search_in(self, source_text: str) -> None:
-        """Have a search go through the text that the document was read from, too."""
-        self._computing.functions.source_text = source_text
-
-    def _computed(self, node: Any, value: Any) -> Any:
-        if node.get("value") == "grep" and all(_is_literal(each) for each in node["children"]):
-            base = self.open(value)
-            if many(base) and {*map(type, base)} == {Raw}:
-                return self._computing.visit(node, base)  # which decodes the rows with a match
-        return self._over_plain(value, lambda plain: self._computing.visit(node, plain))
-
-    def _over_plain(self, value: Any, evaluate: Callable[[Any], Any]) -> Any:
-        self.fuel.burn(cost(value, self.fuel))
-        output = encode(value)
-        result = evaluate(loads(output))
-        if isinstance(result, dict | list):
-            # The result may keep all values decoded for it: free once for the whole document.
-            if self._room is None:
-                self._room = len(encode(self._document.cell[0]))
-            self._room -= len(output)
-            self.fuel.burn(max(0, min(len(output), -self._room)) >> 2)
-        return result
-
-    def _of_rows(self, node: Any, value: Any) -> Any:
-        """Evaluate a function of an array, of which it decodes the members that it reads."""
-        first, *others = node["children"]
-        base = self.open(self.visit(first, value))
-        if isinstance(base, list) and node["value"] == "length":
-            return len(base)
-        exprefs = [self._computing.visit(other, None) for other in others]
-        if not (many(base) and exprefs):
-            return self._over_plain(base, lambda plain: self._result_of(node, [plain, *exprefs]))
-        arguments = [base, *exprefs]
-        self._correct_exprefs(arguments)
-        spelled = node["value"] not in _ORDERING
-        lists = self._values([each.expression for each in exprefs], base, spelled=spelled)
-        for expref, values in zip(exprefs, lists, strict=True):
-            expref.values = values
-        return self._computing.result_of(node, arguments, None)
-
-    def _result_of(self, node: Any, arguments: list[Any]) -> Any:
-        self._computing._correct_exprefs(arguments)
-        return self._computing.result_of(node, arguments, None)
-
-    def _values(
-        self, nodes: list[Any], base: list[Any], *, spelled: bool = False
-    ) -> list[list[Any]]:
-        """Return the values of some expressions over all rows, which are decoded in batches."""
-        values: list[list[Any]] = [[] for _ in nodes]
-        texts = dict[str, str]()
-        for rows in batches(base, nodes, self.fuel, spelled=spelled):
-            for node, some in zip(nodes, values, strict=True):
-                some += shared(over(self._computing, node, rows), texts)
-        return values
-
-    def _matching(self, condition: Any, base: list[Any]) -> list[Any]:
-        if not many(base):
-            return super()._matching(condition, base)
-        [values] = self._values([condition], base)
-        both = zip(base, values, strict=True)
-        return [row for row, value in both if value is not False and truthy(value)]
-
-    def _projected(self, base: Any, result: Any) -> Any:
-        if isinstance(base, list) and result["type"] == "identity":
-            self.fuel.burn(_UNOPENED * len(base))
-            return [each for each in base if not _null(each)]
-        values = columns(base, result, self.fuel) if isinstance(base, list) else None
-        return super()._projected(base, result) if values is None else values
-
-    def open(self, value: Any) -> Any:
-        length = len(memoryview(value)) if type(value) is Raw else 0
-        if length < _LARGE:
-            return opened(value)
-        textual = memoryview(value)[0] == 0x22
-        self.fuel.burn(length >> (4 if textual else 9))
-        content = opened(value)
-        if not textual:
-            self.fuel.burn(_UNOPENED * len(content))
-        return content
-
-    def _is_false(self, value: Any) -> bool:
-        return super()._is_false(self.open(value))
-
-
-def _null(value: Value) -> bool:
-    return value is None or (
-        type(value) is Raw and len(memoryview(value)) == 4 and bytes(value) == b"null"
-    )
-
-
-def _is_literal(node: Any) -> bool:
-    return bool(node["type"] == "literal")
-
-
-def _is_array(value: Value) -> bool:
+def is_array(value: Value) -> bool:
+    """Return True for an array, opened or not."""
     return memoryview(value)[0] == 0x5B if type(value) is Raw else isinstance(value, list)
 
 
-def _of_arrays(base: list[Any]) -> bool:
-    """Return True if all elements are arrays or null, and not all are null."""
-    return all(_is_array(each) or _null(each) for each in base) and any(map(_is_array, base))
-
-
-def _begins_by_index(node: Any) -> bool:
-    while node["type"] in FIRST_ALONE or node["type"] == "subexpression":
-        if node["type"] == "index_expression" and node["children"][0]["type"] == "identity":
-            return bool(node["children"][1]["type"] == "index")
-        node = node["children"][0]
-    return False
-
-
-def _ends_in(node: Any, kind: str) -> bool:
+def ends_in(node: Any, kind: str) -> bool:
+    """Return True for an expression in brackets whose last ones hold an index, or a slice."""
     return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == kind)
 
 
-def last_slice(node: Any) -> Any:
-    """Return the node of the slice of one value at the end of a view, None if it has none."""
-    while node["type"] in ("pipe", "subexpression"):
-        node = node["children"][-1]
-    if node["type"] != "projection" or node["children"][1]["type"] not in _OF_EACH:
-        return None
-    array = node["children"][0]
-    return array["children"][-1] if _ends_in(array, "slice") else None
-
-
-_OF_EACH = ("identity", "multi_select_dict", "multi_select_list")  # what a slice may end with
 _ORDERED = {int, float, str, Number}
 _SIZED = {str, list, dict}
 _EMPTY: tuple[Any, ...] = ("", [], {})

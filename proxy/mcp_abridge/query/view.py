@@ -136,7 +136,7 @@ def _evaluate(
     lookups: Lookups,
     wholes: list[Value] | None,
 ) -> Value:
-    from mcp_abridge.query.jmespath import LazyInterpreter, last_slice  # loads the jmespath library
+    from mcp_abridge.query.lazy import LazyInterpreter, last_slice  # loads the jmespath library
 
     interpreter = LazyInterpreter(fuel, document, lookups)
     visit, open = interpreter.visit, interpreter.open
