@@ -146,10 +146,7 @@ _PARAMS = msgspec.json.Decoder(_Params)
 def call(
     state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
 ) -> tuple[Output, ...]:
-    """Refuse a call, load its snapshot, or send it on, as its rule demands.
-
-    The rules are those of the last `select`.
-    """
+    """Refuse a call, load its snapshot, or send it on, by the rules of the last `select`."""
     try:
         params = _PARAMS.decode(envelope.params)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -6,12 +6,20 @@ Invariant: no secret is in a repr or an answer, or compared in a time that depen
 import hmac
 import re
 from collections.abc import Callable, Iterable
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from mcp_abridge.ruleset.loading.config_model import TextError, Token, TokenFile, token_file
+from mcp_abridge.ruleset.loading.config_model import (
+    ListenAddress,
+    TextError,
+    Token,
+    TokenFile,
+    token_file,
+)
 from mcp_abridge.ruleset.watch import Stamp, stamp
 from mcp_abridge.transports.http.hop_headers import Headers
 
@@ -96,6 +104,17 @@ class Access(Struct, frozen=True):
         return _match(_bearers(headers), self.tokens()) is not None
 
 
+def opens_metrics(headers: Headers, routes: Iterable[Access]) -> bool:
+    """Return True if a request may read the metrics of some routes; it needs no token.
+
+    They name tools and count calls. A page in a browser must still not read them, which it could
+    only do by a DNS name of its own that points to this host.
+    """
+    if _numbered(headers.get("Host", "")):
+        return True
+    return not all(replace(access, tokens=tuple).refusal(headers) for access in routes)
+
+
 class WatchedTokens:
     """The tokens of a file as it is now, so that one can be revoked without a restart.
 
@@ -153,6 +172,15 @@ def _allowed(authority: str, usual: tuple[str, ...], hosts: tuple[str, ...]) -> 
         if fits and (not port or port in ports):
             return True
     return False
+
+
+def _numbered(host: str) -> bool:
+    """Return True if a Host header gives an IP address: then no foreign DNS name led here."""
+    try:
+        ip_address(ListenAddress(host if host.rpartition(":")[2].isdigit() else f"{host}:0").host)
+    except ValueError:
+        return False
+    return True
 
 
 def _bytes(text: str) -> bytes:

@@ -10,12 +10,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from ipaddress import ip_address
 from time import monotonic
 
 from aiohttp import hdrs, web
 from aiohttp.http import HttpProcessingError
-from msgspec.structs import replace
 
 from mcp_abridge.document.message import LISTEN
 from mcp_abridge.errors import AbridgeError
@@ -27,7 +25,7 @@ from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.http.negotiation import STREAM
 from mcp_abridge.transports.log import Level, Log, LogValue
 from mcp_abridge.transports.sidecar import memory
-from mcp_abridge.transports.sidecar.access import AccessRefused
+from mcp_abridge.transports.sidecar.access import AccessRefused, opens_metrics
 from mcp_abridge.transports.sidecar.connection import (
     BodyStalled,
     BodyTimeout,
@@ -378,12 +376,8 @@ class Sidecar:
         return response
 
     async def _figures(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
-        # No token: the metrics name tools and count calls. A page in a browser must still not read
-        # them, which it could only do by a DNS name of its own that points to this host.
-        if not _numbered(request.headers.get(hdrs.HOST, "")):
-            anybody = [replace(mount.route.access, tokens=tuple) for mount in mounts.all]
-            if all(access.refusal(request.headers) for access in anybody):
-                return RequestRefused(403, INVALID, "not for this Host").response()
+        if not opens_metrics(request.headers, [mount.route.access for mount in mounts.all]):
+            return RequestRefused(403, INVALID, "not for this Host").response()
         # Writing a thousand series takes a while.
         raw, media_type = await threaded(self._metrics.exposition)
         return web.Response(body=raw, headers={hdrs.CONTENT_TYPE: media_type})
@@ -398,12 +392,3 @@ def _paths(mounts: Router, request: web.BaseRequest) -> str:
 
 def _listens(request: web.BaseRequest) -> bool:
     return request.method == "GET" and STREAM in request.headers.get(hdrs.ACCEPT, "")
-
-
-def _numbered(host: str) -> bool:
-    """Return True if a Host header gives an IP address: then no foreign DNS name led here."""
-    try:
-        ip_address(ListenAddress(host if host.rpartition(":")[2].isdigit() else f"{host}:0").host)
-    except ValueError:
-        return False
-    return True
