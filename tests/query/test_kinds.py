@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp_abridge.document.paths import nameable, spelled
+from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.tree import Document, encode, plain
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.kinds import kind

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from mcp_abridge.document.paths import label
+from mcp_abridge.document.names import label
 
 ABRIDGED = "_abridged"
 OWN_NAMES = (ABRIDGED, "_dropped", "_elided", "pagination", "truncation")

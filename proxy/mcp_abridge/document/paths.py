@@ -13,11 +13,8 @@ from typing import TypeGuard
 
 from msgspec import Raw, Struct
 
-from mcp_abridge.document.printable import quoted
-from mcp_abridge.document.tree import Slot, Value, encode
+from mcp_abridge.document.tree import Slot, Value
 from mcp_abridge.errors import PathError
-
-_SPECIAL = frozenset("\"'`\\")  # in one form of a view or another
 
 
 class Name(Struct, frozen=True):
@@ -82,37 +79,6 @@ ROOT = Path()
 DEEP = Deep()
 _DEEPEST = 2  # `**` steps in a path
 _LONGEST = 100  # steps: each takes some frames of the stack, and no document is that deep
-
-
-def spelled(name: str) -> str:
-    """Return the name of a member as paths and JMESPath spell it.
-
-    >>> spelled("title"), spelled("app.kubernetes.io/name")
-    ('title', '"app.kubernetes.io/name"')
-    """
-    return name if name.isascii() and name.isidentifier() else encode(name).decode()
-
-
-LONGEST_NAME = 40
-"""The most characters of a server's name in a sentence of ours."""
-
-
-def nameable(name: str) -> bool:
-    """Return True if a sentence of ours may hold a server's name as it is, and a view by it.
-
-    >>> nameable("app.kubernetes.io/name"), nameable("a\\u202eb"), nameable("'" * 9)
-    (True, False, False)
-    """
-    return len(name) <= LONGEST_NAME and name.isprintable() and _SPECIAL.isdisjoint(name)
-
-
-def label(name: str) -> str:
-    """Return a name of a server as a sentence of ours shows it: cut and in quotes if need be.
-
-    >>> print(label("title"), label("two\\nlines"))
-    title "two\\nlines"
-    """
-    return spelled(name) if nameable(name) else quoted(name, LONGEST_NAME)
 
 
 def bare(text: str) -> str:

@@ -14,7 +14,7 @@ from jmespath.exceptions import JMESPathTypeError
 from jmespath.functions import signature
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.paths import label
+from mcp_abridge.document.names import label
 from mcp_abridge.document.tree import Number, encode
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.kinds import Kinds, kind, numbers, share

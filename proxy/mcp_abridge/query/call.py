@@ -13,7 +13,7 @@ class Notice(Struct, frozen=True):
     """A message to the model about content that was left out.
 
     `value` holds numbers and argument names, and of a server's text no more than names, as
-    `paths.label` gives them. In a structuredContent it is the member `name`; as a text block it is
+    `names.label` gives them. In a structuredContent it is the member `name`; as a text block it is
     written as JSON, under its name unless it is `bare`.
     """
 

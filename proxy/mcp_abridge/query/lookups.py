@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.names import nameable
 from mcp_abridge.document.own_names import listed, server_name
-from mcp_abridge.document.paths import nameable
 from mcp_abridge.document.tree import each_object
 from mcp_abridge.errors import did_you_mean
 from mcp_abridge.query.kinds import Kinds

@@ -5,7 +5,7 @@ Without it, a remark names a condition by `…`, and what it advises cannot be w
 
 from typing import Any
 
-from mcp_abridge.document.paths import label
+from mcp_abridge.document.names import label
 from mcp_abridge.document.tree import encode
 
 Node = dict[str, Any]

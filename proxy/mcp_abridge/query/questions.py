@@ -14,8 +14,8 @@ from typing import Any
 from jmespath.functions import signature
 
 from mcp_abridge.document.fuel import Fuel, characters, charge
+from mcp_abridge.document.names import spelled
 from mcp_abridge.document.own_names import server_name
-from mcp_abridge.document.paths import spelled
 from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.amounts import Amounts

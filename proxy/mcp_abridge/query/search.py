@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.paths import spelled
+from mcp_abridge.document.names import spelled
 from mcp_abridge.document.tree import Number, encode, level, loads, row_type, rows
 from mcp_abridge.query.patterns import Pattern
 

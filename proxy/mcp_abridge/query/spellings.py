@@ -6,7 +6,7 @@ Without it, each such view costs a model a second call.
 import re
 from collections.abc import Callable
 
-from mcp_abridge.document.paths import spelled
+from mcp_abridge.document.names import spelled
 
 _PATH = r"[A-Za-z_@][\w.]*"
 _INSIDE = r"((?:[^()]|\([^()]*\))*)"  # what stands in parentheses

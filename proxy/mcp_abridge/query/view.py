@@ -15,8 +15,9 @@ from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import TextFrame, exceeds, growth_limit, size, writeback_at
+from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.own_names import unmarked
-from mcp_abridge.document.paths import ROOT, nameable, spelled
+from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import LARGE, Document, Value, encode, opened, uncollected
 from mcp_abridge.errors import DocumentError, OutOfFuel, Refusal
 from mcp_abridge.query.lookups import Lookups, as_meant, members_named, renamed

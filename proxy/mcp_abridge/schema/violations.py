@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.paths import label
+from mcp_abridge.document.names import label
 from mcp_abridge.errors import did_you_mean
 from mcp_abridge.schema.keywords import DIALECT, MASK, compiled, compiled_parts
 from mcp_abridge.schema.references import (

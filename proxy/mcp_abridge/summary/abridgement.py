@@ -9,8 +9,8 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.measure import TextFrame, chars_that_fit, encoded_size, ending, size
+from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.own_names import ABRIDGED, listed, marked
-from mcp_abridge.document.paths import nameable, spelled
 from mcp_abridge.document.sizes import LEAST_BOUND
 from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import (

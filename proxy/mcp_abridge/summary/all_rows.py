@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import UNSET, Raw, Struct
 
 from mcp_abridge.document import tree
-from mcp_abridge.document.paths import LONGEST_NAME
+from mcp_abridge.document.names import LONGEST_LABEL
 from mcp_abridge.document.tree import each_object, encode, text
 from mcp_abridge.summary.columns import expression
 
@@ -167,8 +167,8 @@ def _fitting(least: dict[Names, int], first: Names, room: int) -> list[Names]:
 def _short(value: Raw) -> bool:
     content = text(value)
     if content is not None:
-        return len(content) <= LONGEST_NAME and content.isprintable()
-    return len(bytes(value)) <= LONGEST_NAME and memoryview(value)[0] not in b"{["
+        return len(content) <= LONGEST_LABEL and content.isprintable()
+    return len(bytes(value)) <= LONGEST_LABEL and memoryview(value)[0] not in b"{["
 
 
 def _counted(values: list[Raw]) -> tuple[dict[str, int | str], bool]:

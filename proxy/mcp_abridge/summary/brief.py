@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from mcp_abridge.document.paths import label, spelled
+from mcp_abridge.document.names import label, spelled
 from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles

@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from msgspec import Raw, Struct
 
-from mcp_abridge.document.paths import nameable, spelled
+from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.tree import each_object, level, text
 
 _SAMPLE = 16  # rows from which the columns are chosen, or a few more

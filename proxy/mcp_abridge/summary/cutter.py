@@ -18,7 +18,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
-from mcp_abridge.document.paths import label
+from mcp_abridge.document.names import label
 from mcp_abridge.document.tree import encode, level, loads
 from mcp_abridge.summary.brief import Brief, Lookout, brief
 from mcp_abridge.summary.columns import names_of

@@ -10,7 +10,7 @@ from itertools import islice
 
 from msgspec import Raw
 
-from mcp_abridge.document.paths import nameable
+from mcp_abridge.document.names import nameable
 from mcp_abridge.document.tree import text
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.all_rows import Facts

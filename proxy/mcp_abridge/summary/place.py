@@ -1,6 +1,6 @@
 """The place of a value in a document: without it a note could not say what it is about."""
 
-from mcp_abridge.document.paths import label, nameable
+from mcp_abridge.document.names import label, nameable
 
 Place = tuple[str, str]
 """The path of a value, without positions, and the view expression of the value."""

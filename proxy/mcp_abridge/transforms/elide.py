@@ -4,8 +4,9 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
+from mcp_abridge.document.names import nameable
 from mcp_abridge.document.own_names import claim
-from mcp_abridge.document.paths import ROOT, Path, nameable
+from mcp_abridge.document.paths import ROOT, Path
 from mcp_abridge.document.tree import Pieces, Slot, Value
 from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.transforms.base import Transform, arrays

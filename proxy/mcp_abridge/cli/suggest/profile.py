@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from mcp_abridge.document.paths import spelled
+from mcp_abridge.document.names import spelled
 from mcp_abridge.document.tree import encode
 
 _MOST_VALUES = 50

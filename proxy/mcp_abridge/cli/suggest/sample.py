@@ -8,7 +8,7 @@ import yaml
 
 from mcp_abridge.cli.suggest.draft import CLIP, FEW, MAX_BYTES, Draft, structure
 from mcp_abridge.cli.terminal import json_text
-from mcp_abridge.document.paths import spelled
+from mcp_abridge.document.names import spelled
 from mcp_abridge.document.tree import encode
 from mcp_abridge.storage.redaction import SECRETS, Redaction
 
