@@ -11,7 +11,7 @@ all rows.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, takewhile
 from typing import Any
 
@@ -254,12 +254,12 @@ class _Page:
 
         Elements that lack a member have no value in its column: the others would move up.
         """
-        gaps, first = self.reading.opened.gaps, dict[ColumnPath, ColumnPath]()
+        gap, first = cache(self.reading.opened.has_gap), dict[ColumnPath, ColumnPath]()
         for column in self.columns:
             if EACH in column.path:
                 array = column.path[: len(column.path) - column.path[::-1].index(EACH)]
                 beside = first.setdefault(array, column.path)
-                if beside != column.path and not gaps.isdisjoint((beside, column.path)):
+                if beside != column.path and (gap(beside) or gap(column.path)):
                     yield column
 
     def _cut(self, clips: dict[ColumnPath, int]) -> None:
@@ -327,7 +327,7 @@ class _Page:
 
     def _as_objects(self) -> bytes:
         columns = sorted(self.columns, key=lambda each: each.position)
-        objects = Objects(self.reading.cells)
+        objects = Objects(self.reading)
         rows = objects.rows(tree_of([each.path for each in columns]), [*self.rows])
         opened = {each.path[:length] for each in columns for length in range(len(each.path))}
         arrays = objects.arrays - objects.whole

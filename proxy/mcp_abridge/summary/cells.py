@@ -29,15 +29,36 @@ Tree = dict[ColumnStep, Any]
 """Paths as a tree: the steps that follow each step."""
 
 
+class Level(Struct):
+    """The members of the values at one path, in each row, and all their names; `others`: a value
+    is no object."""
+
+    rows: list[dict[str, Raw]]
+    names: dict[str, None]
+    others: bool
+
+
 class Opened(Struct):
-    """The members of the values at each path, in each row, and the cells of columns in arrays.
+    """The values at each path, in each row, and the levels below them; the cells of columns in
+    arrays. `arrays` are the values and the rest of the path from which these are read."""
 
-    `gaps` are those of the latter of which some elements have no value.
-    """
-
-    members: dict[ColumnPath, list[dict[str, Raw]]] = {}
+    levels: dict[ColumnPath, Level] = {}
     cells: dict[ColumnPath, Cells] = {}
-    gaps: set[ColumnPath] = set()
+    arrays: dict[ColumnPath, tuple[Cells, ColumnPath]] = {}
+
+    def has_gap(self, path: ColumnPath) -> bool:
+        """Return True if an element of the last array on a path has no value there.
+
+        Columns go on in arrays of objects alone, by a name.
+        """
+        values, rest = self.arrays[path]
+        end = len(rest) - rest[::-1].index(EACH)
+        array, rest, inner = path[: len(path) - len(rest) + end], rest[:end], rest[end:]
+        if array not in self.levels:
+            self.levels[array] = _level([part for each in values for part in _below(each, rest)])
+        name = names_of(inner)[0]
+        parts = (members.get(name) for members in self.levels[array].rows)
+        return any(next(_below(part, inner[1:]), NULL) == NULL for part in parts)
 
 
 class Reading(Struct):
@@ -79,27 +100,40 @@ def read(rows: list[Raw], paths: Collection[ColumnPath], opened: Opened | None =
 def _walk(reading: Reading, tree: Tree, values: Cells, at: ColumnPath) -> None:
     """Add the cells of all columns in `tree` below `at`."""
     if not tree:
-        reading.cells[at] = values
+        reading.cells[at] = [*values]
         return
+    opened = reading.opened
     names = [step for step in tree if isinstance(step, str)]
     if names:
-        opened = reading.opened.members.get(at)
-        if opened is None:
-            opened = reading.opened.members[at] = members_of(values)
-        _note(reading, values, opened, at, names)
+        level = opened.levels.get(at)
+        if level is None:
+            level = opened.levels[at] = _level(values)
+        others = [name for name in level.names if name not in names]
+        reading.left_out |= {(*names_of(at), name): None for name in others}
+        if level.others:
+            reading.left_out[names_of(at)] = None
         for name in names:
-            below = [members.get(name) for members in opened]
-            _walk(reading, tree[name], below, (*at, name))
+            path = (*at, name)
+            if path not in opened.cells:
+                opened.cells[path] = [members.get(name) for members in level.rows]
+            _walk(reading, tree[name], opened.cells[path], path)
     if len(names) < len(tree):
         reading.left_out[names_of(at)] = None
-        for path in (path for path in _paths(tree) if not isinstance(path[0], str)):
-            cells = reading.opened.cells.get((*at, *path))
-            if cells is None:
-                cells = [_cell(each, path) for each in values]
-                reading.opened.cells[*at, *path] = cells
-                if EACH in path and any(_has_gap(each, path) for each in values):
-                    reading.opened.gaps.add((*at, *path))
-            reading.cells[*at, *path] = [*cells]
+        for rest in (path for path in _paths(tree) if not isinstance(path[0], str)):
+            path = (*at, *rest)
+            if path not in opened.cells:
+                opened.arrays[path] = values, rest
+                opened.cells[path] = [_cell(each, rest) for each in values]
+            reading.cells[path] = [*opened.cells[path]]
+
+
+def _level(values: Cells) -> Level:
+    members = members_of(values)
+    others = any(
+        not each and value is not None and bytes(memoryview(value)[:4]) not in _EMPTY
+        for each, value in zip(members, values, strict=True)
+    )
+    return Level(members, dict.fromkeys(chain.from_iterable(members)), others)
 
 
 def _paths(tree: Tree, at: ColumnPath = ()) -> Iterator[ColumnPath]:
@@ -129,13 +163,6 @@ def _cell(value: Raw | None, path: ColumnPath) -> Raw | None:
     return Raw(b"[%b]" % b",".join(parts))
 
 
-def _has_gap(value: Raw | None, path: ColumnPath) -> bool:
-    """Return True if an element of the last array on a path has no value there."""
-    end = len(path) - path[::-1].index(EACH)
-    elements = _below(value, path[:end])
-    return any(next(_below(each, path[end:]), NULL) == NULL for each in elements)
-
-
 def _below(value: Raw | None, path: ColumnPath) -> Iterator[Raw]:
     if value is None:
         return
@@ -152,17 +179,6 @@ def _below(value: Raw | None, path: ColumnPath) -> Iterator[Raw]:
         elements = elements_of(value)
         for each in elements[step : step + 1] if isinstance(step, int) else elements:
             yield from _below(each, rest)
-
-
-def _note(
-    reading: Reading, values: Cells, opened: list[dict[str, Raw]], at: ColumnPath, names: list[str]
-) -> None:
-    for name in dict.fromkeys(chain.from_iterable(opened)):
-        if name not in names:
-            reading.left_out[(*names_of(at), name)] = None
-    for value, members in zip(values, opened, strict=True):
-        if not members and value is not None and bytes(memoryview(value)[:4]) not in _EMPTY:
-            reading.left_out[names_of(at)] = None
 
 
 _EMPTY = (b"null", b"{}")

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.tree import text
-from mcp_abridge.summary.cells import Cells, Tree
+from mcp_abridge.summary.cells import Cells, Reading, Tree
 from mcp_abridge.summary.columns import ColumnPath, elements_of, members_of, names_of
 
 _CLIP = 40  # characters shown of a text in an array
@@ -18,8 +18,8 @@ class Objects:
     """Rows as objects with the members of some columns alone; `whole` has the paths of arrays
     that lost nothing by it."""
 
-    def __init__(self, cells: dict[ColumnPath, Cells]) -> None:
-        self._cells = cells
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
         self._cut: set[ColumnPath] = set()
         self.arrays: set[ColumnPath] = set()
 
@@ -30,12 +30,12 @@ class Objects:
     def rows(self, tree: Tree, values: Cells, at: ColumnPath = ()) -> list[Any]:
         """Return values with the members in `tree`; what is null or empty stays as it is."""
         if not tree:
-            return self._cells[at]
+            return self._reading.cells[at]
         if any(not isinstance(step, str) for step in tree):
             inner = {name: below for step in tree.values() for name, below in step.items()}
             self.arrays.add(at)
             return [self._array(inner, value, at) for value in values]
-        opened = members_of(values)
+        opened = self._reading.opened.levels[at].rows
         members = {
             name: self.rows(tree[name], [each.get(name) for each in opened], (*at, name))
             for name in names_of((*tree,))
