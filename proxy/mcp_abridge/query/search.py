@@ -113,7 +113,7 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
     fuel.burn(len(texts) + len(names))
     indexes = [*islice(with_match(texts, pattern, fuel), _COUNTED)]
     matching = {names[index] for index in with_match(names, pattern, fuel)}
-    members = _members(value, matching, fuel) if matching else Counter[str]()
+    members = _members(value, matching, fuel) if matching else []
     sizes, at = dict[int, int](), list[_Hit]()
     for index in indexes[:LISTED]:
         keys = _keys(places[index])
@@ -136,8 +136,9 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
         return None
     kind, names = row_type(first, strict=True, kind=Any), [*first]
     paths = [f"[*].{spelled(name)}" for name in names]
-    members = {paths[index]: len(value) for index in with_match(names, pattern, fuel)}
-    opened, sizes, hits = dict[PathKey, Any](), dict[int, int](), list[_Hit]()
+    matching = with_match(names, pattern, fuel)
+    members = [{"path": paths[index], "count": len(value)} for index in matching]
+    opened, sizes, hits = dict[Key, Any](), dict[int, int](), list[_Hit]()
     searched = (str, int, float, Number) if numbers else (str,)
     count, rest = 0, Counter[str]()
     for places, encoded in _possible_rows(value, pattern, fuel):
@@ -166,10 +167,12 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
             hits.append((paths[column], hit))
         rest.update(paths[column] for _, column, _ in matches[max(LISTED - count, 0) :])
         count += len(matches)
-    return _hits(count, hits, Counter(members), rest)
+    return _hits(count, hits, members, rest)
 
 
-def _hits(count: int, at: list[_Hit], names: Counter[str], others: Counter[str]) -> Hits:
+def _hits(
+    count: int, at: list[_Hit], names: list[dict[str, Any]], others: Counter[str]
+) -> Hits:
     """Return the result of a search in structure, hits in the names of rows first.
 
     `others` are the places of the hits that are not described.
@@ -180,7 +183,7 @@ def _hits(count: int, at: list[_Hit], names: Counter[str], others: Counter[str])
     result = Hits({f"matched_values{least}": count, "matched_names": len(names)})
     result["at"] = [hit for _, hit in at]
     if names:
-        result["names"] = [{"path": path, "count": n} for path, n in names.items()]
+        result["names"] = names
     if others:
         most = others.most_common(_PLACES)
         rest = others.total() - sum(n for _, n in most)
@@ -471,22 +474,35 @@ def _step(value: dict[str, Any], name: str) -> str:
     return f".{spelled(name)}" if len(value) <= _RECORD else ".*"
 
 
-def _members(value: Any, names: set[str], fuel: Fuel) -> Counter[str]:
-    """Count the members of these names by their paths; those of a map have a path each."""
-    paths = Counter[str]()
+def _members(value: Any, names: set[str], fuel: Fuel) -> list[dict[str, Any]]:
+    """Count the members of these names by their paths; a single one has its own, and its row."""
+    places: dict[str, tuple[int, list[Key]]] = {}
+    keys: list[Key] = []
 
     def walk(value: Any, path: str) -> None:
         if isinstance(value, dict):
             fuel.burn(1 + (len(value) >> 3))
             for name, member in value.items():
                 if name in names:
-                    paths[f"{path}.{spelled(name)}".removeprefix(".")] += 1
-                if isinstance(member, dict | list):
-                    walk(member, path + _step(value, name))
+                    place = f"{path}.{spelled(name)}".removeprefix(".")
+                    count, first = places.get(place) or (0, [*keys, name])
+                    places[place] = count + 1, first
+                below(name, member, path + _step(value, name))
         else:
-            for element in value:
-                if isinstance(element, dict | list):
-                    walk(element, f"{path}[*]")
+            for index, element in enumerate(value):
+                below(index, element, f"{path}[*]")
+
+    def below(key: Key, value: Any, path: str) -> None:
+        if isinstance(value, dict | list):
+            keys.append(key)
+            walk(value, path)
+            keys.pop()
 
     walk(value, "")
-    return paths
+    sizes = dict[int, int]()
+    return [
+        {"path": path, "count": count}
+        if count > 1
+        else {"path": _path(first), "count": 1} | _row(value, first, sizes, fuel)
+        for path, (count, first) in places.items()
+    ]

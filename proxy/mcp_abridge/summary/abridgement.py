@@ -35,6 +35,7 @@ from mcp_abridge.summary.cutter import (
     Omission,
     SizeReducer,
 )
+from mcp_abridge.summary.examples import COUNTS
 from mcp_abridge.summary.excerpt import calls_for_more, excerpt
 from mcp_abridge.summary.media import description, without_data
 from mcp_abridge.summary.place import UNSHOWN
@@ -341,9 +342,12 @@ class _Task(Struct, frozen=True):
             text, *others = calls_for_more(self.call, following)
             ways = []
             if not self.viewed:
-                reachable = (cut for cut in cuts if UNSHOWN not in cut.place)
-                examples = next((cut.examples for cut in reachable if cut.examples), ())
-                ways = [f"{self.call.question(view)} {effect}" for view, effect in examples]
+                reachable = (cut.examples for cut in cuts if UNSHOWN not in cut.place)
+                examples, *beside = [*dict.fromkeys(filter(None, reachable))] or [()]
+                counts = (each for some in beside for each in some if each[1] == COUNTS)
+                ways = [
+                    f"{self.call.question(view)} {effect}" for view, effect in (*examples, *counts)
+                ]
                 ways = [*ways[:1], *others, *ways[1:]]
             whole = text
             for way in ways:

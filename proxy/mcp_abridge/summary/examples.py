@@ -20,6 +20,8 @@ _SELECTED = 2  # columns that a filter selects
 _SUMS = 2
 _LITERAL = re.compile(r"null|true|false|-?[0-9].*")
 
+COUNTS = "counts"
+
 Example = tuple[str, str]
 """A view, and what it does."""
 
@@ -48,7 +50,7 @@ def examples(
         whole = small and category in rare
         part = "" if whole else f".[{selection}]"
         yield f"{place}[?{category.name}=={values[-1]}]{part}", "filters"
-        yield f"count_by({place or '@'}, &{category.name})", "counts"
+        yield f"count_by({place or '@'}, &{category.name})", COUNTS
     for quantity in islice(filter(roles.is_quantity, single), 1):
         yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
     for amount in islice(filter(roles.is_amount, single), _SUMS):
