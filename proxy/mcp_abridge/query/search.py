@@ -20,6 +20,17 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.names import spelled
 from mcp_abridge.document.tree import Number, encode, level, loads, row_type, rows
 from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.query.places import (
+    RECORD,
+    Key,
+    Member,
+    general_path,
+    members,
+    names_row,
+    path_of,
+    row_of,
+    text_of,
+)
 
 FIRST = 20  # hits that a view shows
 LISTED = 1000
@@ -31,17 +42,9 @@ _SNIPPET = 160  # characters around a match in a longer one
 _NEAR = 10  # lines shown on either side of a match in a text inside of structure
 _WINDOW = 2000  # characters around a match in a long line
 _BATCH = 1000  # texts that are searched together
-_RECORD = 60  # members; an object with more is a map
-_SEVERAL = 8  # members of a map whose members are objects alike
-_ROW = 40_000  # bytes of a row; of a longer one, the row inside of it counts
 _PLACES = 8  # places by which the other hits are counted
-_IDENTITY = 80  # characters of a text that says which row it is
-_WORDS = re.compile(r"(?:\(\?m\))?((?:[^\\^$.?*+()\[\]{}]|\\[$.?*+()\[\]{}])+)")
-"""A pattern without signs but `|`, and those that a backslash stands before."""
-_KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
-_NAMES = ("name", "title", "subject", "summary", "label", "login", "path", "filename", "url")
+_WORDS = re.compile(r"(?:\(\?m\))?([^\\^$.?*+()\[\]{}]+)")  # a pattern without other signs than |
 
-PathKey = str | int
 _Hit = tuple[str, dict[str, Any]]
 """A hit, behind the path of the values at its place in all rows."""
 
@@ -113,15 +116,15 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
     fuel.burn(len(texts) + len(names))
     indexes = [*islice(with_match(texts, pattern, fuel), _COUNTED)]
     matching = {names[index] for index in with_match(names, pattern, fuel)}
-    members = _members(value, matching, fuel) if matching else []
+    names_with_match = members(value, matching, fuel) if matching else []
     sizes, at = dict[int, int](), list[_Hit]()
     for index in indexes[:LISTED]:
         keys = _keys(places[index])
-        hit = _hit(texts[index], keys, pattern, fuel) | _row(value, keys, sizes, fuel)
-        at.append((_general(value, keys), hit))
+        hit = _hit(texts[index], keys, pattern, fuel) | row_of(value, keys, sizes, fuel)
+        at.append((general_path(value, keys), hit))
     fuel.burn(4 * len(indexes))
-    rest = Counter(_general(value, _keys(places[index])) for index in indexes[LISTED:])
-    return _hits(len(indexes), at, members, rest)
+    rest = Counter(general_path(value, _keys(places[index])) for index in indexes[LISTED:])
+    return _hits(len(indexes), at, names_with_match, rest)
 
 
 def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -> Hits | None:
@@ -130,14 +133,13 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
     Each member is searched in some rows at once, and no more of them are in memory.
     """
     first = level(value[0])
-    if not isinstance(first, dict) or not 0 < len(first) <= _RECORD:
+    if not isinstance(first, dict) or not 0 < len(first) <= RECORD or len(value) == 1:
         return None
     if any(memoryview(each)[0] in b"[{" for each in first.values()):
         return None
     kind, names = row_type(first, strict=True, kind=Any), [*first]
     paths = [f"[*].{spelled(name)}" for name in names]
-    matching = with_match(names, pattern, fuel)
-    members = [{"path": paths[index], "count": len(value)} for index in matching]
+    columns_with_match = {index: Member() for index in with_match(names, pattern, fuel)}
     opened, sizes, hits = dict[Key, Any](), dict[int, int](), list[_Hit]()
     searched = (str, int, float, Number) if numbers else (str,)
     count, rest = 0, Counter[str]()
@@ -148,36 +150,35 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
             return None
         for column in range(len(names)):
             cells = [*map(attrgetter(f"f{column}"), structs)]
+            if column in columns_with_match:
+                for row, cell in zip(places, cells, strict=True):
+                    columns_with_match[column].add(cell, (row, names[column]))
             kinds = {*map(type, cells)}
             if not kinds.isdisjoint((dict, list)):
                 return None
             if count < _COUNTED and not kinds.isdisjoint(searched):
-                at = places
-                if not kinds.issubset(searched):
-                    mask = [type(cell) in searched for cell in cells]
-                    at, cells = [*compress(at, mask)], [*compress(cells, mask)]
-                texts = cells if kinds == {str} else [*map(_text_of, cells)]
+                at = [index for index, cell in enumerate(cells) if type(cell) in searched]
+                texts = [text_of(cells[index]) for index in at] if kinds != {str} else cells
                 indexes = with_match(texts, pattern, fuel)
                 matches += [(at[index], column, texts[index]) for index in indexes]
         matches = sorted(matches)[: _COUNTED - count]
         for row, column, text in matches[: LISTED - len(hits)]:
             opened[row] = opened[row] if row in opened else loads(bytes(value[row]))
-            keys: list[PathKey] = [row, names[column]]
-            hit = _hit(text, keys, pattern, fuel) | _row(opened, keys, sizes, fuel)
+            keys: list[Key] = [row, names[column]]
+            hit = _hit(text, keys, pattern, fuel) | row_of(opened, keys, sizes, fuel)
             hits.append((paths[column], hit))
         rest.update(paths[column] for _, column, _ in matches[max(LISTED - count, 0) :])
         count += len(matches)
-    return _hits(count, hits, members, rest)
+    names_with_match = [each.described(paths[index]) for index, each in columns_with_match.items()]
+    return _hits(count, hits, names_with_match, rest)
 
 
-def _hits(
-    count: int, at: list[_Hit], names: list[dict[str, Any]], others: Counter[str]
-) -> Hits:
+def _hits(count: int, at: list[_Hit], names: list[dict[str, Any]], others: Counter[str]) -> Hits:
     """Return the result of a search in structure, hits in the names of rows first.
 
     `others` are the places of the hits that are not described.
     """
-    at.sort(key=lambda pair: not _names_row(pair[1]))
+    at.sort(key=lambda pair: not names_row(pair[1]))
     others += Counter(place for place, _ in at[FIRST:])
     least = "_at_least" if count == _COUNTED else ""
     result = Hits({f"matched_values{least}": count, "matched_names": len(names)})
@@ -313,7 +314,7 @@ def _by_lines(numbers: list[int]) -> dict[str, int]:
 
 def _hit(text: str, keys: list[PathKey], pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
     """Describe the first match in a text inside of structure."""
-    path = _path(keys)
+    path = path_of(keys)
     if len(text) <= _SNIPPET:
         return {"path": path, "text": text}
     at, end = pattern.search(text, fuel).span()
@@ -325,67 +326,6 @@ def _hit(text: str, keys: list[PathKey], pattern: Pattern, fuel: Fuel) -> dict[s
     else:
         more = f"{path}{_window(at)}"
     return {**hit, "text": _marked(text, start, stop), "more": more}
-
-
-def _row(value: Any, keys: list[PathKey], rows: dict[int, int], fuel: Fuel) -> dict[str, Any]:
-    """Return the row that a hit lies in, and what it is; `rows` keeps the sizes of rows."""
-    row, depth = None, 0
-    for position, key in enumerate(keys[:-1], 1):
-        repeated = isinstance(key, int) or _is_map(value)
-        value = value[key]
-        if repeated and isinstance(value, dict):
-            row, depth = value, position
-            if id(row) not in rows:
-                rows[id(row)] = size = len(encode(row))
-                fuel.burn(size >> 6)
-            if rows[id(row)] <= _ROW:
-                break
-    return {} if row is None else {"row": {"view": _path(keys[:depth]), **_identity(row)}}
-
-
-def _names_row(hit: dict[str, Any]) -> bool:
-    """Return True if a hit lies in the name of its row: others only speak of that."""
-    row = hit.get("row")
-    if row is None:
-        return False
-    names = (name for name in row if name.rpartition(".")[2].lower() in _NAMES)
-    return any(hit["path"] == f"{row['view']}.{name}" for name in names)
-
-
-def _is_map(value: dict[str, Any]) -> bool:
-    """Return True of many members, and of several objects that begin alike."""
-    heads = [next(iter(each), "") for each in value.values() if isinstance(each, dict) and each]
-    return len(value) > _RECORD or (len(heads) == len(value) >= _SEVERAL and len({*heads}) == 1)
-
-
-def _identity(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the members that say which row it is: its key and its name, or its first ones.
-
-    >>> _identity({"size": 3, "metadata": {"name": "web"}, "id": 7})
-    {'id': 7, 'metadata.name': 'web'}
-    """
-    inner = [
-        (f"{spelled(name)}.{spelled(part)}", part, value)
-        for name, member in islice(row.items(), _RECORD)
-        if isinstance(member, dict)
-        for part, value in islice(member.items(), _RECORD)
-    ]
-    outer = [(spelled(name), name, value) for name, value in islice(row.items(), _RECORD)]
-    short = [
-        (path, name.lower(), _beginning(value) if isinstance(value, str) else value)
-        for path, name, value in (*outer, *inner)
-        if (isinstance(value, str) and value) or isinstance(value, int | float)
-    ]
-    telling = [
-        min((each for each in short if each[1] in names), key=lambda each: "." in each[0])
-        for names in (_KEYS, _NAMES)
-        if any(each[1] in names for each in short)
-    ]
-    return {path: value for path, _, value in telling or short[:2] if path != "view"}
-
-
-def _beginning(text: str) -> str:
-    return text if len(text) <= _IDENTITY else f"{text[:_IDENTITY]}…"
 
 
 def with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
@@ -413,13 +353,7 @@ def _ends(lengths: Iterable[int]) -> Callable[[], list[int]]:
     return cache(lambda: [*accumulate(length + 1 for length in lengths)])
 
 
-def _text_of(item: Any) -> str:
-    if type(item) is Number:
-        return item.spelling
-    return item if type(item) is str else str(item) if type(item) is int else encode(item).decode()
-
-
-def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list[Trail], list[str]]:
+def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list[Place], list[str]]:
     """Return the strings inside a value with their places, and the names of members once each."""
     texts, places, names = list[str](), list[Trail](), dict[str, None]()
 
@@ -437,7 +371,7 @@ def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list
                 walk(enumerate(item), (place, key))
                 continue
             elif numbers and kind is not bool and item is not None:
-                texts.append(_text_of(item))
+                texts.append(text_of(item))
             else:
                 continue
             places.append((place, key))
@@ -453,56 +387,3 @@ def _keys(place: Trail) -> list[PathKey]:
         place, key = place
         keys.append(key)
     return keys[-2::-1]
-
-
-def _path(keys: list[PathKey]) -> str:
-    """Return as JMESPath where the value of these keys is."""
-    path = "".join(f"[{key}]" if isinstance(key, int) else f".{spelled(key)}" for key in keys)
-    return path.removeprefix(".") or "@"
-
-
-def _general(value: Any, keys: list[PathKey]) -> str:
-    """Return the path of the values at the same place of all rows, as JMESPath."""
-    path = ""
-    for key in keys:
-        path += "[*]" if isinstance(key, int) else _step(value, key)
-        value = value[key]
-    return path.removeprefix(".") or "@"
-
-
-def _step(value: dict[str, Any], name: str) -> str:
-    return f".{spelled(name)}" if len(value) <= _RECORD else ".*"
-
-
-def _members(value: Any, names: set[str], fuel: Fuel) -> list[dict[str, Any]]:
-    """Count the members of these names by their paths; a single one has its own, and its row."""
-    places: dict[str, tuple[int, list[Key]]] = {}
-    keys: list[Key] = []
-
-    def walk(value: Any, path: str) -> None:
-        if isinstance(value, dict):
-            fuel.burn(1 + (len(value) >> 3))
-            for name, member in value.items():
-                if name in names:
-                    place = f"{path}.{spelled(name)}".removeprefix(".")
-                    count, first = places.get(place) or (0, [*keys, name])
-                    places[place] = count + 1, first
-                below(name, member, path + _step(value, name))
-        else:
-            for index, element in enumerate(value):
-                below(index, element, f"{path}[*]")
-
-    def below(key: Key, value: Any, path: str) -> None:
-        if isinstance(value, dict | list):
-            keys.append(key)
-            walk(value, path)
-            keys.pop()
-
-    walk(value, "")
-    sizes = dict[int, int]()
-    return [
-        {"path": path, "count": count}
-        if count > 1
-        else {"path": _path(first), "count": 1} | _row(value, first, sizes, fuel)
-        for path, (count, first) in places.items()
-    ]

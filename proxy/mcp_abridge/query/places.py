@@ -1,0 +1,176 @@
+"""The places of values: their paths, the rows that they lie in, and the members of some names.
+
+Without it a search would say that a word is there, and not of which row it is.
+"""
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from msgspec import Struct
+
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.paths import spelled
+from mcp_abridge.document.tree import encode
+
+RECORD = 60  # members; an object with more is a map
+_SEVERAL = 8  # members of a map whose members are objects alike
+_ROW = 40_000  # bytes of a row; of a longer one, the row inside of it counts
+_IDENTITY = 80  # characters of a text that says which row it is
+_STATES = 5  # different values that are counted
+_STATE = 40  # characters of such a value
+_KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
+_NAMES = ("name", "title", "subject", "summary", "label", "login", "path", "filename", "url")
+
+Key = str | int
+
+
+class Member(Struct):
+    """The members of one name at one place of all rows: how many, the first one, their values.
+
+    `values` has for each how many have it, and where the first one is; None if they are many.
+    """
+
+    count: int = 0
+    first: list[Key] = []
+    values: dict[str, tuple[int, list[Key]]] | None = {}
+
+    def add(self, value: Any, keys: Iterable[Key]) -> None:
+        self.count += 1
+        if self.count == 1:
+            self.first = [*keys]
+        if self.values is None:
+            return
+        text = "" if isinstance(value, dict | list) else text_of(value)
+        count, first = self.values.get(text) or (0, [*keys])
+        self.values[text] = count + 1, first
+        if not 0 < len(text) <= _STATE or len(self.values) > _STATES:
+            self.values = None
+
+    def described(self, path: str) -> dict[str, Any]:
+        """Return the path and the number; of few different values, how many there are of each."""
+        values = {
+            text: count if count > 1 else f"1 at {path_of(first)}"
+            for text, (count, first) in (self.values or {}).items()
+        }
+        few = 2 * len(values) <= self.count
+        return {"path": path, "count": self.count} | ({"values": values} if values and few else {})
+
+
+def text_of(item: Any) -> str:
+    """Return a text itself, any other value as JSON."""
+    return item if type(item) is str else str(item) if type(item) is int else encode(item).decode()
+
+
+def members(value: Any, names: set[str], fuel: Fuel) -> list[dict[str, Any]]:
+    """Count the members of these names by their paths; a single one has its own, and its row."""
+    places: dict[str, Member] = {}
+    keys: list[Key] = []
+
+    def walk(value: Any, path: str) -> None:
+        if isinstance(value, dict):
+            fuel.burn(1 + (len(value) >> 3))
+            for name, member in value.items():
+                if name in names:
+                    place = f"{path}.{spelled(name)}".removeprefix(".")
+                    places.setdefault(place, Member()).add(member, (*keys, name))
+                below(name, member, path + step(value, name))
+        else:
+            for index, element in enumerate(value):
+                below(index, element, f"{path}[*]")
+
+    def below(key: Key, value: Any, path: str) -> None:
+        if isinstance(value, dict | list):
+            keys.append(key)
+            walk(value, path)
+            keys.pop()
+
+    walk(value, "")
+    sizes = dict[int, int]()
+    return [
+        {"path": path_of(each.first), "count": 1} | row_of(value, each.first, sizes, fuel)
+        if each.count == 1
+        else each.described(path)
+        for path, each in places.items()
+    ]
+
+
+def row_of(value: Any, keys: list[Key], rows: dict[int, int], fuel: Fuel) -> dict[str, Any]:
+    """Return the row that a hit lies in, and what it is; `rows` keeps the sizes of rows."""
+    row, depth = None, 0
+    for position, key in enumerate(keys[:-1], 1):
+        repeated = isinstance(key, int) or _is_map(value)
+        value = value[key]
+        if repeated and isinstance(value, dict):
+            row, depth = value, position
+            if id(row) not in rows:
+                rows[id(row)] = size = len(encode(row))
+                fuel.burn(size >> 6)
+            if rows[id(row)] <= _ROW:
+                break
+    return {} if row is None else {"row": {"view": path_of(keys[:depth]), **_identity(row)}}
+
+
+def names_row(hit: dict[str, Any]) -> bool:
+    """Return True if a hit lies in the name of its row: others only speak of that."""
+    row = hit.get("row")
+    if row is None:
+        return False
+    names = (name for name in row if name.rpartition(".")[2].lower() in _NAMES)
+    return any(hit["path"] == f"{row['view']}.{name}" for name in names)
+
+
+def _is_map(value: dict[str, Any]) -> bool:
+    """Return True of many members, and of several objects that begin alike."""
+    heads = [next(iter(each), "") for each in value.values() if isinstance(each, dict) and each]
+    return len(value) > RECORD or (len(heads) == len(value) >= _SEVERAL and len({*heads}) == 1)
+
+
+def _identity(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the members that say which row it is: its key and its name, or its first ones.
+
+    >>> _identity({"size": 3, "metadata": {"name": "web"}, "id": 7})
+    {'id': 7, 'metadata.name': 'web'}
+    """
+    inner = [
+        (f"{spelled(name)}.{spelled(part)}", part, value)
+        for name, member in islice(row.items(), RECORD)
+        if isinstance(member, dict)
+        for part, value in islice(member.items(), RECORD)
+    ]
+    outer = [(spelled(name), name, value) for name, value in islice(row.items(), RECORD)]
+    short = [
+        (path, name.lower(), _beginning(value) if isinstance(value, str) else value)
+        for path, name, value in (*outer, *inner)
+        if (isinstance(value, str) and value) or isinstance(value, int | float)
+    ]
+    telling = [
+        min((each for each in short if each[1] in names), key=lambda each: "." in each[0])
+        for names in (_KEYS, _NAMES)
+        if any(each[1] in names for each in short)
+    ]
+    return {path: value for path, _, value in telling or short[:2] if path != "view"}
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= _IDENTITY else f"{text[:_IDENTITY]}…"
+
+
+def path_of(keys: list[Key]) -> str:
+    """Return as JMESPath where the value of these keys is."""
+    path = "".join(f"[{key}]" if isinstance(key, int) else f".{spelled(key)}" for key in keys)
+    return path.removeprefix(".") or "@"
+
+
+def general_path(value: Any, keys: list[Key]) -> str:
+    """Return the path of the values at the same place of all rows, as JMESPath."""
+    path = ""
+    for key in keys:
+        path += "[*]" if isinstance(key, int) else step(value, key)
+        value = value[key]
+    return path.removeprefix(".") or "@"
+
+
+def step(value: dict[str, Any], name: str) -> str:
+    """Return the step to a member: of a map, to any of them."""
+    return f".{spelled(name)}" if len(value) <= RECORD else ".*"
