@@ -1,6 +1,7 @@
 """Falsehoods in what `grep` says of a document: how often a word is there, and where."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -46,6 +47,13 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
     others = sum(hits.get("others", {}).values())
     if not cut and len(hits["at"]) + others != count:
         yield f"{len(hits['at'])} hits and {others} others"
+    for each in hits.get("names", ()):
+        flat = each["path"].replace("[*]", "[]")
+        values = search(flat, whole) if "values" in each else ()
+        counts = Counter(value if isinstance(value, str) else dumps(value) for value in values)
+        own = {text: int(str(n).split()[0]) for text, n in each.get("values", {}).items()}
+        if counts != {text: n for text, n in own.items() if text != "null"}:  # as [*] leaves out
+            yield f"other values of {each['path']} than {own}"
     for hit in hits.get("at", ()):
         value = search(hit["path"], whole)
         if not (isinstance(value, str) and word in value):

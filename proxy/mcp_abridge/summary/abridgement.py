@@ -104,8 +104,10 @@ def _rows(value: Value, form: str, call: Call) -> dict[str, str]:
         rows = f"{len(value)} rows" + f" of {columns}" * bool(columns)
         return {"rows": f"{rows}, read from {form}: {call.question('rows[0:20]')}"}
     names = [name for name in value if nameable(name) and name != "text"]
-    example = f": {call.question(spelled(names[0]))}" if names else ""
-    return {"members": f"{len(value)}, read from {form}{example}"}
+    example = f": {call.question(spelled(names[-1]))}" if names else ""
+    some = ", ".join(map(listed, names[:_COLUMNS])) + ", …" * (len(names) > _COLUMNS)
+    beside = f" of {some}" * (len(names) > 1)
+    return {"members": f"{len(value)}{beside}, read from {form}{example}"}
 
 
 def examples_of(document: Document, call: Call) -> list[str]:

@@ -24,7 +24,7 @@ def _worth(**words: str) -> dict[str, float]:
 
 _NAMES = _worth(
     _5="title subject summary headline alertname filename",
-    _4="name path file filepath address displayname function symbol username",
+    _4="name path file filepath address displayname fullname lastname function symbol username",
     _3="message text label rule display login entity caption question msg email key plain_text"
     " ruleid identifier",
     _2="description content snippet excerpt",
