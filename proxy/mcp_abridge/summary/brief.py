@@ -367,7 +367,7 @@ class _Page:
     def _examples(self, columns: list[Column], place: str) -> tuple[Example, ...]:
         visible = sorted(self.columns, key=_place_in_row)
         small = self._size <= _WHOLE * len(self.rows)
-        return tuple(examples(columns, visible, place, self._facts, small=small))
+        return tuple(examples(self._rows, columns, visible, place, self._facts, small=small))
 
     @cached_property
     def _size(self) -> int:

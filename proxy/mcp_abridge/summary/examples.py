@@ -13,8 +13,9 @@ from msgspec import Raw
 from mcp_abridge.document.names import nameable
 from mcp_abridge.document.tree import text
 from mcp_abridge.summary import roles
-from mcp_abridge.summary.all_rows import Facts
-from mcp_abridge.summary.columns import Column, columns_of, sample_of
+from mcp_abridge.summary.all_rows import Facts, cells_of
+from mcp_abridge.summary.cells import read
+from mcp_abridge.summary.columns import NULL, Column, columns_of, sample_of
 
 _SELECTED = 2  # columns that a filter selects
 _SUMS = 2
@@ -27,9 +28,15 @@ Example = tuple[str, str]
 
 
 def examples(
-    columns: Sequence[Column], visible: Sequence[Column], place: str, facts: Facts, *, small: bool
+    rows: list[Raw],
+    columns: Sequence[Column],
+    visible: Sequence[Column],
+    place: str,
+    facts: Facts,
+    *,
+    small: bool,
 ) -> Iterator[Example]:
-    """Yield views of the rows at `place`, the most telling first.
+    """Yield views of `rows`, which are at `place`, the most telling first.
 
     `columns` are in the order of `roles`, `visible` are those that the rows of the look have. Of
     `small` rows, those of a rare value are shown whole.
@@ -52,7 +59,8 @@ def examples(
         yield f"{place}[?{category.name}=={values[-1]}]{part}", "filters"
         yield f"count_by({place or '@'}, &{category.name})", COUNTS
     for quantity in islice(filter(roles.is_quantity, single), 1):
-        yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
+        if not quantity.textual or _numbers(rows, quantity):
+            yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
     for amount in islice(filter(roles.is_amount, single), _SUMS):
         yield f"sum({place or '@'}[*].{amount.name})", "adds up"
 
@@ -60,7 +68,7 @@ def examples(
 def examples_of_rows(rows: list[Raw], place: str) -> tuple[Example, ...]:
     """Return views of rows that are not shown in brief."""
     columns = roles.in_order(columns_of(sample_of(rows)) if rows else [])
-    return tuple(examples(columns, columns, place, Facts(), small=False))
+    return tuple(examples(rows, columns, columns, place, Facts(), small=False))
 
 
 def _single(column: Column) -> bool:
@@ -71,6 +79,15 @@ def _single(column: Column) -> bool:
 def _selectable(column: Column) -> bool:
     """Return True if a view that has texts can name a column: one with both quotes is misread."""
     return column.nameable and '"' not in column.name and "|" not in column.name
+
+
+def _numbers(rows: list[Raw], column: Column) -> bool:
+    """Return True if all texts of a column are numbers, which then are compared as such."""
+    if column.plain:
+        cells = cells_of(rows, [column.names])[column.names]
+    else:
+        cells = [cell or NULL for cell in read(rows, [column.path]).cells[column.path]]
+    return all(cell == NULL or roles.NUMBER.fullmatch(bytes(cell)) for cell in cells)
 
 
 def _values(column: Column, facts: Facts) -> list[str]:

@@ -67,7 +67,7 @@ _PEOPLE = _worth(
 )
 _IDS = frozenset(("id", "gid", "uid", "uuid", "key", "node_id", "self", "url", "href", "web_url"))
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
-_NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
+NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
 _CLOCK = re.compile(rb'\[*"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.,+Z-]*)?)?"')
 _NO_LETTERS = re.compile(rb'\[*"[^A-Za-z\x80-\xff]*"')
 _FLAG = re.compile(rb"\[+[tf]")
@@ -151,7 +151,7 @@ class _Facts:
         self.kinds = len({*self.values})
         self.distinct = self.kinds / max(len(self.values), 1)
         self.filled = len(self.values) / len(column.cells)
-        self.numeric = all(map(_NUMBER.fullmatch, self.values))
+        self.numeric = all(map(NUMBER.fullmatch, self.values))
         timely = self.numeric and not _TIMES.keys().isdisjoint(self.words[-1:])
         self.clock = timely or (not self.numeric and self._mostly(_CLOCK))
         self.link = not self.numeric and self._mostly(_LINK)
@@ -243,7 +243,11 @@ class _Facts:
         lengths = {*map(len, self.values)}
         padded = any(value[1:2] == b"0" and value[2:3] not in b'".' for value in self.values)
         parts = any(b"." in value for value in self.values)
-        return not padded and max(lengths) <= _NUMERAL and (parts or len(lengths) >= _LENGTHS)
+        return (
+            not padded
+            and max(lengths, default=0) <= _NUMERAL
+            and (parts or len(lengths) >= _LENGTHS)
+        )
 
     def _worth_as_person(self) -> float:
         *above, last = self._lowered

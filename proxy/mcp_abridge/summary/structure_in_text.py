@@ -35,9 +35,7 @@ _FENCE = re.compile(r"^```([\w+-]*)[ \t]*\r?$\n?", re.MULTILINE)
 _NO_NUMBER = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"|-?Infinity\b|NaN\b', re.DOTALL)
 _KEY = r"""(?:[\w./$@-]+|"[^"\n]+"|'[^'\n]+')"""
 _WORDS = r"[\w./$@-]+(?: [\w./$@-]+){1,5}"  # which may also be a heading, or prose
-_YAML = re.compile(
-    rf"(?:[ \t]*(?:#[^\n]*|---)?\r?\n)*(?:- )?(?:{_KEY}:(?: |\r?\n)|{_WORDS}:\r?\n)"
-)
+_YAML = re.compile(rf"(?:[ \t]*(?:#[^\n]*|---)?\r?\n)*(?:- )?(?:{_KEY}:(?: |\r?\n)|{_WORDS}:\r?\n)")
 _COMMENTS = re.compile(r"(?:[ \t]*#[^\n]*\n)+")
 _NESTED = re.compile(rf":[ \t]*\r?\n[ ]*(?:- |[ ])|^[ ]*- {_KEY}:[^\n]*\n[ ]+{_KEY}:", re.MULTILINE)
 _CALL = re.compile(r"\b[A-Z]\w*\(\s*[A-Za-z_]\w*=(?!=)")
