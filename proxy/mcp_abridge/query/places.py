@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import Struct
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.paths import spelled
-from mcp_abridge.document.tree import encode
+from mcp_abridge.document.names import spelled
+from mcp_abridge.document.tree import Number, encode
 
 RECORD = 60  # members; an object with more is a map
 _SEVERAL = 8  # members of a map whose members are objects alike
@@ -22,7 +22,7 @@ _STATE = 40  # characters of such a value
 _KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
 _NAMES = ("name", "title", "subject", "summary", "label", "login", "path", "filename", "url")
 
-Key = str | int
+PathKey = str | int
 
 
 class Member(Struct):
@@ -32,10 +32,10 @@ class Member(Struct):
     """
 
     count: int = 0
-    first: list[Key] = []
-    values: dict[str, tuple[int, list[Key]]] | None = {}
+    first: list[PathKey] = []
+    values: dict[str, tuple[int, list[PathKey]]] | None = {}
 
-    def add(self, value: Any, keys: Iterable[Key]) -> None:
+    def add(self, value: Any, keys: Iterable[PathKey]) -> None:
         self.count += 1
         if self.count == 1:
             self.first = [*keys]
@@ -59,13 +59,15 @@ class Member(Struct):
 
 def text_of(item: Any) -> str:
     """Return a text itself, any other value as JSON."""
+    if type(item) is Number:
+        return item.spelling
     return item if type(item) is str else str(item) if type(item) is int else encode(item).decode()
 
 
 def members(value: Any, names: set[str], fuel: Fuel) -> list[dict[str, Any]]:
     """Count the members of these names by their paths; a single one has its own, and its row."""
     places: dict[str, Member] = {}
-    keys: list[Key] = []
+    keys: list[PathKey] = []
 
     def walk(value: Any, path: str) -> None:
         if isinstance(value, dict):
@@ -79,7 +81,7 @@ def members(value: Any, names: set[str], fuel: Fuel) -> list[dict[str, Any]]:
             for index, element in enumerate(value):
                 below(index, element, f"{path}[*]")
 
-    def below(key: Key, value: Any, path: str) -> None:
+    def below(key: PathKey, value: Any, path: str) -> None:
         if isinstance(value, dict | list):
             keys.append(key)
             walk(value, path)
@@ -95,7 +97,7 @@ def members(value: Any, names: set[str], fuel: Fuel) -> list[dict[str, Any]]:
     ]
 
 
-def row_of(value: Any, keys: list[Key], rows: dict[int, int], fuel: Fuel) -> dict[str, Any]:
+def row_of(value: Any, keys: list[PathKey], rows: dict[int, int], fuel: Fuel) -> dict[str, Any]:
     """Return the row that a hit lies in, and what it is; `rows` keeps the sizes of rows."""
     row, depth = None, 0
     for position, key in enumerate(keys[:-1], 1):
@@ -156,13 +158,13 @@ def _beginning(text: str) -> str:
     return text if len(text) <= _IDENTITY else f"{text[:_IDENTITY]}…"
 
 
-def path_of(keys: list[Key]) -> str:
+def path_of(keys: list[PathKey]) -> str:
     """Return as JMESPath where the value of these keys is."""
     path = "".join(f"[{key}]" if isinstance(key, int) else f".{spelled(key)}" for key in keys)
     return path.removeprefix(".") or "@"
 
 
-def general_path(value: Any, keys: list[Key]) -> str:
+def general_path(value: Any, keys: list[PathKey]) -> str:
     """Return the path of the values at the same place of all rows, as JMESPath."""
     path = ""
     for key in keys:

@@ -22,8 +22,8 @@ from mcp_abridge.document.tree import Number, encode, level, loads, row_type, ro
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.query.places import (
     RECORD,
-    Key,
     Member,
+    PathKey,
     general_path,
     members,
     names_row,
@@ -140,12 +140,13 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
     kind, names = row_type(first, strict=True, kind=Any), [*first]
     paths = [f"[*].{spelled(name)}" for name in names]
     columns_with_match = {index: Member() for index in with_match(names, pattern, fuel)}
-    opened, sizes, hits = dict[Key, Any](), dict[int, int](), list[_Hit]()
+    opened, sizes, hits = dict[PathKey, Any](), dict[int, int](), list[_Hit]()
     searched = (str, int, float, Number) if numbers else (str,)
     count, rest = 0, Counter[str]()
     for places, encoded in _possible_rows(value, pattern, fuel):
         fuel.burn(len(encoded) >> 8)
-        structs, matches = rows(Raw(encoded), kind, spelled=numbers), list[tuple[int, int, str]]()
+        structs = rows(Raw(encoded), kind, spelled=numbers or bool(columns_with_match))
+        matches = list[tuple[int, int, str]]()
         if structs is None or None in structs:
             return None
         for column in range(len(names)):
@@ -157,14 +158,17 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
             if not kinds.isdisjoint((dict, list)):
                 return None
             if count < _COUNTED and not kinds.isdisjoint(searched):
-                at = [index for index, cell in enumerate(cells) if type(cell) in searched]
-                texts = [text_of(cells[index]) for index in at] if kinds != {str} else cells
+                at = places
+                if not kinds.issubset(searched):
+                    mask = [type(cell) in searched for cell in cells]
+                    at, cells = [*compress(at, mask)], [*compress(cells, mask)]
+                texts = cells if kinds == {str} else [*map(text_of, cells)]
                 indexes = with_match(texts, pattern, fuel)
                 matches += [(at[index], column, texts[index]) for index in indexes]
         matches = sorted(matches)[: _COUNTED - count]
         for row, column, text in matches[: LISTED - len(hits)]:
             opened[row] = opened[row] if row in opened else loads(bytes(value[row]))
-            keys: list[Key] = [row, names[column]]
+            keys: list[PathKey] = [row, names[column]]
             hit = _hit(text, keys, pattern, fuel) | row_of(opened, keys, sizes, fuel)
             hits.append((paths[column], hit))
         rest.update(paths[column] for _, column, _ in matches[max(LISTED - count, 0) :])
@@ -353,7 +357,7 @@ def _ends(lengths: Iterable[int]) -> Callable[[], list[int]]:
     return cache(lambda: [*accumulate(length + 1 for length in lengths)])
 
 
-def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list[Place], list[str]]:
+def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list[Trail], list[str]]:
     """Return the strings inside a value with their places, and the names of members once each."""
     texts, places, names = list[str](), list[Trail](), dict[str, None]()
 
