@@ -1,5 +1,6 @@
 """Views of many rows, which decode the members that they read, say what views of each row do."""
 
+import gc
 import json
 import tracemalloc
 from typing import Any
@@ -149,3 +150,17 @@ def test_members_that_a_view_does_not_read_are_not_decoded(view: str) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 3 * len(text)  # each body alone takes more than that if it is decoded
+
+
+def test_a_view_lets_go_of_its_document_at_once() -> None:
+    def documents() -> int:
+        return sum(type(each) is Document for each in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = documents()
+        look(Document.read(PLAIN.encode()), "[?n > `4`] | [0:2]")
+        assert documents() == before
+    finally:
+        gc.enable()

@@ -95,6 +95,10 @@ class LazyInterpreter(_OfViews):
         self.sliced: Value = None  # what the last slice is a part of
         self._computing.functions.root = self._whole
 
+    def close(self) -> None:
+        """Let go of the document: the library's interpreters refer to themselves."""
+        vars(self).clear()
+
     def _whole(self) -> Any:
         if self._root is None:
             self._root = plain(self._document.cell[0], None, self.fuel)

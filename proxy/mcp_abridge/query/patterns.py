@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _SHOWN = 60  # characters of a value that a message repeats
 _READ = 300  # characters of an expression
 _SHORT_NS = 10_000_000  # nanoseconds of a search that needs no look at the time
+_Subject = str | bytes | memoryview
 _CONTINUING = bytes(range(0x80, 0xC0))  # the bytes of a character in UTF-8 after its first
 
 
@@ -87,7 +88,7 @@ class Pattern:
         index = self._compiled.groupindex
         return match and {name: match[name] for name in sorted(index, key=index.get)}
 
-    def search(self, subject: str | bytes, fuel: Fuel | None = None, at: int = 0) -> Any:
+    def search(self, subject: _Subject, fuel: Fuel | None = None, at: int = 0) -> Any:
         """Return the first match from `at` on, or None. Raises OutOfFuel if it may take long."""
         if fuel is None:
             return self._compiled.search(subject)
@@ -159,7 +160,7 @@ class Pattern:
                 end = stop
         return "".join(parts) + subject[end:]
 
-    def _each(self, subject: str | bytes, fuel: Fuel) -> Iterator[Any]:
+    def _each(self, subject: _Subject, fuel: Fuel) -> Iterator[Any]:
         start_ns = perf_counter_ns()
         for match in self._compiled.finditer(subject):
             fuel.burn_since(start_ns)
@@ -167,7 +168,7 @@ class Pattern:
             start_ns = perf_counter_ns()
         fuel.burn_since(start_ns)
 
-    def _try(self, subject: str | bytes, fuel: Fuel) -> None:
+    def _try(self, subject: _Subject, fuel: Fuel) -> None:
         """Search part by part if all may take too much fuel: a search cannot be stopped."""
         wide = isinstance(subject, str) and not subject.isascii()
         worst = 4 * self._worst if wide else self._worst  # per character, or per byte

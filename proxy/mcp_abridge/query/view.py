@@ -166,6 +166,7 @@ def _evaluate(
         result = visit(parsed, whole)
     if wholes is not None and interpreter.sliced is not None:
         wholes.append(interpreter.sliced)
+    interpreter.close()
     return result
 
 

@@ -174,7 +174,8 @@ def _from_document(
     structure = None
     if job.view is not None and frozen is not None:
         content = pages.unchanged_text(document)
-        whole = Snapshot(frame.encode(), frozen())
+        # A text that is decoded need not be written until the page is cut, which takes memory.
+        whole = Snapshot(frame.encode(), frozen() if content is None else b"")
         page = pages.cut_page(job, whole, context, content=content)
         structure = page.structure
     else:

@@ -272,7 +272,7 @@ class _Task(Struct, frozen=True):
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
         call, origin = self.call, _first_words(self.origin())
-        if any(each.search(bytes(raw)) for each in _own_name()):
+        if any(each.search(memoryview(raw)) for each in _own_name()):
             raw = marked(raw)
         reserve = min(_reserve(bound) + encoded_size(origin) * bool(origin), _NOTES)
         head = memoryview(raw)[0]

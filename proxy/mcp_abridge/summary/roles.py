@@ -147,6 +147,7 @@ class _Facts:
         self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
         self.words = _words(self.names[-1])
         self._lowered = [name.lower() for name in self.names]
+        self._last = self._lowered[-1].lstrip("@_$")
         self._each = column.path.count(EACH)
         self.kinds = len({*self.values})
         self.distinct = self.kinds / max(len(self.values), 1)
@@ -173,16 +174,19 @@ class _Facts:
 
     def _mostly(self, pattern: re.Pattern[bytes]) -> bool:
         half = len(self.values) // 2
-        first = _count(pattern, self.values[: half + 1])  # which often says it of all
-        if first in (0, half + 1):
-            return first > half
-        return 2 * (first + _count(pattern, self.values[half + 1 :])) > len(self.values)
+        if not any(map(pattern.match, self.values[: half + 1])):  # which often says it of all
+            return False
+        return 2 * len([*filter(None, map(pattern.match, self.values))]) > len(self.values)
 
     def word(self, worth: dict[str, float]) -> float:
         """The worth of the last name or its last word, and a little for the names before."""
-        *above, last = self._lowered
-        best = max(worth.get(last.lstrip("@_$"), 0), worth.get("".join(self.words[-1:]), 0) - _LESS)
-        return max([best, *(0.8 * worth.get(name, 0) for name in above if name not in _OTHERS)])
+        best = worth.get(self._last, 0)
+        if self.words:
+            best = max(best, worth.get(self.words[-1], 0) - _LESS)
+        for name in self._lowered[:-1]:
+            if name in worth and name not in _OTHERS:
+                best = max(best, 0.8 * worth[name])
+        return best
 
     def _matches(self, sought: Collection[str]) -> bool:
         """Return True if a word that the call looks for stands in a text of the column."""
@@ -270,10 +274,6 @@ class _Facts:
     def rest(self) -> tuple[float, ...]:
         worth = max(self.name, self.state, self.value, self.time, 0)
         return (self.appendix, self.column.size > _LONG, -worth, self.column.size)
-
-
-def _count(pattern: re.Pattern[bytes], values: list[bytes]) -> int:
-    return len([*filter(None, map(pattern.match, values))])
 
 
 @lru_cache(maxsize=1024)
