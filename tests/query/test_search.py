@@ -191,7 +191,33 @@ def test_a_hit_does_not_depend_on_the_texts_beside_it(pattern: str) -> None:
     exact = Pattern(f"(?m){pattern}")
     paths = [f"[{n}]" for n, text in enumerate(value) if exact.search(text)]
     assert answer["matched_values"] == len(paths)
-    assert listed == paths[:1000]
+    assert sorted(listed, key=lambda path: int(path[1:-1])) == paths[:1000]  # whole words first
+
+
+def test_the_rows_of_a_name_come_before_what_speaks_of_it_and_whole_words_before_parts() -> None:
+    notes = [{"id": n, "about": {"card": "Renew the licence"}} for n in range(30)]
+    cards = [{"id": 7, "title": "Renew the licence"}, {"id": 8, "title": "Licences"}]
+    hits = ask("grep('licence')", {"notes": notes, "cards": cards})
+    assert [each["path"] for each in hits["at"][:2]] == ["cards[0].title", "notes[0].about.card"]
+    assert hits["others"] == {"notes[*].about.card": 11}
+
+    hits = ask("grep('60')", {"rows": [{"sha": f"a60{n}"} for n in range(25)] + [{"ttl": "60"}]})
+    assert hits["at"][0]["path"] == "rows[25].ttl"
+
+
+def test_of_members_with_a_name_the_few_values_are_counted_and_a_single_one_has_its_row() -> None:
+    rows = [{"id": n, "state": {"killed": n == 5}} for n in range(12)]
+    rows[3]["deprecated"] = "loses jobs"
+    assert ask("grep('killed')", rows)["names"] == [
+        {
+            "path": "[*].state.killed",
+            "count": 12,
+            "values": {"false": 11, "true": "1 at [5].state.killed"},
+        }
+    ]
+    assert ask("grep('deprecated')", rows)["names"] == [
+        {"path": "[3].deprecated", "count": 1, "row": {"view": "[3]", "id": 3}}
+    ]
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
         at.append((general_path(value, keys), hit))
     fuel.burn(4 * len(indexes))
     rest = Counter(general_path(value, _keys(places[index])) for index in indexes[LISTED:])
-    return _hits(len(indexes), at, names_with_match, rest)
+    return _hits(pattern, len(indexes), at, names_with_match, rest)
 
 
 def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -> Hits | None:
@@ -174,14 +174,24 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
         rest.update(paths[column] for _, column, _ in matches[max(LISTED - count, 0) :])
         count += len(matches)
     names_with_match = [each.described(paths[index]) for index, each in columns_with_match.items()]
-    return _hits(count, hits, names_with_match, rest)
+    return _hits(pattern, count, hits, names_with_match, rest)
 
 
-def _hits(count: int, at: list[_Hit], names: list[dict[str, Any]], others: Counter[str]) -> Hits:
-    """Return the result of a search in structure, hits in the names of rows first.
+def _hits(
+    pattern: Pattern,
+    count: int,
+    at: list[_Hit],
+    names: list[dict[str, Any]],
+    others: Counter[str],
+) -> Hits:
+    """Return the result of a search in structure: names of rows first, then whole words.
 
     `others` are the places of the hits that are not described.
     """
+    if words := _WORDS.fullmatch(pattern.text):
+        word = re.compile(rf"(?<!\w)(?:{words[1]})(?!\w)")
+        at.sort(key=lambda pair: not word.search(pair[1]["text"]))
+        names.sort(key=lambda each: not word.search(each["path"].rpartition(".")[2]))
     at.sort(key=lambda pair: not names_row(pair[1]))
     others += Counter(place for place, _ in at[FIRST:])
     least = "_at_least" if count == _COUNTED else ""

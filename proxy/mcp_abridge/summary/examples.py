@@ -19,6 +19,7 @@ from mcp_abridge.summary.columns import NULL, Column, columns_of, sample_of
 
 _SELECTED = 2  # columns that a filter selects
 _SUMS = 2
+_TRIES = 3  # at columns whose greatest value is to be found
 _LITERAL = re.compile(r"null|true|false|-?[0-9].*")
 
 COUNTS = "counts"
@@ -58,9 +59,10 @@ def examples(
         part = "" if whole else f".[{selection}]"
         yield f"{place}[?{category.name}=={values[-1]}]{part}", "filters"
         yield f"count_by({place or '@'}, &{category.name})", COUNTS
-    for quantity in islice(filter(roles.is_quantity, single), 1):
-        if not quantity.textual or _numbers(rows, quantity):
-            yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
+    quantities = islice(filter(roles.is_quantity, single), _TRIES)
+    numbers = (each for each in quantities if not each.textual or _numbers(rows, each))
+    for quantity in islice(numbers, 1):
+        yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
     for amount in islice(filter(roles.is_amount, single), _SUMS):
         yield f"sum({place or '@'}[*].{amount.name})", "adds up"
 

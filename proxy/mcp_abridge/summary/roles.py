@@ -24,7 +24,7 @@ def _worth(**words: str) -> dict[str, float]:
 
 _NAMES = _worth(
     _5="title subject summary headline alertname filename",
-    _4="name path file filepath address displayname fullname lastname function symbol username",
+    _4="name path file filepath address displayname lastname function symbol username",
     _3="message text label rule display login entity caption question msg email key plain_text"
     " ruleid identifier",
     _2="description content snippet excerpt",
@@ -85,7 +85,7 @@ _BEGINNING = 40  # bytes of a name that are shown in a list, about
 _LONG = 300  # bytes of a text that is rather read than looked at
 _LESS = 0.05  # a name that ends with a word is worth less than the word
 _NUMERAL = 14  # bytes of a number that is written as a text, at most
-_LENGTHS = 3  # different lengths that such numbers have
+_LENGTHS = 2  # different lengths that such numbers have
 _APART = 2  # columns that are chosen only to tell rows apart
 
 
