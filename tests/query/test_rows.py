@@ -66,6 +66,8 @@ VIEWS = (
     "[?state==`open`].id",
     '[?state=="open"].id | [:3]',
     "[?stat=='open']",
+    "[?stat.x==`1`]",
+    "[?by.logn==`1` || stat.x]",
     "[?n > `12`]",
     "[?n == '1']",
     "[?text > `190`].id",

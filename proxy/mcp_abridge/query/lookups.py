@@ -116,8 +116,8 @@ class _Place:
         self._names_of = "members"
 
     def scan(self, base: Sequence[Any], open: Callable[[Any], Any], fuel: Fuel) -> None:
-        flat = all(len(path) == 1 for path in self.missing)
-        for element, count in _kinds(base) if flat else zip(base, repeat(1)):
+        outer = {path[0] for path in self.missing if len(path) > 1}
+        for element, count in _kinds(base, outer):
             fuel.burn(_SCANNED * count)
             value = open(element)
             if isinstance(value, dict):
@@ -194,8 +194,11 @@ class _Place:
         return message + (like or text or call)
 
 
-def _kinds(base: Sequence[Any]) -> Iterator[tuple[Any, int]]:
-    """Yield elements, each with a number: one in place of so many objects of the same members."""
+def _kinds(base: Sequence[Any], outer: set[str]) -> Iterator[tuple[Any, int]]:
+    """Yield elements, each with a number: one in place of so many objects of the same members.
+
+    If one has a member `outer`, in which something is looked for, they stand for themselves.
+    """
     for first in range(0, len(base), _BATCH):
         batch, rows = base[first : first + _BATCH], None
         # A member that the first ones lack is often in none.
@@ -206,8 +209,12 @@ def _kinds(base: Sequence[Any]) -> Iterator[tuple[Any, int]]:
             yield from zip(batch, repeat(1))
             continue
         heads = [None if row is None else tuple(row) for row in rows]
+        counts = Counter(heads)
+        if not all(outer.isdisjoint(head or ()) for head in counts):
+            yield from zip(base[first:], repeat(1))
+            return
         examples = dict(zip(heads, batch, strict=True))
-        yield from ((examples[head], count) for head, count in Counter(heads).items())
+        yield from ((examples[head], count) for head, count in counts.items())
 
 
 def renamed(tree: Node, names: Collection[str]) -> Node:
