@@ -279,16 +279,13 @@ class PipeWriter:
 
     def _write_waiting(self) -> None:
         while self._waiting and not self._mid_line:
-            line = self._waiting.popleft()
-            if self._waiting:
-                rest = [self._waiting.popleft() for _ in range(len(self._waiting))]
-                self._write(b"\n".join([line, *rest, b""]))
-            elif len(line) < _CHUNK:
-                self._write(line + b"\n")
-            else:
+            lines = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            if len(lines) == 1 and len(lines[0]) >= _CHUNK:
                 # Not joined, which would copy a line that may be very long.
-                self._write(line)
+                self._write(lines[0])
                 self._write(b"\n")
+            else:
+                self._write(b"\n".join([*lines, b""]))
 
     def _write(self, raw: bytes | bytearray | memoryview) -> None:
         if len(raw) >= _LARGE and not self._wide:
