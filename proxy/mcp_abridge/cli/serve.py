@@ -43,7 +43,7 @@ from mcp_abridge.transports.log import Level, Log
 from mcp_abridge.transports.sidecar import memory
 from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, WatchedTokens
 from mcp_abridge.transports.sidecar.metrics import Metrics
-from mcp_abridge.transports.sidecar.reload import Configuration, Reloading, Replacement
+from mcp_abridge.transports.sidecar.reload import Configuration, Replacement, WatchedRules
 from mcp_abridge.transports.sidecar.route import Handler, Route, Services
 from mcp_abridge.transports.sidecar.router import Mount
 from mcp_abridge.transports.sidecar.sidecar import Sidecar
@@ -271,8 +271,8 @@ def _add_rules(routes: Sequence[Route], log: Log, *, allow_python: bool) -> None
     problems: dict[Problem, None] = {}
 
     @cache
-    def read(names: tuple[str, ...]) -> Reloading:
-        return Reloading(Watch(names, log.info, log.warning, allow_python=allow_python))
+    def read(names: tuple[str, ...]) -> WatchedRules:
+        return WatchedRules(Watch(names, log.info, log.warning, allow_python=allow_python))
 
     for route in routes:
         limit = None
@@ -285,11 +285,11 @@ def _add_rules(routes: Sequence[Route], log: Log, *, allow_python: bool) -> None
             elif route.rules is None:
                 route.select = Selection(None, route.budget, log.info, limit)
             else:
-                reloading = read(route.rules)
+                watched = read(route.rules)
                 history = RuleHistory(place(route.upstream), log.warning)
-                files, budget = reloading.files, route.budget
+                files, budget = watched.files, route.budget
                 route.select = Selection(files, budget, log.info, limit, history=history)
-                route.refresh = reloading.refresh
+                route.refresh = watched.refresh
         except RuleErrors as errors:
             problems |= dict.fromkeys(errors.problems)
     if problems:

@@ -44,7 +44,7 @@ _NO_JSON = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
 _NOTHING = (DocumentError, ValueError, RecursionError)
 _BOM = "\ufeff"
 
-Reading = tuple[Raw, TextFrame]
+TextStructure = tuple[Raw, TextFrame]
 
 
 def read_structure(document: Document, fuel: Fuel) -> Structure | None:
@@ -67,13 +67,13 @@ def read_structure(document: Document, fuel: Fuel) -> Structure | None:
     return structure
 
 
-def _read(text: str) -> Reading | None:
+def _read(text: str) -> TextStructure | None:
     bracket = text[:64].lstrip()[:1] in ("{", "[")
     readers = _OF_BRACKETS if bracket else _OF_LINES
     return next((reading for read in readers if (reading := read(text)) is not None), None)
 
 
-def _json(text: str) -> Reading | None:
+def _json(text: str) -> TextStructure | None:
     try:
         value = _JSON.decode(text)
     except _NO_JSON:
@@ -81,7 +81,7 @@ def _json(text: str) -> Reading | None:
     return (value, TextFrame(form="JSON")) if memoryview(value)[0] in b"[{" else None
 
 
-def _with_words_for_numbers(text: str) -> Reading | None:
+def _with_words_for_numbers(text: str) -> TextStructure | None:
     """Read JSON with NaN and Infinity, which become strings."""
     if "NaN" not in text and "Infinity" not in text:
         return None
@@ -92,7 +92,7 @@ def _with_words_for_numbers(text: str) -> Reading | None:
         return None
 
 
-def _documents(text: str) -> Reading | None:
+def _documents(text: str) -> TextStructure | None:
     """Read several objects or arrays, each of which begins on a line of its own."""
     try:
         parts = _JSON.decode_lines(text)
@@ -104,7 +104,7 @@ def _documents(text: str) -> Reading | None:
     return Raw(encode(parts)), TextFrame(form="NDJSON")
 
 
-def _enclosed(text: str) -> Reading | None:
+def _enclosed(text: str) -> TextStructure | None:
     """Read JSON with a few lines of prose before or after it, or in tags; most of the text."""
     for begin in _beginnings(text):
         stop = len(text)
@@ -137,7 +137,7 @@ def _beginnings(text: str) -> Iterator[int]:
             yield match.end()
 
 
-def _fenced(text: str) -> Reading | None:
+def _fenced(text: str) -> TextStructure | None:
     """Read fenced blocks that are most of the text: one as what is in it, several as an array."""
     marks = [*_FENCE.finditer(text)] if "```" in text[:_PROSE] else []
     pairs = [*zip(marks[::2], marks[1::2], strict=False)]
@@ -162,7 +162,7 @@ def _fenced(text: str) -> Reading | None:
     return value, TextFrame(before=before, after="\n" + text[closing.start() :], form=frame.form)
 
 
-def _read_block(content: str) -> Reading | None:
+def _read_block(content: str) -> TextStructure | None:
     content = content.rstrip("\r\n")
     try:
         return _JSON.decode(content), TextFrame(form="JSON")
@@ -170,7 +170,7 @@ def _read_block(content: str) -> Reading | None:
         return _read(content)
 
 
-def _table(text: str) -> Reading | None:
+def _table(text: str) -> TextStructure | None:
     rows_and_form = table(text)
     if rows_and_form is None:
         return None
@@ -178,7 +178,7 @@ def _table(text: str) -> Reading | None:
     return Raw(rows), TextFrame(before=text[:start], form=form)
 
 
-def _repeated(text: str) -> Reading | None:
+def _repeated(text: str) -> TextStructure | None:
     rows = repeated(text)
     if rows is None:
         return None
@@ -187,7 +187,7 @@ def _repeated(text: str) -> Reading | None:
     return Raw(rows.as_json()), frame
 
 
-def _python(text: str) -> Reading | None:
+def _python(text: str) -> TextStructure | None:
     if len(text) > _LONGEST_PYTHON:
         return None
     try:
@@ -198,7 +198,7 @@ def _python(text: str) -> Reading | None:
         return None
 
 
-def _yaml(text: str) -> Reading | None:
+def _yaml(text: str) -> TextStructure | None:
     start = text[:4000]
     if len(text) > _LONGEST_YAML or not (_YAML.match(start) and _NESTED.search(start)):
         return None

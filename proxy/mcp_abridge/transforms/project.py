@@ -111,18 +111,18 @@ class Project(Transform, frozen=True, dict=True):
         slots = places(root, self.at)
         if not slots and blocked(root, self.at):
             return
-        making = Making(self._plan, call)
+        builder = ObjectBuilder(self._plan, call)
         for slot in slots:
             value = slot.get()
-            slot.set(making.build(value))
-            making.excused |= not making.matched and opened(value) == {}
+            slot.set(builder.build(value))
+            builder.excused |= not builder.matched and opened(value) == {}
             if self.to is not None:
                 slot.rename(bare(self.to))
-        if not (making.matched or making.excused):
+        if not (builder.matched or builder.excused):
             where = self.at if self.at.steps else "the document"
             raise ShapeMismatch(f"none of the fields to project is in {where}")
-        if not making.excused:
-            call.missing += [str(self.at.then(path)) for path in making.missing()]
+        if not builder.excused:
+            call.missing += [str(self.at.then(path)) for path in builder.missing()]
 
     @property
     def repeats(self) -> bool:
@@ -228,7 +228,7 @@ def _source_paths(column: NewMember) -> list[Path]:
     return [Path(steps=tuple(takewhile(lambda step: Path(steps=(step,)).plain, steps)))]
 
 
-class Making:
+class ObjectBuilder:
     """Builds the new objects of one document, and records which of the sources exist."""
 
     def __init__(self, plan: ProjectPlan, call: Call) -> None:

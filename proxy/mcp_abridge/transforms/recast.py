@@ -104,17 +104,17 @@ class Recast(Transform, frozen=True, dict=True):
             raise OptionErrors(wrong)
 
     def __call__(self, root: Slot, call: Call) -> None:
-        filling = Filling(root, call)
-        if self.unless is not None and filling.holds(self.unless):
+        reader = CaseReader(root, call)
+        if self.unless is not None and reader.holds(self.unless):
             return
         for case, shape in zip(self.cases, self._shapes, strict=True):
-            if filling.fits(case):
-                result = filling.filled(shape)
+            if reader.fits(case):
+                result = reader.filled(shape)
                 self._check(result)
                 root.set(result)
                 return
         call.warn(
-            "recast: no case fits", f"no case fits what begins with {filling.text[:_SHOWN]!r}"
+            "recast: no case fits", f"no case fits what begins with {reader.text[:_SHOWN]!r}"
         )
 
     def _check(self, result: Value) -> None:
@@ -133,7 +133,7 @@ class Recast(Transform, frozen=True, dict=True):
         )
 
 
-class Filling:
+class CaseReader:
     """Tests cases on a document, and fills a shape from it, the captures and the call."""
 
     def __init__(self, root: Slot, call: Call) -> None:

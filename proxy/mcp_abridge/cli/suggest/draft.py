@@ -97,7 +97,7 @@ def drafted(tool: str, answers: list[Answered]) -> Draft:
         for each, value in documents:
             root.add(value, each.user)
         result.evidence += _shares(root)
-        _Drafting(result, root).run()
+        _DraftBuilder(result, root).run()
     else:
         lines = ((each, line) for each in texts for line in each.value.splitlines())
         users = (each.user("", line) for each, line in lines)
@@ -185,7 +185,7 @@ def _kind(node: MemberProfile) -> str:
     return f"{len(node.members)} members" if node.members else f"{node.count:,} values"
 
 
-class _Drafting:
+class _DraftBuilder:
     def __init__(self, result: Draft, root: MemberProfile) -> None:
         self.result, self.root = result, root
         self.drops: dict[str, str] = {}

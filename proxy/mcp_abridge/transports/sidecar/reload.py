@@ -22,7 +22,7 @@ from mcp_abridge.transports.sidecar.sidecar import Sidecar
 _EARLIER = 3  # upstreams of a route that were replaced, and whose sessions go on
 
 
-class Reloading:
+class WatchedRules:
     """The rule files of a Watch, for a `ruleset.selection.Selection`, which must not block."""
 
     def __init__(self, watch: Watch) -> None:

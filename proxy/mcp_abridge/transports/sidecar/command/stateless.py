@@ -55,7 +55,7 @@ class Stateless:
             return web.Response(status=202)
         context = await self._sessions.context(request, read, record)
         try:
-            return await _Answering(self, context).answer()
+            return await _Exchange(self, context).answer()
         finally:
             context.drop()
 
@@ -66,7 +66,7 @@ class Stateless:
         await self._sessions.share(context)
 
 
-class _Answering:
+class _Exchange:
     """One request and its answer."""
 
     def __init__(self, route: Stateless, context: RequestContext) -> None:
