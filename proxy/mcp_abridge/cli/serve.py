@@ -128,6 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
     except AbridgeError as error:
         for problem in error.problems if isinstance(error, RuleErrors) else (error,):
             log.error(str(problem))
+        log.flush()
         return _UNUSABLE
     _prepare()
     metrics = Metrics()
@@ -223,7 +224,9 @@ def _configuration(
                 continue
             listen = ListenAddress(there[0])
         specs.append(replace(spec, listen=listen))
-    secrets |= {spec.token_env.name for spec in specs if spec.token_env is not None}
+    tokens = [spec.token_env.name for spec in specs if spec.token_env is not None]
+    # As the environment has them: Windows writes all names in capitals.
+    secrets |= {os.environ.decodekey(os.environ.encodekey(name)) for name in tokens}
     routes = [_route(spec, log) for spec in specs]
     _require_tokens(routes, insecure=arguments.insecure)
     for route in routes:

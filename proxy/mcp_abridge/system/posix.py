@@ -349,6 +349,11 @@ def reserve(size: int) -> None:
     mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANON).close()
 
 
+def error_text(error: OSError) -> str:
+    """Return the system's text for an error that has a number; its own may be a library's."""
+    return os.strerror(error.errno or 0)
+
+
 def pause(seconds: float) -> None:
     """Wait; `time.sleep` fails if the clock is set back: it waits until a point in time."""
     import select

@@ -45,6 +45,7 @@ DETACHED: dict[str, Any] = {
 
 _NOT_FOUND = 127
 _CRASHED = 255  # in place of a code that no process can pass on
+_SOCKETS = 10_000  # numbers of errors that are the system's, not those of C
 _SUSPENDED: dict[str, Any] = {"creationflags": subprocess.CREATE_NO_WINDOW | 0x4}
 _TRIES, _TRY_AGAIN = 20, 0.05  # seconds between two tries for a file that a scanner holds
 
@@ -318,6 +319,13 @@ def reserve(size: int) -> None:
     struct.pack_into("<I", status, 0, len(status))
     if _kernel.GlobalMemoryStatusEx(status) and struct.unpack_from("<Q", status, 32)[0] < size:
         raise OSError(errno.ENOMEM, "not enough memory")
+
+
+def error_text(error: OSError) -> str:
+    number = error.errno or 0
+    if error.winerror or number >= _SOCKETS:
+        return ctypes.FormatError(error.winerror or number).rstrip(". ")
+    return os.strerror(number)
 
 
 def pause(seconds: float) -> None:

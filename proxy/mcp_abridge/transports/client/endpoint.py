@@ -19,6 +19,7 @@ from yarl import URL
 
 from mcp_abridge.document.masks import masked_url
 from mcp_abridge.errors import AbridgeError
+from mcp_abridge.system import platform
 from mcp_abridge.transports.client.forward_proxy import (
     CREDENTIALS_WANTED,
     ForwardProxy,
@@ -331,5 +332,5 @@ def os_error_text(error: OSError) -> str:
     """
     # The excluded classes have error numbers of their own.
     if error.errno and not isinstance(error, socket.gaierror | ssl.SSLError):
-        return os.strerror(error.errno).lower()
+        return platform.error_text(error).lower()
     return (error.strerror or str(error) or type(error).__name__).lower()

@@ -171,8 +171,8 @@ class CommandRoute:
         env = {name: os.environ[name] for name in os.environ.keys() - self._shared.secrets}
         try:
             child = await ChildServer.start(self._command, self._guardian, log, limit, env)
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
+        except (OSError, ValueError) as error:
+            reason = (getattr(error, "strerror", None) or str(error)).lower()
             self._unready = f"the command {self._command[0]!r} cannot be started: {reason}"
             log.error(self._unready)
             raise RequestRefused(502, FAILED, self._unready) from None
