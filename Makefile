@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test unit unit-lowest lint types bench answers load soak faults callers fuzz windows check clients rules conformance reference servers clean owner
+.PHONY: demo test unit unit-lowest lint types bench answers load soak faults callers fuzz windows windows-short check clients rules conformance reference servers clean owner
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -40,6 +40,11 @@ bench: servers
 windows: $(VENV)/.test
 	$(RUN) -m tests.windows tests/looks tests/system/test_windows.py tests/faults/test_stdio.py tests/cli/wrap \
 	    $(PURE:%=tests/%) --pyargs $(PURE:%=mcp_abridge.%) $(ARGS)
+
+# A minute of it, if Wine is installed. Without TESTS it is only set up.
+windows-short: TESTS = tests/system/test_windows.py tests/faults/test_stdio.py
+windows-short: $(VENV)/.test
+	$(RUN) -m tests.windows --if-installed $(TESTS)
 
 # What a model calls and reads until it has seen the answer to each of 57 questions, in several ways.
 answers: $(VENV)/.test

@@ -94,13 +94,7 @@ class Wire:
         end = time.monotonic() + seconds
         rest = memoryview(raw)
         if sys.platform == "win32":
-            writer = Writer(self.stdin, raw)
-            while writer.is_alive():
-                if time.monotonic() > end:
-                    raise self._late(f"not all of {len(raw)} bytes taken", seconds)
-                if not reading or self.at_end or not self._wait(time.monotonic() + PAUSE):
-                    writer.join(PAUSE)
-            return writer.check()
+            return self._finish(Writer(self.stdin, raw), end, reading)
         with selectors.DefaultSelector() as ready:
             ready.register(self.stdin, selectors.EVENT_WRITE)
             if reading and not self.at_end:
@@ -114,6 +108,18 @@ class Wire:
                         rest = rest[os.write(self.stdin, rest) :]
                     elif not self._read():
                         ready.unregister(self.stdout)
+
+    if sys.platform == "win32":
+
+        def _finish(self, writer: Writer, end: float, reading: bool) -> None:
+            while writer.is_alive():
+                if time.monotonic() > end:
+                    raise self._late(
+                        f"only {writer.position} of {writer.size} bytes taken", SECONDS
+                    )
+                if not reading or self.at_end or not self._wait(time.monotonic() + PAUSE):
+                    writer.join(PAUSE)
+            writer.check()
 
     def _read(self) -> bool:
         chunk = os.read(self.stdout, CHUNK)

@@ -16,6 +16,8 @@ from typing import Any
 
 import mcp_abridge
 
+from tests.platforms import with_slashes
+
 INSIDE = str(Path(mcp_abridge.__file__).parent)
 ERRORS = (MemoryError, RecursionError, RuntimeError, KeyError)
 READING = (
@@ -65,7 +67,8 @@ class Injector:
             return
         if caller is None or not caller.f_code.co_filename.startswith(INSIDE):
             return
-        line = caller.f_code.co_filename[len(INSIDE) + 1 :], caller.f_lineno, name
+        file = with_slashes(caller.f_code.co_filename[len(INSIDE) + 1 :])
+        line = file, caller.f_lineno, name
         count = self._counts[line] = self._counts.get(line, 0) + 1
         place = (*line, count)
         if count > self._deep or place in self.places:

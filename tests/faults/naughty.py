@@ -9,6 +9,7 @@ with a small result, and ends with its input.
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -178,11 +179,11 @@ def floods_stderr(size: str) -> None:
 
 @fault
 def deaf(gate: str) -> None:
-    """After the first request read nothing, until somebody opens `gate` for writing."""
-    for count, (id, _) in enumerate(requests()):
+    """After the first request read nothing, until there is a file `gate`."""
+    for id, _ in requests():
         say(result(id) + b"\n")
-        if not count:
-            os.close(os.open(gate, os.O_RDONLY))
+        while not os.path.exists(gate):
+            time.sleep(0.01)
 
 
 @fault
@@ -259,6 +260,19 @@ def drained(pipe: int) -> None:
             os.sched_yield()
 
 
+def begets(generations: str) -> None:
+    """Have a child, and it another; each holds what is open and reads nothing (Windows)."""
+    if int(generations):
+        command = [sys.executable, __file__, "sleeps", str(int(generations) - 1)]
+        subprocess.Popen(command, close_fds=False)
+
+
+@fault
+def sleeps(generations: str) -> None:
+    begets(generations)
+    time.sleep(3600)
+
+
 @fault
 def broods(*how: str) -> None:
     """Have a child and a grandchild that ignore everything but SIGKILL and hold what is open.
@@ -268,6 +282,8 @@ def broods(*how: str) -> None:
     """
 
     def brood() -> None:
+        if sys.platform == "win32":
+            return begets("2")
         if os.fork():
             return
         os.fork()
@@ -277,7 +293,7 @@ def broods(*how: str) -> None:
 
     if "early" in how:
         brood()
-    if "stays" in how:
+    if "stays" in how and sys.platform != "win32":
         ignore()
     for count, (id, name) in enumerate(requests()):
         if not count and "early" not in how:

@@ -25,14 +25,17 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import msgspec
+from mcp_abridge.system import platform
 
-from tests.faults.processes import SECONDS, Process, processes, until
+from tests.faults.processes import LIFE, SECONDS, Process, processes, until
 from tests.faults.scale import scaled
 from tests.wrapped import START
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = (sys.executable, "-c", START)
 CHUNK = 1 << 16
+ENDED = 1 if sys.platform == "win32" else 0
+"""The exit code of a sidecar that is told to end, which Windows does not let it do in order."""
 BOTH = "Accept: application/json, text/event-stream"
 EVENTS = "Accept: text/event-stream"
 JSON = "Content-Type: application/json"
@@ -199,7 +202,7 @@ class Sidecar(Process):
             env={**os.environ, **(env or {})},
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # without a terminal, wherever the tests run
+            **platform.DETACHED,  # without a terminal, wherever the tests run
         )
         super().__init__(process)
         self.errors = bytearray()
@@ -230,8 +233,11 @@ class Sidecar(Process):
             if error is None and self.process.poll() is None:
                 children = self.children
                 self.process.send_signal(signal.SIGTERM)
-                assert self.process.wait(SECONDS) == 0, self.errors.decode()
-                assert not children & {pid for pid, _, _ in processes()}
+                assert self.process.wait(SECONDS) == ENDED, self.errors.decode()
+                until(
+                    lambda: not children & {pid for pid, _, _ in processes()},
+                    LIFE if ENDED else 0,
+                )
         finally:
             self.process.kill()
             self.process.wait()

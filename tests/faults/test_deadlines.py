@@ -5,7 +5,6 @@ before a URL in tests/transports/sidecar/url/test_route_handler.py.
 """
 
 import json
-import os
 from itertools import count
 from pathlib import Path
 
@@ -72,11 +71,10 @@ def test_a_call_that_the_server_does_not_even_take_is_answered(
     start: Start, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
-    os.mkfifo(gate)
     with start(*DEADLINE, server=naughty("deaf", str(gate))) as client:
         late = client.ask(call(7, arguments={"filler": "x" * 300_000}))
         assert failure(late, 7) == LATE
-        os.close(os.open(gate, os.O_WRONLY))
+        gate.touch()
         ids = count(8)
 
         def answered() -> bool:

@@ -14,6 +14,7 @@ from tests.faults.routes import Local, answer_of, failure, modern
 from tests.faults.scale import scaled
 from tests.faults.sidecar import INITIALIZE, Sidecar, call, keys, post, serving, soon
 from tests.faults.wrapper import codes, naughty
+from tests.platforms import on_posix
 
 MB = 1 << 20
 
@@ -24,7 +25,10 @@ def has_said(sidecar: Sidecar, message: str) -> bool:
 
 
 @pytest.mark.fault(1, "http")
-@pytest.mark.parametrize(("fault", "how"), [("ends", "3"), ("ends_before", "SIGKILL")])
+@pytest.mark.parametrize(
+    ("fault", "how"),
+    [("ends", "3"), pytest.param("ends_before", "SIGKILL", marks=on_posix("no signals"))],
+)
 def test_a_server_on_stdio_that_dies_has_all_calls_in_flight_answered_with_the_cause(
     fault: str, how: str
 ) -> None:

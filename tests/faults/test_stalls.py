@@ -15,6 +15,7 @@ from tests.faults.routes import answer_of, modern
 from tests.faults.sidecar import INITIALIZE, call, compact, post, serving
 from tests.faults.wrapper import NAUGHTY, OWN, Wrapped, naughty
 from tests.raw_http import RawRequest, RawServer, session, whole
+from tests.wrapped import Tee
 
 # The tools of the server are numbers: of the rows that it answers with.
 SPINS, EXPLODES, LARGE = "100", "101", "200000"
@@ -84,8 +85,9 @@ def test_messages_of_the_client_go_on_while_a_rule_works(
     rules: tuple[str, ...], server: RawServer, place: str, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
-    command = f"tee {log} | {sys.executable} {NAUGHTY} rows"
-    before = (server.url,) if place == "url" else ("--", "sh", "-c", command)
+    log.touch()
+    command = Tee(log).before([sys.executable, str(NAUGHTY), "rows"])
+    before = (server.url,) if place == "url" else ("--", *command)
     server.requests.clear()
 
     def arrived(method: bytes) -> bool:

