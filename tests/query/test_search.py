@@ -205,6 +205,16 @@ def test_the_rows_of_a_name_come_before_what_speaks_of_it_and_whole_words_before
     assert hits["at"][0]["path"] == "rows[25].ttl"
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_the_rows_of_a_few_hits_are_shown_once_each_if_there_is_room(nested: bool) -> None:
+    rows = [{"id": n, "name": f"pod {n}", "note": f"runs pod {n}", "state": "ok"} for n in range(40)]
+    whole = Document.read(encode([row | {"labels": ["a"]} for row in rows] if nested else rows))
+    first, second = plain(look(whole, "grep('pod 7')", room=2000))["at"]
+    assert first["row"] == {"view": "[7]", **rows[7], **({"labels": ["a"]} if nested else {})}
+    assert second["row"] == {"view": "[7]", "id": 7, "name": "pod 7"}
+    assert plain(look(whole, "grep('pod 7')", room=200))["at"][0]["row"] == second["row"]
+
+
 def test_of_members_with_a_name_the_few_values_are_counted_and_a_single_one_has_its_row() -> None:
     rows = [{"id": n, "state": {"killed": n == 5}} for n in range(12)]
     rows[3]["deprecated"] = "loses jobs"

@@ -16,6 +16,7 @@ from mcp_abridge.document.tree import Number, encode
 RECORD = 60  # members; an object with more is a map
 _SEVERAL = 8  # members of a map whose members are objects alike
 _ROW = 40_000  # bytes of a row; of a longer one, the row inside of it counts
+_SMALL = 800  # bytes of a row that is shown whole beside one of a few hits
 _IDENTITY = 80  # characters of a text that says which row it is
 _STATES = 5  # different values that are counted
 _STATE = 40  # characters of such a value
@@ -97,8 +98,21 @@ def members(value: Any, names: set[str], fuel: Fuel) -> list[dict[str, Any]]:
     ]
 
 
-def row_of(value: Any, keys: list[PathKey], rows: dict[int, int], fuel: Fuel) -> dict[str, Any]:
-    """Return the row that a hit lies in, and what it is; `rows` keeps the sizes of rows."""
+Rows = dict[str, dict[str, Any]]
+"""Small rows by the views that open them."""
+
+
+def row_of(
+    value: Any,
+    keys: list[PathKey],
+    rows: dict[int, int],
+    fuel: Fuel,
+    small: Rows | None = None,
+) -> dict[str, Any]:
+    """Return the row that a hit lies in, and what it is; `rows` keeps the sizes of rows.
+
+    `small` receives the row itself if it is small.
+    """
     row, depth = None, 0
     for position, key in enumerate(keys[:-1], 1):
         repeated = isinstance(key, int) or _is_map(value)
@@ -110,7 +124,12 @@ def row_of(value: Any, keys: list[PathKey], rows: dict[int, int], fuel: Fuel) ->
                 fuel.burn(size >> 6)
             if rows[id(row)] <= _ROW:
                 break
-    return {} if row is None else {"row": {"view": path_of(keys[:depth]), **_identity(row)}}
+    if row is None:
+        return {}
+    view = path_of(keys[:depth])
+    if small is not None and rows[id(row)] <= _SMALL and "view" not in row:
+        small[view] = {spelled(name): member for name, member in row.items()}
+    return {"row": {"view": view, **_identity(row)}}
 
 
 def names_row(hit: dict[str, Any]) -> bool:

@@ -24,6 +24,7 @@ from mcp_abridge.query.places import (
     RECORD,
     Member,
     PathKey,
+    Rows,
     general_path,
     members,
     names_row,
@@ -36,6 +37,7 @@ FIRST = 20  # hits that a view shows
 LISTED = 1000
 """The hits that are described, for `grep('x').lines[20:40]`."""
 
+_FEW = 6  # hits beside which their rows are shown
 _COUNTED = 100_000  # matches; a search goes no further
 _LINE = 240  # characters of a line that is shown whole
 _SNIPPET = 160  # characters around a match in a longer one
@@ -53,9 +55,13 @@ Trail = tuple[Any, PathKey] | None
 
 
 class Hits(dict[str, Any]):
-    """The result of a search; `listed` counts all hits of one whose first hits a view shows."""
+    """The result of a search; `listed` counts all hits of one whose first hits a view shows.
+
+    `rows` are small ones in which a few hits lie, by the views that open them.
+    """
 
     listed = 0
+    rows: Rows | None = None
 
     @property
     def none(self) -> bool:
@@ -117,14 +123,14 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
     indexes = [*islice(with_match(texts, pattern, fuel), _COUNTED)]
     matching = {names[index] for index in with_match(names, pattern, fuel)}
     names_with_match = members(value, matching, fuel) if matching else []
-    sizes, at = dict[int, int](), list[_Hit]()
+    sizes, at, small = dict[int, int](), list[_Hit](), Rows()
     for index in indexes[:LISTED]:
         keys = _keys(places[index])
-        hit = _hit(texts[index], keys, pattern, fuel) | row_of(value, keys, sizes, fuel)
+        hit = _hit(texts[index], keys, pattern, fuel) | row_of(value, keys, sizes, fuel, small)
         at.append((general_path(value, keys), hit))
     fuel.burn(4 * len(indexes))
     rest = Counter(general_path(value, _keys(places[index])) for index in indexes[LISTED:])
-    return _hits(pattern, len(indexes), at, names_with_match, rest)
+    return _hits(pattern, len(indexes), at, names_with_match, rest, small)
 
 
 def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -> Hits | None:
@@ -141,6 +147,7 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
     paths = [f"[*].{spelled(name)}" for name in names]
     columns_with_match = {index: Member() for index in with_match(names, pattern, fuel)}
     opened, sizes, hits = dict[PathKey, Any](), dict[int, int](), list[_Hit]()
+    small = Rows()
     searched = (str, int, float, Number) if numbers else (str,)
     count, rest = 0, Counter[str]()
     for places, encoded in _possible_rows(value, pattern, fuel):
@@ -169,12 +176,12 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
         for row, column, text in matches[: LISTED - len(hits)]:
             opened[row] = opened[row] if row in opened else loads(bytes(value[row]))
             keys: list[PathKey] = [row, names[column]]
-            hit = _hit(text, keys, pattern, fuel) | row_of(opened, keys, sizes, fuel)
+            hit = _hit(text, keys, pattern, fuel) | row_of(opened, keys, sizes, fuel, small)
             hits.append((paths[column], hit))
         rest.update(paths[column] for _, column, _ in matches[max(LISTED - count, 0) :])
         count += len(matches)
     names_with_match = [each.described(paths[index]) for index, each in columns_with_match.items()]
-    return _hits(pattern, count, hits, names_with_match, rest)
+    return _hits(pattern, count, hits, names_with_match, rest, small)
 
 
 def _hits(
@@ -183,6 +190,7 @@ def _hits(
     at: list[_Hit],
     names: list[dict[str, Any]],
     others: Counter[str],
+    small: Rows,
 ) -> Hits:
     """Return the result of a search in structure: names of rows first, then whole words.
 
@@ -197,6 +205,7 @@ def _hits(
     least = "_at_least" if count == _COUNTED else ""
     result = Hits({f"matched_values{least}": count, "matched_names": len(names)})
     result["at"] = [hit for _, hit in at]
+    result.rows = small if len(at) <= _FEW else None
     if names:
         result["names"] = names
     if others:
@@ -237,14 +246,26 @@ def _possible_rows(
             yield places, encode([value[place] for place in places])
 
 
-def first_hits(hits: Hits, before: str = "") -> Hits:
-    """Return the first hits, with views of the whole: `before` is the view that was searched."""
+def first_hits(hits: Hits, before: str = "", room: int = 0) -> Hits:
+    """Return the first hits, with views of the whole: `before` is the view that was searched.
+
+    The rows of a few hits are shown whole, once each, if all takes at most `room` bytes.
+    """
+    if hits.rows and len(encode(hits)) + len(encode(hits.rows)) <= room:
+        rows = hits.rows.copy()
+        at = [
+            hit | {"row": {"view": view} | rows.pop(view)}
+            if "row" in hit and (view := hit["row"]["view"]) in rows
+            else hit
+            for hit in hits["at"]
+        ]
+        hits = Hits(hits, at=at)
     part = Hits(hits)
     part.listed = len(hits[hits.list_name])
     for name in {"lines", "at", "names"} & hits.keys():
         part[name] = [_within(hit, before) for hit in hits[name][:FIRST]]
     for name in {"ignoring_case", "text"} & hits.keys():
-        part[name] = first_hits(hits[name], before)
+        part[name] = first_hits(hits[name], before, room)
     if "others" in hits:
         part["others"] = {
             place if place == "elsewhere" else _piped(before, place): count

@@ -43,6 +43,7 @@ def look(
     remarks: list[str] | None = None,
     examples: Callable[[], list[str]] = list,
     wholes: list[Value] | None = None,
+    room: int = 0,
 ) -> Value:
     """Return the result of `expression` over `document`; null if there is none.
 
@@ -50,7 +51,7 @@ def look(
     is also named `items`. A slice of an array at the end of the expression keeps nulls, so that
     slices can be joined. `remarks` receives the messages on members that no element has.
     `examples` gives views of this document for `help`. `wholes` receives the text or array of which
-    a slice at the end of the expression is a part.
+    a slice at the end of the expression is a part. `room` is for the rows of a few hits, in bytes.
 
     Raises Refusal, with the reason and an advice for the model.
     """
@@ -78,7 +79,9 @@ def look(
         if remarks is not None:
             remarks += slips or (lookups.absences if nothing else [])
             remarks += lookups.remarks
-        return first_hits(result, _searched(expression)) if isinstance(result, Hits) else result
+        return (
+            first_hits(result, _searched(expression), room) if isinstance(result, Hits) else result
+        )
     except DocumentError:
         raise
     except OutOfFuel as error:

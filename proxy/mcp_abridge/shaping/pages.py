@@ -152,7 +152,7 @@ def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int
     fuel = Fuel(call.fuel.remaining, _VIEW_MS)
     try:
         examples = partial(examples_of, whole, call)
-        value = look(whole, job.view, member, fuel, remarks, examples, wholes)
+        value = look(whole, job.view, member, fuel, remarks, examples, wholes, room)
         cut_from = wholes[0] if wholes else None
         rest = following(whole, job.view, value, member, call.question, room, fuel, cut_from)
     finally:
