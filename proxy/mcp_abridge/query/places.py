@@ -3,7 +3,8 @@
 Without it a search would say that a word is there, and not of which row it is.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -36,17 +37,27 @@ class Member(Struct):
     first: list[PathKey] = []
     values: dict[str, tuple[int, list[PathKey]]] | None = {}
 
-    def add(self, value: Any, keys: Iterable[PathKey]) -> None:
-        self.count += 1
-        if self.count == 1:
+    def add(self, value: Any, keys: Iterable[PathKey], number: int = 1) -> None:
+        """Add a member; `number`: that many members of the same value, the first of which it is."""
+        if not self.count:
             self.first = [*keys]
+        self.count += number
         if self.values is None:
             return
         text = "" if isinstance(value, dict | list) else text_of(value)
         count, first = self.values.get(text) or (0, [*keys])
-        self.values[text] = count + 1, first
+        self.values[text] = count + number, first
         if not 0 < len(text) <= _STATE or len(self.values) > _STATES:
             self.values = None
+
+    def add_all(self, values: list[Any], rows: Sequence[int], name: str) -> None:
+        """Add the members of some rows, which are no objects or arrays."""
+        if self.values is None:
+            self.count += len(values)
+            return
+        texts = [*map(text_of, values)]
+        for text, number in Counter(texts).items():
+            self.add(text, (rows[texts.index(text)], name), number)
 
     def described(self, path: str) -> dict[str, Any]:
         """Return the path and the number; of few different values, how many there are of each."""

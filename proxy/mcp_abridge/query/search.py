@@ -46,6 +46,8 @@ _WINDOW = 2000  # characters around a match in a long line
 _BATCH = 1000  # texts that are searched together
 _PLACES = 8  # places by which the other hits are counted
 _WORDS = re.compile(r"(?:\(\?m\))?([^\\^$.?*+()\[\]{}]+)")  # a pattern without other signs than |
+_CHARACTERS = re.compile(r"(?:\(\?m\))?((?:[^\\^$.?*+()\[\]{}]|\\[$.?*+()\[\]{}])+)")
+"""A pattern whose signs are | alone, and those that stand for themselves behind a backslash."""
 
 _Hit = tuple[str, dict[str, Any]]
 """A hit, behind the path of the values at its place in all rows."""
@@ -159,8 +161,7 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
         for column in range(len(names)):
             cells = [*map(attrgetter(f"f{column}"), structs)]
             if column in columns_with_match:
-                for row, cell in zip(places, cells, strict=True):
-                    columns_with_match[column].add(cell, (row, names[column]))
+                columns_with_match[column].add_all(cells, places, names[column])
             kinds = {*map(type, cells)}
             if not kinds.isdisjoint((dict, list)):
                 return None
@@ -365,8 +366,8 @@ def _hit(text: str, keys: list[PathKey], pattern: Pattern, fuel: Fuel) -> dict[s
 
 def with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
     """Yield the index of each text with a match; to search through many at once is quicker."""
-    if words := _WORDS.fullmatch(pattern.text):
-        parts = words[1].replace("\\", "").split("|")
+    if plain := _CHARACTERS.fullmatch(pattern.text):
+        parts = plain[1].replace("\\", "").split("|")
         fuel.burn(len(texts) * len(parts) >> 3)
         yield from sorted({i for part in parts for i, text in enumerate(texts) if part in text})
         return
