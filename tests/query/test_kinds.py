@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.tree import Document, encode, plain
 from mcp_abridge.errors import Refusal
-from mcp_abridge.query.kinds import kind
+from mcp_abridge.query.kind_words import kind
 from mcp_abridge.query.patterns import Expression
 from mcp_abridge.query.view import look
 

@@ -35,7 +35,8 @@ amounts     the functions that order and add values
 conversions the functions that make rows and texts of values
 lookups     names that an expression takes wrongly
 notation    parts of an expression, for the sentences that speak of them
-kinds       kinds of values that it takes wrongly
+kinds       kinds of values that it takes wrongly, counted
+kind_words  sentences on those
 spellings   other languages' words for the same
 view        one view of one document
 windows     the view after the one that was shown

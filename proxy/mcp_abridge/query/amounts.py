@@ -17,7 +17,8 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.names import label
 from mcp_abridge.document.tree import Number, encode
 from mcp_abridge.errors import Refusal
-from mcp_abridge.query.kinds import Kinds, kind, numbers, share
+from mcp_abridge.query.kind_words import kind, numbers, share
+from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.lookups import path_of
 from mcp_abridge.query.notation import notation
 

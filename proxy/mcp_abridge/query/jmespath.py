@@ -16,7 +16,7 @@ from mcp_abridge.document.fuel import Fuel, charge
 from mcp_abridge.document.tree import Number, Value
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.functions import ARRAY, MeteredFunctions
-from mcp_abridge.query.kinds import TESTS
+from mcp_abridge.query.kind_words import TESTS
 from mcp_abridge.query.lookups import Lookups, slip_of
 
 # Units of a step that makes an array or an object, before its elements or members.

@@ -5,66 +5,27 @@ Each evaluation is counted at its place in the expression; what to say is decide
 all that was met there.
 """
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
-from mcp_abridge.document.own_names import listed
-from mcp_abridge.document.tree import encode
-from mcp_abridge.query.notation import Node, brackets, constant, notation
+from mcp_abridge.query.kind_words import (
+    ENTRY,
+    HOLDS,
+    NodeKinds,
+    as_numbers,
+    bracket_fault,
+    comparison_faults,
+    function_faults,
+    kind_of_type,
+    number,
+    other_spelling,
+    subject_at,
+    subject_of,
+)
+from mcp_abridge.query.notation import Node, brackets, notation
 from mcp_abridge.query.patterns import FIRST_ALONE, nodes
 
-Number = int | float
-
-_KINDS = {str: "text", bool: "boolean", list: "array", dict: "object", type(None): "null"}
-_NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?([eE][-+]?\d{1,3})?", re.ASCII)
-_NULLS = ("", "null", "None", "nil", "undefined", "NULL")  # texts that are meant as null
-_ENTRY = frozenset(("key", "value"))  # the members of a row that entries() makes
-_NAMES = 8  # member names in a message
-TESTS = frozenset(("contains", "ends_with", "matches", "starts_with"))
-"""Functions that are false for a value of another kind than theirs."""
-_HOLDS: dict[str, Callable[[str, str], bool]] = {
-    "contains": str.__contains__,
-    "ends_with": str.endswith,
-    "starts_with": str.startswith,
-}
 _SOUGHT = 10_000  # texts in which another case of a part is looked for
-
-
-def kind(value: Any) -> str:
-    """Return the word for the kind of a value: `number`, `text`, `array` ..."""
-    return _kind_of(type(value))
-
-
-def _kind_of(type_: type) -> str:
-    return _KINDS.get(type_, "number")
-
-
-def number(value: Any) -> Number | None:
-    """Return the number that a value is, or that a text spells; None if it is none.
-
-    >>> number("010.50"), number("-3"), number(7), number("3 kB"), number(True)
-    (10.5, -3, 7, None, None)
-    """
-    if not isinstance(value, str):
-        return value if kind(value) == "number" else None
-    match = _NUMBER.fullmatch(value)
-    if match is None:
-        return None
-    return float(value) if match[1] or match[2] else int(value)
-
-
-def numbers(values: list[Any], *, of_texts: bool) -> list[Number | None]:
-    """Return the numbers that values are, null for others; `of_texts`: or that texts spell."""
-    types = {*map(type, values)} - {type(None)}
-    if all(_kind_of(type_) == "number" for type_ in types):
-        return values
-    spelled = _NUMBER.fullmatch if of_texts else lambda _: None
-    return [
-        number(value) if not isinstance(value, str) or spelled(value) else None for value in values
-    ]
 
 
 class Kinds:
@@ -77,9 +38,9 @@ class Kinds:
         self.converts = converts
         _mark(tree)
         names = {node["value"] for node in nodes(tree) if node["type"] == "field"}
-        self._as_entries = not names.isdisjoint(_ENTRY)
-        self._pairs: dict[int, _Record] = {}
-        self._bases: dict[int, _Record] = {}
+        self._as_entries = not names.isdisjoint(ENTRY)
+        self._pairs: dict[int, NodeKinds] = {}
+        self._bases: dict[int, NodeKinds] = {}
         self._sentences: dict[str, None] = {}
         self._as_texts: dict[int, Node] = {}
         self._undecided = False
@@ -94,23 +55,23 @@ class Kinds:
         if types[0] is list and node["value"] == "contains":
             record.inside.update(map(type, one))
         for each in types:
-            if (each is list or each is dict) and not record.samples.get(_KINDS[each]):
-                record.samples[_KINDS[each]] = one if type(one) is each else other
+            if (each is list or each is dict) and not record.samples.get(kind_of_type(each)):
+                record.samples[kind_of_type(each)] = one if type(one) is each else other
 
     def pairs(self, node: Node, ones: list[Any], others: list[Any]) -> None:
         """Note many operands at once, of which none is an array or an object."""
         record = self._pair(node)
         record.counts.update(zip(map(type, ones), map(type, others), strict=True))
-        sought = node["value"] not in _HOLDS or record.counts.total() < _SOUGHT
+        sought = node["value"] not in HOLDS or record.counts.total() < _SOUGHT
         if sought and (str, str) in record.counts:
             last_first = zip(reversed(ones), reversed(others), strict=True)
             spelling = (pair for pair in last_first if record.differ(*pair))
             record.spelling = next(spelling, record.spelling)
 
-    def _pair(self, node: Node) -> "_Record":
+    def _pair(self, node: Node) -> "NodeKinds":
         record = self._pairs.get(id(node))
         if record is None:
-            record = self._pairs[id(node)] = _Record(node)
+            record = self._pairs[id(node)] = NodeKinds(node)
         return record
 
     def base(self, node: Node, value: Any, index: Node | None = None) -> None:
@@ -118,7 +79,7 @@ class Kinds:
         key = id(index or node)
         record = self._bases.get(key)
         if record is None:
-            record = self._bases[key] = _Record(node if index is None else _up_to(node, index))
+            record = self._bases[key] = NodeKinds(node if index is None else _up_to(node, index))
         record.counts[type(value)] += 1
         if type(value) is dict and not record.samples.get("object"):
             record.samples["object"] = value
@@ -139,7 +100,7 @@ class Kinds:
             return (one, other) if texts != 1 else None
         numbers = number(one), number(other)
         if None not in numbers:
-            self.say(_as_numbers(node, (one, other)))
+            self.say(as_numbers(node, (one, other)))
             return numbers
         if texts == 2 and numbers != (None, None):
             self._as_texts[id(node)] = node
@@ -166,7 +127,7 @@ class Kinds:
         """Sentences on what cannot have been meant: no value was of the kind that it needs."""
         yield from (message for sure, message in self._mismatches() if sure)
         for record in self._bases.values():
-            message = _bracket(record, as_entries=self._as_entries)
+            message = bracket_fault(record, as_entries=self._as_entries)
             if message and "optional" not in record.node:
                 yield message
 
@@ -174,7 +135,7 @@ class Kinds:
     def absences(self) -> Iterator[str]:
         """Sentences on elements that no array has, and texts that are there in other spellings."""
         for record in self._pairs.values():
-            if record.node["value"] in ("eq", "ne", *_HOLDS) and (message := _otherwise(record)):
+            if record.node["value"] in ("eq", "ne", *HOLDS) and (message := other_spelling(record)):
                 yield message
         for record in self._bases.values():
             what, bracket = brackets(record.node)
@@ -192,46 +153,16 @@ class Kinds:
         yield from self._sentences
         yield from (message for sure, message in self._mismatches() if not sure)
         for node in self._as_texts.values():
-            other = node["children"][1 - _subject_at(node)]
+            other = node["children"][1 - subject_at(node)]
             alone = other["type"] == "literal" and number(other["value"]) is None
             reason = f"{notation(other)} is no number" if alone else "not all are numbers"
-            yield f"{_subject(node)}: compared as texts, since {reason}"
+            yield f"{subject_of(node)}: compared as texts, since {reason}"
 
     def _mismatches(self) -> Iterator[tuple[bool, str]]:
         for record in self._pairs.values():
             tests = record.node["type"] == "function_expression"
-            for sure, message in _tested(record) if tests else _compared(record):
+            for sure, message in function_faults(record) if tests else comparison_faults(record):
                 yield sure and "optional" not in record.node, message
-
-
-class _Record:
-    """How often a node met each type or pair of types, with a sample of some."""
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        holds = _HOLDS.get(node.get("value", ""))
-        self.differ = partial(_holds_in_another_case, holds) if holds else _differ_by_case
-        self.counts: Counter[Any] = Counter()
-        self.samples: dict[str, Any] = {}
-        self.inside: set[type] = set()  # the types in arrays that `contains` searched
-        self.spelling: tuple[str, str] | None = None  # texts that differ in their case alone
-        self.longest = 0  # elements of an array of which one is taken
-
-    def kinds(self) -> Counter[Any]:
-        kinds: Counter[Any] = Counter()
-        for types, count in self.counts.items():
-            each = tuple(map(_kind_of, types)) if isinstance(types, tuple) else _kind_of(types)
-            kinds[each] += count
-        return kinds
-
-
-def _as_numbers(node: Node, operands: tuple[Any, Any]) -> str:
-    """Return the remark on the operand that is a text: on the subject, if both are."""
-    of = _subject_at(node)
-    text = node["children"][of if isinstance(operands[of], str) else 1 - of]
-    if text["type"] == "literal":
-        return f"{notation(text)} is compared as a number"
-    return f"{notation(text)}: texts that are numbers are compared as numbers"
 
 
 def _up_to(node: Node, index: Node) -> Node:
@@ -251,160 +182,3 @@ def _mark(tree: Node) -> None:
             while place and node["type"] == "subexpression" and child["type"] in FIRST_ALONE:
                 child["within"] = {**node, "children": children[:place]}
                 child = child["children"][0]
-
-
-def _differ_by_case(one: Any, other: Any) -> bool:
-    texts = type(one) is str and type(other) is str and len(one) == len(other)
-    return texts and one != other and one.casefold() == other.casefold()
-
-
-def _holds_in_another_case(holds: Callable[[str, str], bool], one: Any, other: Any) -> bool:
-    if type(one) is list:
-        return any(_differ_by_case(each, other) for each in one)
-    texts = type(one) is str and type(other) is str
-    return texts and holds(one.casefold(), other.casefold()) and not holds(one, other)
-
-
-def _bracket(record: _Record, *, as_entries: bool) -> str | None:
-    """Return the fault of brackets. `as_entries`: the expression reads a key or a value."""
-    kinds = record.kinds()
-    what, sign = brackets(record.node)
-    kinds_there = [each for each, _ in kinds.most_common() if each != "null"]
-    takes = "object" if sign == ".*" else "array"
-    if not kinds_there or takes in kinds_there or ("text" in kinds_there and ":" in sign):
-        return None
-    message = f"{what} is {_a(kinds_there[0])}, and {sign} takes {_a(takes)}"
-    if takes == "object":
-        return f"{message}: write {what}[*]" if kinds_there[0] == "array" else message
-    if kinds.total() > 1 and (what == "@" or sign[1:-1].lstrip("-").isdecimal()):
-        return f"{message}; for all the results together write | {sign}"
-    if kinds_there[0] == "object":
-        members = record.samples["object"]
-        first = next(iter(members.values()), None)
-        own = isinstance(first, dict) and not _ENTRY.isdisjoint(first)
-        function = "entries" if as_entries and not own else "values"
-        advice = "" if "…" in what else f": write {function}({what}){sign}"
-        return f"{message}{advice}; members: {_names(members)}"
-    return message
-
-
-def _compared(record: _Record) -> Iterator[tuple[bool, str]]:
-    """Yield whether it is sure, and a sentence, if operands of a comparison differ in kind."""
-    node, of, what = record.node, _subject_at(record.node), _subject(record.node)
-    other, sign = node["children"][1 - of], node["value"]
-    there = {pair: count for pair, count in record.kinds().items() if "null" not in pair}
-    wrong = Counter({pair: count for pair, count in there.items() if pair[0] != pair[1]})
-    if not wrong:
-        return
-    pair, count = wrong.most_common(1)[0]
-    sure = len(wrong) == len(there)
-    together = "" if other["type"] == "literal" else f" and {notation(other)} {_a(pair[1 - of])}"
-    in_order = sign not in ("eq", "ne")
-    spells_none = in_order and not sure and pair[of] == "text" and "number" in pair
-    word = "no number" if spells_none else _a(pair[of])
-    text = f"{what} is {word}{together}{share(count, record.counts.total())}"
-    if in_order and not sure:
-        yield False, f"{text}, which do{'es' * (count == 1)} not match"
-        return
-    advice = "" if together else _advice(what, pair[of], other["value"], record.samples, sign)
-    if sure or ((advice or together) and not in_order):
-        yield sure, text + advice
-
-
-def _otherwise(record: _Record) -> str | None:
-    """Return how a value is there that no element equals: in another case, or as null."""
-    node, of = record.node, _subject_at(record.node)
-    other = node["children"][1 - of]
-    if other["type"] != "literal":
-        return None
-    if record.spelling is not None:
-        there, literal = record.spelling[of], record.spelling[1 - of]
-        if node["value"] in _HOLDS:
-            return f"{_subject(node)}: {constant(literal)} is there in another case"
-        return f"{_subject(node)}: {constant(there)} differs from {constant(literal)} by case alone"
-    pairs = record.kinds()
-    nulls = sum(count for pair, count in pairs.items() if pair[of] == "null")
-    if nulls and other["value"] in _NULLS and node["value"] not in _HOLDS:
-        return f"{_subject(node)} is null{share(nulls, pairs.total())}: write `null`"
-    return None
-
-
-def _advice(what: str, real: str, literal: Any, samples: dict[str, Any], sign: str = "eq") -> str:
-    """Return how to write a comparison with a literal for values of kind `real`."""
-    if real == "object":
-        return f"; members: {_names(samples.get('object'))}"
-    if real == "array":
-        first = next(iter(samples.get("array") or [None]))
-        if isinstance(first, dict):
-            return f": write {what}[?…]; members of its elements: {_names(first)}"
-        test = f"{'!' * (sign == 'ne')}contains({what}, {constant(literal)})"
-        return f": write {test}" if sign in ("eq", "ne") else ""
-    if real == "text":
-        plain = kind(literal) in ("number", "boolean")
-        return f": write {constant(encode(literal).decode())}" if plain else ""
-    fits = literal in ("true", "false") if real == "boolean" else number(literal) is not None
-    if not fits or not isinstance(literal, str):
-        return ""
-    return f": write `{literal if real == 'boolean' else encode(number(literal)).decode()}`"
-
-
-def _tested(record: _Record) -> Iterator[tuple[bool, str]]:
-    """Yield whether it is sure, and a sentence, if a test such as `contains` cannot hold."""
-    name, (first, part) = record.node["value"], record.node["children"][:2]
-    subject, literal = notation(first), part.get("value") if part["type"] == "literal" else None
-    there = {pair: count for pair, count in record.kinds().items() if pair[0] != "null"}
-    fits = ("text", "array") if name == "contains" else ("text",)
-    wrong = Counter(
-        {
-            pair: count
-            for pair, count in there.items()
-            if pair[0] not in fits or (pair[0] == "text" != pair[1])
-        }
-    )
-    if wrong:
-        pair, count = wrong.most_common(1)[0]
-        sure = len(wrong) == len(there)
-        both = pair[0] == "text" and literal is None
-        together = f" and {notation(part)} {_a(pair[1])}" * both
-        text = f"{subject} is {_a(pair[0])}{together}{share(count, record.counts.total())}"
-        if both:
-            yield sure, text
-        elif pair[0] == "text":
-            yield sure, text + _advice(subject, "text", literal, {})
-        elif sure:
-            yield True, f"{text}, and {name}() takes {' or '.join(f'{each}s' for each in fits)}"
-        else:
-            yield False, f"{text}, which do{'es' * (count == 1)} not match"
-    elif len(there) == 1 and len(inside := {*map(_kind_of, record.inside)}) == 1:
-        [(_, sought)], real = there, inside.pop()
-        if real != sought:
-            first = next(iter(record.samples.get("array") or [None]))
-            advice = _advice(f"{subject}[]", real, literal, {"object": first})
-            advice = advice if literal is not None else f", and {notation(part)} is {_a(sought)}"
-            yield True, f"the elements of {subject} are {real}s{advice}"
-
-
-def _subject_at(node: Node) -> int:
-    """Return which operand of a comparison is its subject: the first that is no literal."""
-    first, second = node["children"]
-    return 1 if first["type"] == "literal" and second["type"] != "literal" else 0
-
-
-def _subject(node: Node) -> str:
-    return notation(node["children"][_subject_at(node)])
-
-
-def share(count: int, total: int) -> str:
-    """Return in how many of how many elements something is so."""
-    if total == 1:
-        return ""
-    return f" in all {total} elements" if count == total else f" in {count} of {total} elements"
-
-
-def _a(word: str) -> str:
-    return f"an {word}" if word[0] in "ao" else f"a {word}"
-
-
-def _names(value: Any) -> str:
-    names = [*map(listed, value)] if isinstance(value, dict) else []
-    return ", ".join(names[:_NAMES]) + ", …" * (len(names) > _NAMES) or "none"

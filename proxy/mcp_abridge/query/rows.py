@@ -14,7 +14,8 @@ from msgspec import UNSET, Raw
 from mcp_abridge.document import tree
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.tree import Number, Value, encode
-from mcp_abridge.query.kinds import TESTS, Kinds
+from mcp_abridge.query.kind_words import TESTS
+from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
 from mcp_abridge.query.patterns import names_read, nodes, truthy
 from mcp_abridge.query.search import with_match

@@ -113,9 +113,7 @@ class Recast(Transform, frozen=True, dict=True):
                 self._check(result)
                 root.set(result)
                 return
-        call.warn(
-            "recast: no case fits", f"no case fits what begins with {reader.text[:_SHOWN]!r}"
-        )
+        call.warn("recast: no case fits", f"no case fits what begins with {reader.text[:_SHOWN]!r}")
 
     def _check(self, result: Value) -> None:
         for path, words in self.vocabulary.items():
