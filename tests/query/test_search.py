@@ -207,7 +207,8 @@ def test_the_rows_of_a_name_come_before_what_speaks_of_it_and_whole_words_before
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_the_rows_of_a_few_hits_are_shown_once_each_if_there_is_room(nested: bool) -> None:
-    rows = [{"id": n, "name": f"pod {n}", "note": f"runs pod {n}", "state": "ok"} for n in range(40)]
+    row = {"state": "ok"}
+    rows = [{"id": n, "name": f"pod {n}", "note": f"runs pod {n}", **row} for n in range(40)]
     whole = Document.read(encode([row | {"labels": ["a"]} for row in rows] if nested else rows))
     first, second = plain(look(whole, "grep('pod 7')", room=2000))["at"]
     assert first["row"] == {"view": "[7]", **rows[7], **({"labels": ["a"]} if nested else {})}
