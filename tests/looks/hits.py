@@ -36,6 +36,9 @@ def _in_text(text: str, word: str, hits: dict[str, Any]) -> Iterator[str]:
     for hit in hits.get("lines", ()):
         if not all(part in lines[hit["line"] - 1] for part in hit["text"].split("…")):
             yield f"no {hit['text']!r} in line {hit['line']}"
+        above = [line.strip() for line in lines[: hit["line"] - 1]]
+        if "under" in hit and not any(hit["under"].endswith(line) for line in above if line):
+            yield f"no {hit['under']!r} above line {hit['line']}"
 
 
 def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> Iterator[str]:

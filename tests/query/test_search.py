@@ -163,6 +163,16 @@ def test_the_names_in_a_map_have_a_path_each() -> None:
     assert hit["row"]["view"] == 'packages."left-pad-60"'
 
 
+def test_a_hit_in_an_indented_text_says_what_it_stands_under() -> None:
+    blocks = "".join(
+        f"part{n}:\n  auth:\n    # on or off\n    enabled: {'false' if n == 7 else 'true'}\n"
+        for n in range(20)
+    )
+    [hit] = ask("grep('false')", blocks)["lines"]
+    assert hit["under"] == "part7: > auth:"
+    assert all("under" not in hit for hit in ask("grep('part')", blocks)["lines"])
+
+
 def test_a_hit_in_a_map_of_a_few_objects_alike_says_which_member_it_is() -> None:
     papers = {f"38{n}": {"uid": f"38{n}", "title": f"Trial {n} of zinc"} for n in range(9)}
     [hit] = ask("grep('Trial 7')", {"result": {"papers": papers}})["at"]
@@ -207,8 +217,7 @@ def test_the_rows_of_a_name_come_before_what_speaks_of_it_and_whole_words_before
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_the_rows_of_a_few_hits_are_shown_once_each_if_there_is_room(nested: bool) -> None:
-    row = {"state": "ok"}
-    rows = [{"id": n, "name": f"pod {n}", "note": f"runs pod {n}", **row} for n in range(40)]
+    rows = [{"id": n, "name": f"pod {n}", "note": f"runs pod {n}"} for n in range(40)]
     whole = Document.read(encode([row | {"labels": ["a"]} for row in rows] if nested else rows))
     first, second = plain(look(whole, "grep('pod 7')", room=2000))["at"]
     assert first["row"] == {"view": "[7]", **rows[7], **({"labels": ["a"]} if nested else {})}

@@ -28,7 +28,9 @@ lazy        the same in views, without opening what nothing reads
 rows        many rows at once: decoded, and an expression over all of them
 functions   the table of all functions, and what a call burns
 questions   the functions that JMESPath lacks
-search      what `grep` finds, in a text and in structure
+search      what `grep` finds in structure
+lines       the same in a text
+hits        what it found, as a view shows it
 places      where hits lie, and the members of a name
 headings    the headings of a text: markup, files of a diff, functions of source code
 amounts     the functions that order and add values

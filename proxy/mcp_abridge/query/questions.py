@@ -21,8 +21,10 @@ from mcp_abridge.errors import Refusal
 from mcp_abridge.query.amounts import Amounts
 from mcp_abridge.query.conversions import Conversions
 from mcp_abridge.query.headings import headings
+from mcp_abridge.query.hits import LISTED, Hits, hits_of
+from mcp_abridge.query.lines import in_text
 from mcp_abridge.query.patterns import Pattern
-from mcp_abridge.query.search import LISTED, Hits, hits_of, in_structure, in_text
+from mcp_abridge.query.search import in_structure
 
 _MOST_CONTEXT = 50  # lines before and after a hit
 _HEADINGS = 200  # headings of an outline

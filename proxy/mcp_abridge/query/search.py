@@ -1,4 +1,4 @@
-"""The search of `grep` in a text or in structure: without it, a view can cut a text, not search it.
+"""The search of `grep` in structure: without it, a view can cut a text, not search it.
 
 All matches are counted, and each number is named for what it counts. A view shows the first hits,
 each with text around its match, and counts the others by place (`first_hits`). The path of a hit in
@@ -19,6 +19,8 @@ from msgspec import Raw
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.names import spelled
 from mcp_abridge.document.tree import Number, encode, level, loads, row_type, rows
+from mcp_abridge.query.hits import COUNTED, FIRST, LISTED, PLACES, Hits
+from mcp_abridge.query.lines import SNIPPET, around, marked, window
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.query.places import (
     RECORD,
@@ -33,81 +35,18 @@ from mcp_abridge.query.places import (
     text_of,
 )
 
-FIRST = 20  # hits that a view shows
-LISTED = 1000
-"""The hits that are described, for `grep('x').lines[20:40]`."""
-
 _FEW = 6  # hits beside which their rows are shown
-_COUNTED = 100_000  # matches; a search goes no further
-_LINE = 240  # characters of a line that is shown whole
-_SNIPPET = 160  # characters around a match in a longer one
 _NEAR = 10  # lines shown on either side of a match in a text inside of structure
-_WINDOW = 2000  # characters around a match in a long line
 _BATCH = 1000  # texts that are searched together
-_PLACES = 8  # places by which the other hits are counted
-_WORDS = re.compile(r"(?:\(\?m\))?([^\\^$.?*+()\[\]{}]+)")  # a pattern without other signs than |
-_CHARACTERS = re.compile(r"(?:\(\?m\))?((?:[^\\^$.?*+()\[\]{}]|\\[$.?*+()\[\]{}])+)")
-"""A pattern whose signs are | alone, and those that stand for themselves behind a backslash."""
+_WORDS = re.compile(r"(?:\(\?m\))?((?:[^\\^$.?*+()\[\]{}]|\\[$.?*+()\[\]{}])+)")
+"""A pattern without signs but `|`, and those that a backslash stands before."""
+
 
 _Hit = tuple[str, dict[str, Any]]
 """A hit, behind the path of the values at its place in all rows."""
 
 Trail = tuple[Any, PathKey] | None
 """Where a value is: the place of the object or array that it is in, and its name or index there."""
-
-
-class Hits(dict[str, Any]):
-    """The result of a search; `listed` counts all hits of one whose first hits a view shows.
-
-    `rows` are small ones in which a few hits lie, by the views that open them.
-    """
-
-    listed = 0
-    rows: Rows | None = None
-
-    @property
-    def none(self) -> bool:
-        """True if nothing was found."""
-        return not (self.get("lines") or self.get("at") or self.get("names") or self.get("text"))
-
-    @property
-    def list_name(self) -> str:
-        return "lines" if "lines" in self else "at"
-
-
-def in_text(text: str, pattern: Pattern, context: int, fuel: Fuel) -> Hits:
-    """Return the lines of a text with a match, and `context` lines around each."""
-    matches, number, counted, visible_end = 0, 1, 0, -1
-    numbers: list[int] = []  # of the lines with a match
-    lines: list[dict[str, Any]] = []
-    beyond: list[int] = []  # lines of matches that are not among the first hits
-    for at, end in islice(pattern.spans(text, fuel), _COUNTED):
-        matches += 1
-        number += text.count("\n", counted, at)
-        counted = at
-        if not numbers or numbers[-1] != number:
-            numbers.append(number)
-            if len(lines) > FIRST or (len(lines) == FIRST and at >= visible_end):
-                beyond.append(number)
-        fuel.burn(2)
-        if at < visible_end or len(lines) == LISTED:
-            continue
-        start, visible_end = _around(text, at, end)
-        hit: dict[str, Any] = {"line": number}
-        if context:
-            start, visible_end = _lines_around(text, start, visible_end, context)
-            hit["from"] = number - text.count("\n", start, at)
-        hit["text"] = _marked(text, start, visible_end)
-        if not context and hit["text"] != text[start:visible_end]:
-            hit["more"] = _window(at)
-        fuel.burn(8 + (visible_end - start) // 16)
-        lines.append(hit)
-    least = "_at_least" if matches == _COUNTED else ""
-    result = Hits({f"matches{least}": matches, f"matched_lines{least}": len(numbers)})
-    result["lines"] = lines
-    if beyond:
-        result["others"] = _by_lines(beyond)
-    return result
 
 
 def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> Hits:
@@ -122,7 +61,7 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
         value = _with_possible_rows(value, pattern, fuel)
     texts, places, names = _contents(value, fuel, numbers=numbers)
     fuel.burn(len(texts) + len(names))
-    indexes = [*islice(with_match(texts, pattern, fuel), _COUNTED)]
+    indexes = [*islice(with_match(texts, pattern, fuel), COUNTED)]
     matching = {names[index] for index in with_match(names, pattern, fuel)}
     names_with_match = members(value, matching, fuel) if matching else []
     sizes, at, small = dict[int, int](), list[_Hit](), Rows()
@@ -165,7 +104,7 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
             kinds = {*map(type, cells)}
             if not kinds.isdisjoint((dict, list)):
                 return None
-            if count < _COUNTED and not kinds.isdisjoint(searched):
+            if count < COUNTED and not kinds.isdisjoint(searched):
                 at = places
                 if not kinds.issubset(searched):
                     mask = [type(cell) in searched for cell in cells]
@@ -173,7 +112,7 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
                 texts = cells if kinds == {str} else [*map(text_of, cells)]
                 indexes = with_match(texts, pattern, fuel)
                 matches += [(at[index], column, texts[index]) for index in indexes]
-        matches = sorted(matches)[: _COUNTED - count]
+        matches = sorted(matches)[: COUNTED - count]
         for row, column, text in matches[: LISTED - len(hits)]:
             opened[row] = opened[row] if row in opened else loads(bytes(value[row]))
             keys: list[PathKey] = [row, names[column]]
@@ -203,14 +142,14 @@ def _hits(
         names.sort(key=lambda each: not word.search(each["path"].rpartition(".")[2]))
     at.sort(key=lambda pair: not names_row(pair[1]))
     others += Counter(place for place, _ in at[FIRST:])
-    least = "_at_least" if count == _COUNTED else ""
+    least = "_at_least" if count == COUNTED else ""
     result = Hits({f"matched_values{least}": count, "matched_names": len(names)})
     result["at"] = [hit for _, hit in at]
     result.rows = small if len(at) <= _FEW else None
     if names:
         result["names"] = names
     if others:
-        most = others.most_common(_PLACES)
+        most = others.most_common(PLACES)
         rest = others.total() - sum(n for _, n in most)
         result["others"] = dict(most) | ({"elsewhere": rest} if rest else {})
     return result
@@ -247,127 +186,26 @@ def _possible_rows(
             yield places, encode([value[place] for place in places])
 
 
-def first_hits(hits: Hits, before: str = "", room: int = 0) -> Hits:
-    """Return the first hits, with views of the whole: `before` is the view that was searched.
-
-    The rows of a few hits are shown whole, once each, if all takes at most `room` bytes.
-    """
-    if hits.rows and len(encode(hits)) + len(encode(hits.rows)) <= room:
-        rows = hits.rows.copy()
-        at = [
-            hit | {"row": {"view": view} | rows.pop(view)}
-            if "row" in hit and (view := hit["row"]["view"]) in rows
-            else hit
-            for hit in hits["at"]
-        ]
-        hits = Hits(hits, at=at)
-    part = Hits(hits)
-    part.listed = len(hits[hits.list_name])
-    for name in {"lines", "at", "names"} & hits.keys():
-        part[name] = [_within(hit, before) for hit in hits[name][:FIRST]]
-    for name in {"ignoring_case", "text"} & hits.keys():
-        part[name] = first_hits(hits[name], before, room)
-    if "others" in hits:
-        part["others"] = {
-            place if place == "elsewhere" else _piped(before, place): count
-            for place, count in hits["others"].items()
-        }
-    return part
-
-
-def hits_of(value: Any) -> list[Any] | None:
-    """Return the hits in the result of a search, None if `value` is none."""
-    if isinstance(value, dict):
-        if "matched_lines" in value or "matched_lines_at_least" in value:
-            return list(value["lines"])
-        if "matched_names" in value:
-            return list(value["at"])
-    return None
-
-
-def _within(hit: dict[str, Any], before: str) -> dict[str, Any]:
-    hit = {
-        name: _piped(before, each) if name in ("path", "more") else each
-        for name, each in hit.items()
-    }
-    if "row" in hit:
-        hit["row"] = {**hit["row"], "view": _piped(before, hit["row"]["view"])}
-    return hit
-
-
-def _piped(before: str, view: str) -> str:
-    if before:
-        return f"{before} | {view}"
-    return f"text{view}" if re.fullmatch(r"\[\d+:\d+\]", view) else view
-
-
-def _around(text: str, at: int, match_end: int) -> tuple[int, int]:
-    """Return the start and the end of the line at `at`; of the part around it if it is long."""
-    start = text.rfind("\n", max(0, at - _LINE), at) + 1
-    end = text.find("\n", at, at + _LINE)
-    end = len(text) if end < 0 and at + _LINE >= len(text) else end
-    if (start or at <= _LINE) and 0 <= end <= start + _LINE:
-        return start, end
-    first = max(start, at - max(_SNIPPET - (match_end - at), _SNIPPET // 3) // 2)
-    last = first + _SNIPPET
-    if 0 <= end < last:
-        first, last = max(start, end - _SNIPPET), end
-    return first, min(last, len(text))
-
-
-def _marked(text: str, start: int, end: int) -> str:
-    before = "…" if start and text[start - 1] != "\n" else ""
-    after = "…" if end < len(text) and text[end] != "\n" else ""
-    return f"{before}{text[start:end]}{after}"
-
-
-def _lines_around(text: str, start: int, end: int, count: int) -> tuple[int, int]:
-    for _ in range(count):
-        start = _around(text, start - 1, start)[0] if start > 0 else 0
-        end = _around(text, end + 1, end + 1)[1] if end + 1 < len(text) else end
-    return start, end
-
-
-def _window(at: int) -> str:
-    start = max(0, at - _WINDOW // 2)
-    return f"[{start}:{start + _WINDOW}]"
-
-
-def _by_lines(numbers: list[int]) -> dict[str, int]:
-    """Count lines by parts of the text, each named by the view that shows it.
-
-    >>> _by_lines([40, 41, 230, 1000])
-    {'lines(40, 160)': 2, 'lines(161, 281)': 1, 'lines(887, 1007)': 1}
-    """
-    first = numbers[0]
-    size = max(-(-(numbers[-1] - first + 1) // _PLACES), 10)
-    parts = Counter((number - first) // size for number in numbers)
-    return {
-        f"lines({first + part * size}, {first + (part + 1) * size - 1})": count
-        for part, count in parts.items()
-    }
-
-
 def _hit(text: str, keys: list[PathKey], pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
     """Describe the first match in a text inside of structure."""
     path = path_of(keys)
-    if len(text) <= _SNIPPET:
+    if len(text) <= SNIPPET:
         return {"path": path, "text": text}
     at, end = pattern.search(text, fuel).span()
-    start, stop = _around(text, at, end)
+    start, stop = around(text, at, end)
     hit: dict[str, Any] = {"path": path}
     if "\n" in text:
         hit["line"] = line = text.count("\n", 0, at) + 1
         more = f"{path} | lines({max(line - _NEAR, 1)}, {line + _NEAR})"
     else:
-        more = f"{path}{_window(at)}"
-    return {**hit, "text": _marked(text, start, stop), "more": more}
+        more = f"{path}{window(at)}"
+    return {**hit, "text": marked(text, start, stop), "more": more}
 
 
 def with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
     """Yield the index of each text with a match; to search through many at once is quicker."""
-    if plain := _CHARACTERS.fullmatch(pattern.text):
-        parts = plain[1].replace("\\", "").split("|")
+    if words := _WORDS.fullmatch(pattern.text):
+        parts = words[1].replace("\\", "").split("|")
         fuel.burn(len(texts) * len(parts) >> 3)
         yield from sorted({i for part in parts for i, text in enumerate(texts) if part in text})
         return

@@ -20,9 +20,9 @@ from mcp_abridge.document.own_names import unmarked
 from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import LARGE, Document, Value, encode, opened, uncollected
 from mcp_abridge.errors import DocumentError, OutOfFuel, Refusal
+from mcp_abridge.query.hits import Hits, first_hits
 from mcp_abridge.query.lookups import Lookups, as_meant, members_named, renamed
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression, PatternError
-from mcp_abridge.query.search import Hits, first_hits
 from mcp_abridge.query.spellings import quoted, respelled, translated
 
 _OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail", "uniq"))

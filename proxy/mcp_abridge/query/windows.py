@@ -11,8 +11,8 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import chars_that_fit, ending
 from mcp_abridge.document.tree import Document, Value, opened
 from mcp_abridge.errors import OutOfFuel, Refusal
+from mcp_abridge.query.hits import FIRST, Hits
 from mcp_abridge.query.patterns import PatternError
-from mcp_abridge.query.search import FIRST, Hits
 from mcp_abridge.query.spellings import respelled
 from mcp_abridge.query.view import look
 

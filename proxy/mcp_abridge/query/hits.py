@@ -1,0 +1,86 @@
+"""The hits of a search, as a view shows them: the first ones, each with views of the whole."""
+
+import re
+from typing import Any
+
+from mcp_abridge.document.tree import encode
+from mcp_abridge.query.places import Rows
+
+FIRST = 20  # hits that a view shows
+LISTED = 1000
+"""The hits that are described, for `grep('x').lines[20:40]`."""
+COUNTED = 100_000  # matches; a search goes no further
+PLACES = 8  # places by which the other hits are counted
+
+
+class Hits(dict[str, Any]):
+    """The result of a search; `listed` counts all hits of one whose first hits a view shows.
+
+    `rows` are small ones in which a few hits lie, by the views that open them.
+    """
+
+    listed = 0
+    rows: Rows | None = None
+
+    @property
+    def none(self) -> bool:
+        """True if nothing was found."""
+        return not (self.get("lines") or self.get("at") or self.get("names") or self.get("text"))
+
+    @property
+    def list_name(self) -> str:
+        return "lines" if "lines" in self else "at"
+
+
+def first_hits(hits: Hits, before: str = "", room: int = 0) -> Hits:
+    """Return the first hits, with views of the whole: `before` is the view that was searched.
+
+    The rows of a few hits are shown whole, once each, if all takes at most `room` bytes.
+    """
+    if hits.rows and len(encode(hits)) + len(encode(hits.rows)) <= room:
+        rows = hits.rows.copy()
+        at = [
+            hit | {"row": {"view": view} | rows.pop(view)}
+            if "row" in hit and (view := hit["row"]["view"]) in rows
+            else hit
+            for hit in hits["at"]
+        ]
+        hits = Hits(hits, at=at)
+    part = Hits(hits)
+    part.listed = len(hits[hits.list_name])
+    for name in {"lines", "at", "names"} & hits.keys():
+        part[name] = [_within(hit, before) for hit in hits[name][:FIRST]]
+    for name in {"ignoring_case", "text"} & hits.keys():
+        part[name] = first_hits(hits[name], before, room)
+    if "others" in hits:
+        part["others"] = {
+            place if place == "elsewhere" else _piped(before, place): count
+            for place, count in hits["others"].items()
+        }
+    return part
+
+
+def hits_of(value: Any) -> list[Any] | None:
+    """Return the hits in the result of a search, None if `value` is none."""
+    if isinstance(value, dict):
+        if "matched_lines" in value or "matched_lines_at_least" in value:
+            return list(value["lines"])
+        if "matched_names" in value:
+            return list(value["at"])
+    return None
+
+
+def _within(hit: dict[str, Any], before: str) -> dict[str, Any]:
+    hit = {
+        name: _piped(before, each) if name in ("path", "more") else each
+        for name, each in hit.items()
+    }
+    if "row" in hit:
+        hit["row"] = {**hit["row"], "view": _piped(before, hit["row"]["view"])}
+    return hit
+
+
+def _piped(before: str, view: str) -> str:
+    if before:
+        return f"{before} | {view}"
+    return f"text{view}" if re.fullmatch(r"\[\d+:\d+\]", view) else view

@@ -1,0 +1,120 @@
+"""The search of `grep` in a text: lines with a match, or the parts of long ones around it."""
+
+from collections import Counter
+from itertools import islice
+from typing import Any
+
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.query.hits import COUNTED, FIRST, LISTED, PLACES, Hits
+from mcp_abridge.query.patterns import Pattern
+
+_LINE = 240  # characters of a line that is shown whole
+_ABOVE = 20_000  # characters in which the lines are that another one stands under
+_HEADINGS = 4  # such lines that are shown
+SNIPPET = 160  # characters around a match in a longer one
+_WINDOW = 2000  # characters around a match in a long line
+
+
+def in_text(text: str, pattern: Pattern, context: int, fuel: Fuel) -> Hits:
+    """Return the lines of a text with a match, and `context` lines around each."""
+    matches, number, counted, visible_end = 0, 1, 0, -1
+    numbers: list[int] = []  # of the lines with a match
+    lines: list[dict[str, Any]] = []
+    beyond: list[int] = []  # lines of matches that are not among the first hits
+    for at, end in islice(pattern.spans(text, fuel), COUNTED):
+        matches += 1
+        number += text.count("\n", counted, at)
+        counted = at
+        if not numbers or numbers[-1] != number:
+            numbers.append(number)
+            if len(lines) > FIRST or (len(lines) == FIRST and at >= visible_end):
+                beyond.append(number)
+        fuel.burn(2)
+        if at < visible_end or len(lines) == LISTED:
+            continue
+        start, visible_end = around(text, at, end)
+        hit: dict[str, Any] = {"line": number}
+        if context:
+            start, visible_end = _lines_around(text, start, visible_end, context)
+            hit["from"] = number - text.count("\n", start, at)
+        if len(lines) < FIRST and (headings := _lines_above(text, at, fuel)):
+            hit["under"] = headings
+        hit["text"] = marked(text, start, visible_end)
+        if not context and hit["text"] != text[start:visible_end]:
+            hit["more"] = window(at)
+        fuel.burn(8 + (visible_end - start) // 16)
+        lines.append(hit)
+    least = "_at_least" if matches == COUNTED else ""
+    result = Hits({f"matches{least}": matches, f"matched_lines{least}": len(numbers)})
+    result["lines"] = lines
+    if beyond:
+        result["others"] = _by_lines(beyond)
+    return result
+
+
+def around(text: str, at: int, match_end: int) -> tuple[int, int]:
+    """Return the start and the end of the line at `at`; of the part around it if it is long."""
+    start = text.rfind("\n", max(0, at - _LINE), at) + 1
+    end = text.find("\n", at, at + _LINE)
+    end = len(text) if end < 0 and at + _LINE >= len(text) else end
+    if (start or at <= _LINE) and 0 <= end <= start + _LINE:
+        return start, end
+    first = max(start, at - max(SNIPPET - (match_end - at), SNIPPET // 3) // 2)
+    last = first + SNIPPET
+    if 0 <= end < last:
+        first, last = max(start, end - SNIPPET), end
+    return first, min(last, len(text))
+
+
+def marked(text: str, start: int, end: int) -> str:
+    """Return a part of a text, with marks where it begins or ends inside of a line."""
+    before = "…" if start and text[start - 1] != "\n" else ""
+    after = "…" if end < len(text) and text[end] != "\n" else ""
+    return f"{before}{text[start:end]}{after}"
+
+
+def _lines_around(text: str, start: int, end: int, count: int) -> tuple[int, int]:
+    for _ in range(count):
+        start = around(text, start - 1, start)[0] if start > 0 else 0
+        end = around(text, end + 1, end + 1)[1] if end + 1 < len(text) else end
+    return start, end
+
+
+def _lines_above(text: str, at: int, fuel: Fuel) -> str:
+    """Return the lines that a line of an indented text stands under, such as keys of YAML."""
+    end = text.rfind("\n", 0, at) + 1
+    line, least = text[end : end + _LINE], max(end - _ABOVE, 0)
+    indent, headings = len(line) - len(line.lstrip()), list[str]()
+    fuel.burn(1)
+    while indent and end > least:
+        start = text.rfind("\n", least, end - 1) + 1 or least
+        line = text[start : end - 1]
+        end = start
+        own = len(line) - len(line.lstrip())
+        fuel.burn(1)
+        if own < indent and line.strip():
+            indent = own
+            if line.endswith((":", "{", "[", "(")) and len(line) <= _LINE:
+                headings.append(line.strip())
+    return " > ".join(headings[::-1][-_HEADINGS:])
+
+
+def window(at: int) -> str:
+    """Return the slice that shows what is around a place."""
+    start = max(0, at - _WINDOW // 2)
+    return f"[{start}:{start + _WINDOW}]"
+
+
+def _by_lines(numbers: list[int]) -> dict[str, int]:
+    """Count lines by parts of the text, each named by the view that shows it.
+
+    >>> _by_lines([40, 41, 230, 1000])
+    {'lines(40, 160)': 2, 'lines(161, 281)': 1, 'lines(887, 1007)': 1}
+    """
+    first = numbers[0]
+    size = max(-(-(numbers[-1] - first + 1) // PLACES), 10)
+    parts = Counter((number - first) // size for number in numbers)
+    return {
+        f"lines({first + part * size}, {first + (part + 1) * size - 1})": count
+        for part, count in parts.items()
+    }
