@@ -12,7 +12,7 @@ all rows.
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from functools import cache, cached_property
-from itertools import chain, takewhile
+from itertools import chain
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -406,7 +406,8 @@ class _Page:
 
 def _head(path: ColumnPath) -> Names:
     """Return the names on a path up to the first array."""
-    return (*takewhile(lambda step: isinstance(step, str), path),)  # type: ignore[arg-type]
+    length = next((at for at, step in enumerate(path) if not isinstance(step, str)), len(path))
+    return path[:length]  # type: ignore[return-value]
 
 
 def _beginnings(path: ColumnPath) -> Iterator[Names]:

@@ -42,10 +42,9 @@ def examples(
     `columns` are in the order of `roles`, `visible` are those that the rows of the look have. Of
     `small` rows, those of a rare value are shown whole.
     """
-    single = [each for each in columns if _single(each)]
     names = [each for each in visible if _selectable(each)]
-    rare = [each for each in single if facts.tells_places(each.names) and each.plain]
-    states = [each for each in single if each.role == roles.STATE]
+    rare = [each for each in columns if facts.tells_places(each.names) and each.plain]
+    states = [each for each in columns if each.role == roles.STATE and _single(each)]
     own = [each for each in names if _single(each)]
     plain = filter(_selectable, (*rare, *states, *own))
     categories = ((each, _values(each, facts)) for each in plain)
@@ -59,11 +58,11 @@ def examples(
         part = "" if whole else f".[{selection}]"
         yield f"{place}[?{category.name}=={values[-1]}]{part}", "filters"
         yield f"count_by({place or '@'}, &{category.name})", COUNTS
-    quantities = islice(filter(roles.is_quantity, single), _TRIES)
+    quantities = islice(filter(_single, filter(roles.is_quantity, columns)), _TRIES)
     numbers = (each for each in quantities if not each.textual or _numbers(rows, each))
     for quantity in islice(numbers, 1):
         yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
-    for amount in islice(filter(roles.is_amount, single), _SUMS):
+    for amount in islice(filter(_single, filter(roles.is_amount, columns)), _SUMS):
         yield f"sum({place or '@'}[*].{amount.name})", "adds up"
 
 

@@ -358,8 +358,8 @@ def is_known(column: Column) -> bool:
 
 def is_quantity(column: Column) -> bool:
     """Return True if the greatest value of a column means something: no id, no clock, no null."""
-    present = column.values and not _is_place(_number_name(column))
-    return bool(present) and _Facts(column).value > -9
+    numeric = column.values and NUMBER.fullmatch(column.values[0])  # as all have to be
+    return bool(numeric) and not _is_place(_number_name(column)) and _Facts(column).value > -9
 
 
 def is_amount(column: Column) -> bool:
