@@ -153,9 +153,10 @@ def _logfmt(text: str) -> Rows | None:
     for line in text.splitlines():
         if not line.strip():
             continue
-        if _PAIRS.fullmatch(line) is None:
-            return None
         pairs = _PAIR.findall(line)
+        plain = len(pairs) > 1 and " ".join(map("=".join, pairs)) == line  # quicker to tell
+        if not plain and _PAIRS.fullmatch(line) is None:
+            return None
         rows.append({name: cell[1:-1] if cell[:1] == '"' else cell for name, cell in pairs})
         if len(rows[-1]) != len(pairs) or "\\" in line:
             return None
