@@ -260,17 +260,15 @@ def drained(pipe: int) -> None:
             os.sched_yield()
 
 
-def begets(generations: str) -> None:
-    """Have a child, and it another; each holds what is open and reads nothing (Windows)."""
-    if int(generations):
-        command = [sys.executable, __file__, "sleeps", str(int(generations) - 1)]
-        subprocess.Popen(command, close_fds=False)
-
-
 @fault
-def sleeps(generations: str) -> None:
-    begets(generations)
-    time.sleep(3600)
+def begets(generations: str, then: str = "") -> None:
+    """Say its number on stderr; have a child, and it another, which hold what is open (Windows)."""
+    say(b"process %d\n" % os.getpid(), to=2)
+    if int(generations):
+        command = [sys.executable, __file__, "begets", str(int(generations) - 1), "sleeps"]
+        subprocess.Popen(command, close_fds=False)
+    if then:
+        time.sleep(3600)
 
 
 @fault

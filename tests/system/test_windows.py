@@ -16,7 +16,7 @@ if sys.platform != "win32":
 
 from mcp_abridge.system import windows
 
-from tests.faults.processes import LIFE, descendants, processes, until
+from tests.faults.processes import LIFE
 from tests.faults.scale import scaled
 from tests.faults.sidecar import INITIALIZE, ROOT, serving
 from tests.faults.wrapper import call, command
@@ -41,17 +41,29 @@ sys.stdin.read()
 proxy.stdin.close()
 proxy.wait()
 """
+PIPES: dict[str, Any] = {
+    "stdin": subprocess.PIPE,
+    "stdout": subprocess.PIPE,
+    "stderr": subprocess.PIPE,
+    "bufsize": 0,
+}
 SECONDS = 20.0
 
 
-def runs(pid: int) -> bool:
-    kernel = ctypes.WinDLL("kernel32")
-    handle = kernel.OpenProcess(0x100000, False, pid)  # SYNCHRONIZE
-    if not handle:
-        return False
-    late = kernel.WaitForSingleObject(handle, 0) == 258  # WAIT_TIMEOUT
-    kernel.CloseHandle(handle)
-    return bool(late)
+KERNEL = ctypes.WinDLL("kernel32")
+KERNEL.OpenProcess.restype = ctypes.c_void_p
+
+
+class Running:
+    """A process that runs; while this is held, its number is given to no other."""
+
+    def __init__(self, pid: int) -> None:
+        self.handle = ctypes.c_void_p(KERNEL.OpenProcess(0x100000, False, pid))  # SYNCHRONIZE
+        assert self.handle, f"process {pid} does not run"
+
+    def ends(self, seconds: float) -> bool:
+        """Wait for its end; False if it does not come."""
+        return bool(KERNEL.WaitForSingleObject(self.handle, int(1000 * seconds)) == 0)
 
 
 def end(child: Any) -> None:
@@ -102,15 +114,12 @@ def test_a_program_that_is_not_there_is_an_error_with_its_name() -> None:
 def test_what_a_server_has_started_ends_with_its_job() -> None:
     child = windows.spawn([sys.executable, "-c", PARENT])
     with os.fdopen(child.stdout, "rb") as output:
-        grandchild = int(output.readline())
-        assert runs(grandchild)
+        grandchild = Running(int(output.readline()))
+        assert not grandchild.ends(0)
         assert child.guarded
         assert child.signal(0)
         end(child)  # as if the proxy were killed: the last handle is closed
-        until = time.monotonic() + SECONDS
-        while runs(grandchild):
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        assert grandchild.ends(SECONDS)
 
 
 @pytest.mark.fault(20, "stdio")
@@ -118,22 +127,19 @@ def test_what_a_server_has_started_ends_with_its_job() -> None:
 def test_a_server_that_stays_and_what_it_has_started_end_with_the_proxy(end: str) -> None:
     for _ in range(scaled(2, 50)):
         words = [sys.executable, "-c", CLIENT, *command("broods", "stays")]
-        with subprocess.Popen(
-            words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
-        ) as client:
-            assert client.stdin is not None
-            assert client.stdout is not None
+        with subprocess.Popen(words, cwd=ROOT, **PIPES) as client:
+            # The server, its child and its grandchild.
+            numbers = [int(client.stderr.readline().split()[1]) for _ in range(3)]
             proxy = int(client.stdout.readline())
-            # The proxy, the server, its child and its grandchild.
-            until(lambda pid=client.pid: len(descendants(pid)) == 4)
-            family = descendants(client.pid)
+            family = [Running(pid) for pid in (proxy, *numbers)]
             if end == "proxy killed":
                 os.kill(proxy, signal.SIGTERM)
             elif end == "client killed":
                 client.kill()
             else:
                 client.stdin.close()
-            until(lambda members=family: not members & {pid for pid, _, _ in processes()}, LIFE)
+            until = time.monotonic() + LIFE
+            assert all(each.ends(max(0.0, until - time.monotonic())) for each in family)
             client.kill()
 
 
