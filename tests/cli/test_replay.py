@@ -128,7 +128,7 @@ def test_a_lost_value_rotten_paths_and_new_members_are_findings(
     assert error == ""
 
     [path] = Path(recordings).glob("*/0001-list_books.json")
-    place = f"{tmp_path}/rules.yaml:4"
+    place = f"{tmp_path / 'rules.yaml'}:4"
     assert out.splitlines()[-3:] == [
         f"lost: {path}: books[7].id: bk_7: get_book took it as id",
         f"rot: {place}: books: books.author matches nothing, in 1 answers",
@@ -197,6 +197,6 @@ def test_a_file_that_cannot_be_replayed_is_refused(
         assert f"no recorded call in {empty}; `mcp-abridge --record DIR` makes recordings" in error
     (empty / "0001-t.json").write_text("{")
     error = run("replay", str(empty), code=2).err
-    assert f"{empty}/0001-t.json: neither a recorded exchange nor JSON" in error
+    assert f"{empty / '0001-t.json'}: neither a recorded exchange nor JSON" in error
     error = run("replay", recordings, "--fail-on", "los", code=2).err
     assert "'los' is none of loss, rot, drift; or write none" in error

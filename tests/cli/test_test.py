@@ -72,7 +72,7 @@ def test_the_outcome_is_written_as_junit_xml(path: Path, tmp_path: Path, run: Ru
 
 def test_a_report_that_cannot_be_written_is_an_error(path: Path, tmp_path: Path, run: Run) -> None:
     err = run("test", path, "-k", "a page", "--junit", tmp_path / "none" / "out.xml", code=2).err
-    reason = f"{tmp_path}/none/out.xml: No such file or directory"
+    reason = f"{tmp_path / 'none' / 'out.xml'}: No such file or directory"
     assert err == f"mcp-abridge test: {reason}\n"
 
 

@@ -110,7 +110,7 @@ def _keep(recording: bytes) -> str:
     folder = os.path.join(os.path.dirname(default_path()), "answers")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     for entry in os.scandir(folder):
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # it is gone, or read just now
             if entry.stat().st_mtime < time.time() - _SECONDS:
                 os.unlink(entry.path)
     path = os.path.join(folder, f"{sha256(recording).hexdigest()[:12]}.json")

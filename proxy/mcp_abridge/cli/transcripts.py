@@ -131,11 +131,14 @@ def saved_answer(text: str, transcript: str) -> str | None:
     if match is None or not transcript.endswith(ENDING):
         return None
     session = _CLAUDE_AGENT.sub("", os.path.abspath(transcript).removesuffix(ENDING))
-    *_, owner, folder, name = f"//{match[1].removesuffix('.')}".split("/")
-    if (owner, folder) != (os.path.basename(session), "tool-results"):
+    *_, owner, folder, name = f"//{match[1].removesuffix('.').replace(os.sep, '/')}".split("/")
+    path = os.path.join(session, folder, name)
+    # On Windows a name may begin with a drive.
+    own = (os.path.basename(session), "tool-results") == (owner, folder)
+    if not own or os.path.dirname(path) != os.path.join(session, folder):
         return None
     try:
-        with open_regular(os.path.join(session, folder, name), follow=False) as file:
+        with open_regular(path, follow=False) as file:
             return file.read().decode(errors="replace")
     except (OSError, ValueError):  # ValueError: no file can have that name
         return None
