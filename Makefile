@@ -36,13 +36,16 @@ types: $(VENV)/.test
 bench: servers
 	$(RUN) -m tests.benchmarks $(ARGS)
 
-# The tests of `unit`, of faults on stdio and of `wrap` on Windows: CPython under Wine, if it can be had.
+# The tests of `unit`, of faults, of `wrap`, and of verbs that touch files on Windows: CPython under Wine,
+# if it can be had.
+WRAPPER = tests/test_reload.py::test_the_wrapper_goes_by_the_rules_as_they_are_now
+VERBS = current_folder explain hook replay test
 windows: $(VENV)/.test
-	$(RUN) -m tests.windows tests/looks tests/system/test_windows.py tests/faults/test_stdio.py tests/cli/wrap \
-	    $(PURE:%=tests/%) --pyargs $(PURE:%=mcp_abridge.%) $(ARGS)
+	$(RUN) -m tests.windows tests/looks tests/system/test_windows.py tests/faults tests/cli/wrap $(WRAPPER) \
+	    $(VERBS:%=tests/cli/test_%.py) $(PURE:%=tests/%) --pyargs $(PURE:%=mcp_abridge.%) $(ARGS)
 
 # A minute of it, if Wine is installed. Without TESTS it is only set up.
-windows-short: TESTS = tests/system/test_windows.py tests/faults/test_stdio.py
+windows-short: TESTS = tests/system/test_windows.py tests/cli/wrap/test_windows_files.py
 windows-short: $(VENV)/.test
 	$(RUN) -m tests.windows --if-installed $(TESTS)
 

@@ -15,6 +15,8 @@ import json
 import os
 import sys
 import threading
+import traceback
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,6 +46,19 @@ class Profile:
         name = frame.f_code.co_filename
         if event == "call" and name.startswith(str(PACKAGE)):
             self.files.add(os.path.relpath(name, PACKAGE))
+
+
+def in_thread(client: Callable[[], None]) -> None:
+    """Run the client, which ends the process; if it fails, nothing else would."""
+
+    def run() -> None:
+        try:
+            client()
+        except BaseException:
+            traceback.print_exc()
+        os._exit(1)
+
+    threading.Thread(target=run).start()
 
 
 def of_response() -> list[str]:
@@ -97,7 +112,7 @@ def of_stdio() -> list[str]:
         os.write(printed, "\n".join(sorted(profile.files)).encode())
         os._exit(0)
 
-    threading.Thread(target=client).start()
+    in_thread(client)
     threading.setprofile(profile)
     Relay(server, session, Memory(), log, 1 << 20).run()
     raise AssertionError("the client ends the process")
@@ -184,7 +199,7 @@ def of_serve(kind: str) -> None:
     with TemporaryDirectory() as folder:
         rule = Path(folder) / "rules.yaml"
         rule.write_text(f"version: 1\nrules:\n  - {RULE}\n")
-        threading.Thread(target=client).start()
+        in_thread(client)
         sys.setprofile(profile)
         options = ["--listen", f"127.0.0.1:{port}", "--rules", str(rule), "--ledger", "off"]
         code = run(["serve", *options, *server])

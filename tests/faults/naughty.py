@@ -262,7 +262,7 @@ def drained(pipe: int) -> None:
 
 @fault
 def begets(generations: str, then: str = "") -> None:
-    """Say its number on stderr; have a child, and it another, which hold what is open (Windows)."""
+    """Write its number to stderr; have a child, and it another, all with its pipes (Windows)."""
     say(b"process %d\n" % os.getpid(), to=2)
     if int(generations):
         command = [sys.executable, __file__, "begets", str(int(generations) - 1), "sleeps"]

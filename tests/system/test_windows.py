@@ -125,7 +125,7 @@ def test_what_a_server_has_started_ends_with_its_job() -> None:
 @pytest.mark.fault(20, "stdio")
 @pytest.mark.parametrize("end", ["proxy killed", "client killed", "stdin ended"])
 def test_a_server_that_stays_and_what_it_has_started_end_with_the_proxy(end: str) -> None:
-    for _ in range(scaled(2, 50)):
+    for _ in range(scaled(1, 50)):
         words = [sys.executable, "-c", CLIENT, *command("broods", "stays")]
         with subprocess.Popen(words, cwd=ROOT, **PIPES) as client:
             # The server, its child and its grandchild.
