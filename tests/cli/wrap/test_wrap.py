@@ -83,7 +83,6 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
     assert contents(home) == SAMPLES
 
 
-@on_posix("no path without an escape in JSON")
 def test_the_entries_keep_their_other_members_and_no_secret_is_on_a_command_line(
     home: Path, run: Run
 ) -> None:
@@ -113,7 +112,7 @@ env_vars = ["HOME_TOKEN"] # at home
         (".config/opencode/opencode.jsonc", far),
     ):
         text = (home / name).read_bytes().decode()
-        assert part.replace("US", program(home)) in text
+        assert part.replace("US", json.dumps(program(home))[1:-1]) in text
 
 
 def test_an_edit_between_the_two_survives(home: Path, run: Run) -> None:
@@ -157,14 +156,14 @@ def test_without_its_record_an_entry_is_left(home: Path, run: Run) -> None:
     assert words.count("its original entry is not recorded; write it by hand") == len(before)
 
 
-@on_posix("no path with slashes alone")
 def test_an_entry_whose_own_command_was_edited_is_left(home: Path, run: Run) -> None:
     file = write(home, ".cursor/mcp.json", ONE)
     run("wrap", "a")
     file.write_text(file.read_text().replace('"x"', '"y"'))
     words = run("unwrap", "a", code=1).err
     assert "a (cursor, user): its entry was changed since; write it by hand: " in words
-    assert f"{state_folder()}/originals.json has the original, and {state_folder()}/backup" in words
+    originals, backups = (state_folder() / name for name in ("originals.json", "backup"))
+    assert f"{originals} has the original, and {backups}" in words
 
 
 def test_other_rules_for_a_wrapped_server_are_refused(home: Path, run: Run) -> None:
@@ -336,16 +335,15 @@ def test_the_command_that_is_written_starts_without_the_path_of_a_shell(
     assert "did you mean 'github'" in run("wrap", "a", "--rules", "gihub", code=2).err
 
 
-@on_posix("no path with slashes alone")
 def test_from_the_cache_of_uvx_the_command_is_uvx(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write(home, ".cursor/mcp.json", ONE)
-    monkeypatch.setattr("sys.prefix", "/x/uv/archive-v0/Abc")
+    monkeypatch.setattr("sys.prefix", os.path.join("/x", "uv", "archive-v0", "Abc"))
     monkeypatch.setattr("mcp_abridge.cli.wrap.entry._origin", list)
     run("wrap", "a")
     entry = json.loads(file.read_text())["mcpServers"]["a"]
-    assert entry["command"].split("/")[-1] == "uvx"
+    assert Path(entry["command"]).stem == "uvx"
     assert entry["args"] == ["mcp-abridge", "--", "x"]
     assert json.loads(run("wrap", "--json").out)[0]["wrapped"] is True
 
@@ -476,7 +474,6 @@ def test_unwrap_all_restores_what_was_wrapped_in_other_folders(
     assert [file.read_text() for file in files] == [ONE, ONE]
 
 
-@on_posix("no path with slashes alone")
 def test_a_file_that_a_project_shares_gets_a_warning_and_the_line_that_others_need(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -495,7 +492,7 @@ def test_a_file_that_a_project_shares_gets_a_warning_and_the_line_that_others_ne
     names = f"; so do you, since it names {program(home)}; then unwrap it, and wrap it again\n"
     assert f"{others} {install}{names}" in run("wrap", "a").err
     run("unwrap", "a")
-    monkeypatch.setattr("sys.prefix", "/x/uv/archive-v0/Abc")
+    monkeypatch.setattr("sys.prefix", os.path.join("/x", "uv", "archive-v0", "Abc"))
     monkeypatch.setattr("mcp_abridge.cli.wrap.entry._origin", list)
     assert f"{others} uv, for uvx\n" in run("wrap", "a").err
     assert '"command": "uvx"' in file.read_text()

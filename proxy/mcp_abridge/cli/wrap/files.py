@@ -250,6 +250,11 @@ def state_folder() -> str:
     return os.path.join(os.path.dirname(default_path()), "wrap")
 
 
+def backups_folder() -> str:
+    """Return the folder of files as they were before they were written."""
+    return os.path.join(state_folder(), "backups")
+
+
 def _write_synced(path: str, raw: bytes) -> None:
     """Write a file that only its owner can read."""
     with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
@@ -273,7 +278,7 @@ def replace_private(path: str, raw: bytes) -> None:
 def _backups(path: str) -> tuple[str, list[str]]:
     """Return the start of the paths of a file's backups, and those that there are, by age."""
     name = hashlib.sha256(path.encode()).hexdigest()[:8] + "-"
-    start = os.path.join(state_folder(), "backups", name)
+    start = os.path.join(backups_folder(), name)
     return start, sorted(glob(f"{escape(start)}*"))
 
 

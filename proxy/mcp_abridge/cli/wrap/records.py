@@ -13,6 +13,7 @@ from mcp_abridge.cli.wrap.entry import NotPossible, Server, own_words
 from mcp_abridge.cli.wrap.files import (
     NEW,
     ConfigFile,
+    backups_folder,
     remove_backups,
     remove_leftovers,
     replace_private,
@@ -63,7 +64,7 @@ class Records:
             raise AbridgeError(
                 f"{self._path} is damaged: it has the originals of what is wrapped, so nothing is "
                 "changed. Repair it, or move it away; then entries that are wrapped already have "
-                f"to be restored by hand, for which {state_folder()}/backups has the files as "
+                f"to be restored by hand, for which {backups_folder()} has the files as "
                 "they were"
             ) from None
 
@@ -101,7 +102,7 @@ class Records:
                 return text
         raise NotPossible(
             f"its entry was changed since; write it by hand: {self._path} has the original, and"
-            f" {state_folder()}/backups the file as it was"
+            f" {backups_folder()} the file as it was"
         )
 
     def begin(self, keys: Iterable[EntryKey]) -> None:
