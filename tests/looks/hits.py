@@ -36,6 +36,11 @@ def _in_text(text: str, word: str, hits: dict[str, Any]) -> Iterator[str]:
     for hit in hits.get("lines", ()):
         if not all(part in lines[hit["line"] - 1] for part in hit["text"].split("…")):
             yield f"no {hit['text']!r} in line {hit['line']}"
+        start = hit["line"] - 1
+        beside = {"before": lines[max(start - 4, 0) : start], "after": lines[start + 1 : start + 5]}
+        for name, some in beside.items():
+            if not all(part in "\n".join(some) for part in hit.get(name, "").split("…")):
+                yield f"no {hit[name]!r} {name} line {hit['line']}"
         above = [line.strip() for line in lines[: hit["line"] - 1]]
         if "under" in hit and not any(hit["under"].endswith(line) for line in above if line):
             yield f"no {hit['under']!r} above line {hit['line']}"

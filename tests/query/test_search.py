@@ -173,6 +173,13 @@ def test_a_hit_in_an_indented_text_says_what_it_stands_under() -> None:
     assert all("under" not in hit for hit in ask("grep('part')", blocks)["lines"])
 
 
+def test_the_lines_around_a_few_hits_in_a_text_are_shown_if_there_is_room() -> None:
+    [hit] = plain(look(Document(LOG), "grep('step 70')", room=2000))["lines"]
+    assert hit["before"] == "".join(LINES[66:70]).removesuffix("\n")
+    assert hit["after"] == "".join(LINES[71:75]).removesuffix("\n")
+    assert "before" not in plain(look(Document(LOG), "grep('step 70')", room=100))["lines"][0]
+
+
 def test_a_hit_in_a_map_of_a_few_objects_alike_says_which_member_it_is() -> None:
     papers = {f"38{n}": {"uid": f"38{n}", "title": f"Trial {n} of zinc"} for n in range(9)}
     [hit] = ask("grep('Trial 7')", {"result": {"papers": papers}})["at"]

@@ -1,10 +1,11 @@
 """The hits of a search, as a view shows them: the first ones, each with views of the whole."""
 
 import re
+from itertools import accumulate
 from typing import Any
 
 from mcp_abridge.document.tree import encode
-from mcp_abridge.query.places import Rows
+from mcp_abridge.query.places import SMALL, Rows
 
 FIRST = 20  # hits that a view shows
 LISTED = 1000
@@ -16,11 +17,13 @@ PLACES = 8  # places by which the other hits are counted
 class Hits(dict[str, Any]):
     """The result of a search; `listed` counts all hits of one whose first hits a view shows.
 
-    `rows` are small ones in which a few hits lie, by the views that open them.
+    `rows` are small ones in which a few hits lie, by the views that open them; `beside` are the
+    lines around each of a few hits in a text.
     """
 
     listed = 0
     rows: Rows | None = None
+    beside: list[dict[str, str]] | None = None
 
     @property
     def none(self) -> bool:
@@ -35,10 +38,15 @@ class Hits(dict[str, Any]):
 def first_hits(hits: Hits, before: str = "", room: int = 0) -> Hits:
     """Return the first hits, with views of the whole: `before` is the view that was searched.
 
-    The rows of a few hits are shown whole, once each, if all takes at most `room` bytes.
+    What is around a few hits is shown, each row once, if all takes at most `room` bytes.
     """
-    if hits.rows and len(encode(hits)) + len(encode(hits.rows)) <= room:
-        rows = hits.rows.copy()
+    if hits.beside and len(encode(hits)) + len(encode(hits.beside)) <= room:
+        lines = [hit | beside for hit, beside in zip(hits["lines"], hits.beside, strict=True)]
+        hits = Hits(hits, lines=lines)
+    if hits.rows:
+        views = (hit["row"]["view"] for hit in hits["at"] if "row" in hit)
+        rows = {view: hits.rows[view] for view in views if view in hits.rows}
+        rows = _fitting(rows, min(room - len(encode(hits)), SMALL))
         at = [
             hit | {"row": {"view": view} | rows.pop(view)}
             if "row" in hit and (view := hit["row"]["view"]) in rows
@@ -58,6 +66,12 @@ def first_hits(hits: Hits, before: str = "", room: int = 0) -> Hits:
             for place, count in hits["others"].items()
         }
     return part
+
+
+def _fitting(rows: Rows, room: int) -> Rows:
+    """Return the first rows that fit in `room` bytes together."""
+    ends = accumulate(len(encode(row)) for row in rows.values())
+    return {view: rows[view] for view, end in zip(rows, ends, strict=True) if end <= room}
 
 
 def hits_of(value: Any) -> list[Any] | None:

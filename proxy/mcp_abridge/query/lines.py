@@ -9,6 +9,8 @@ from mcp_abridge.query.hits import COUNTED, FIRST, LISTED, PLACES, Hits
 from mcp_abridge.query.patterns import Pattern
 
 _LINE = 240  # characters of a line that is shown whole
+_FEW = 3  # hits beside which the lines around them are shown
+_BESIDE = 4  # such lines on either side
 _ABOVE = 20_000  # characters in which the lines are that another one stands under
 _HEADINGS = 4  # such lines that are shown
 SNIPPET = 160  # characters around a match in a longer one
@@ -21,6 +23,7 @@ def in_text(text: str, pattern: Pattern, context: int, fuel: Fuel) -> Hits:
     numbers: list[int] = []  # of the lines with a match
     lines: list[dict[str, Any]] = []
     beyond: list[int] = []  # lines of matches that are not among the first hits
+    spans: list[tuple[int, int]] = []  # of the hits, as they are shown
     for at, end in islice(pattern.spans(text, fuel), COUNTED):
         matches += 1
         number += text.count("\n", counted, at)
@@ -44,9 +47,15 @@ def in_text(text: str, pattern: Pattern, context: int, fuel: Fuel) -> Hits:
             hit["more"] = window(at)
         fuel.burn(8 + (visible_end - start) // 16)
         lines.append(hit)
+        spans.append((start, visible_end))
     least = "_at_least" if matches == COUNTED else ""
     result = Hits({f"matches{least}": matches, f"matched_lines{least}": len(numbers)})
     result["lines"] = lines
+    if not context and len(spans) <= _FEW:
+        result.beside = [
+            {} if "more" in hit else _lines_beside(text, *span)
+            for hit, span in zip(lines, spans, strict=True)
+        ]
     if beyond:
         result["others"] = _by_lines(beyond)
     return result
@@ -78,6 +87,13 @@ def _lines_around(text: str, start: int, end: int, count: int) -> tuple[int, int
         start = around(text, start - 1, start)[0] if start > 0 else 0
         end = around(text, end + 1, end + 1)[1] if end + 1 < len(text) else end
     return start, end
+
+
+def _lines_beside(text: str, start: int, end: int) -> dict[str, str]:
+    """Return the lines before and after a part of a text."""
+    first, last = _lines_around(text, start, end, _BESIDE)
+    before, after = marked(text, first, max(start - 1, 0)), marked(text, min(end + 1, last), last)
+    return {name: part for name, part in (("before", before), ("after", after)) if part.strip()}
 
 
 def _lines_above(text: str, at: int, fuel: Fuel) -> str:

@@ -17,7 +17,7 @@ from mcp_abridge.document.tree import Number, encode
 RECORD = 60  # members; an object with more is a map
 _SEVERAL = 8  # members of a map whose members are objects alike
 _ROW = 40_000  # bytes of a row; of a longer one, the row inside of it counts
-_SMALL = 800  # bytes of a row that is shown whole beside one of a few hits
+SMALL = 2500  # bytes of the rows that are shown whole beside a few hits
 _IDENTITY = 80  # characters of a text that says which row it is
 _STATES = 5  # different values that are counted
 _STATE = 40  # characters of such a value
@@ -138,7 +138,7 @@ def row_of(
     if row is None:
         return {}
     view = path_of(keys[:depth])
-    if small is not None and rows[id(row)] <= _SMALL and "view" not in row:
+    if small is not None and rows[id(row)] <= SMALL and "view" not in row:
         small[view] = {spelled(name): member for name, member in row.items()}
     return {"row": {"view": view, **_identity(row)}}
 
