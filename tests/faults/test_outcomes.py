@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_abridge.storage.ledger_totals import rows
 
 from tests.builders import document, tool_result
 from tests.faults import changing
 from tests.faults.asking import Client, Start, each_way, logged, on_stdio, over_http
+from tests.faults.processes import until
 from tests.faults.routes import Local
 from tests.faults.sidecar import call, get
 
@@ -89,6 +91,7 @@ def test_a_rule_that_does_not_fit_leaves_the_answer_as_it_came(
         assert logged(client, "emptied: left as it came: everything was removed by rule 'emptied'")
         assert logged(client, "larger: left as it came: the model would see 16 bytes in place of 7")
         assert logged(client, "far larger: failed at project: it gives more than ")
+        until(lambda: ledger.exists() and len(rows(str(ledger))) == len(CASES))
     words = {"far larger": "failed", "an error": "error"}
     with closing(sqlite3.connect(ledger)) as db:
         counted = dict(db.execute("SELECT tool, outcome FROM calls").fetchall())
