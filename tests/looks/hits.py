@@ -71,16 +71,17 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
             yield f"{hit['text']!r} of {value!r:.200}"
         if "more" in hit and not cut and word not in str(value_of(whole, "", hit["more"])):
             yield f"no such word in {hit['more']}"
-        row = dict(hit.get("row", {}))
-        source = search(row.pop("view", "@"), whole)
-        ways = (source, with_marks(source))
-        wrong = [
-            name
-            for name, each in row.items()
-            if not any(_shows(search(name, way), each) for way in ways)
-        ]
-        if wrong or word not in dumps(source):
-            yield f"{wrong} of {hit['row']}"
+        for each in filter(None, (hit.get("row"), hit.get("part"))):
+            source = search(each["view"], whole)
+            ways = (source, with_marks(source))
+            members = ((name, value) for name, value in each.items() if name != "view")
+            wrong = [
+                name
+                for name, value in members
+                if not any(_shows(search(name, way), value) for way in ways)
+            ]
+            if wrong or word not in dumps(source):
+                yield f"{wrong} of {each}"
 
 
 def _is_part(part: str, text: str) -> bool:

@@ -232,6 +232,15 @@ def test_the_rows_of_a_few_hits_are_shown_once_each_if_there_is_room(nested: boo
     assert plain(look(whole, "grep('pod 7')", room=200))["at"][0]["row"] == second["row"]
 
 
+def test_of_a_large_row_the_part_around_one_of_a_few_hits_is_shown() -> None:
+    comment = {"by": "ann", "body": {"content": [{"text": "off on 9 January"}]}}
+    issue = {"key": "PLAN-7", "history": ["moved"] * 2000, "comments": [{"by": "bob"}, comment]}
+    whole = Document.read(encode({"issues": [issue]}))
+    [hit] = plain(look(whole, "grep('January')", room=2000))["at"]
+    assert hit["row"] == {"view": "issues[0]", "key": "PLAN-7"}
+    assert hit["part"] == {"view": "issues[0].comments[1]", **comment}
+
+
 def test_of_members_with_a_name_the_few_values_are_counted_and_a_single_one_has_its_row() -> None:
     rows = [{"id": n, "state": {"killed": n == 5}} for n in range(12)]
     rows[3]["deprecated"] = "loses jobs"

@@ -1,7 +1,6 @@
 """The hits of a search, as a view shows them: the first ones, each with views of the whole."""
 
 import re
-from itertools import accumulate
 from typing import Any
 
 from mcp_abridge.document.tree import encode
@@ -17,8 +16,8 @@ PLACES = 8  # places by which the other hits are counted
 class Hits(dict[str, Any]):
     """The result of a search; `listed` counts all hits of one whose first hits a view shows.
 
-    `rows` are small ones in which a few hits lie, by the views that open them; `beside` are the
-    lines around each of a few hits in a text.
+    `rows` are small ones in which a few hits lie, or parts of large ones; `beside` are the lines
+    around each of a few hits in a text.
     """
 
     listed = 0
@@ -44,16 +43,7 @@ def first_hits(hits: Hits, before: str = "", room: int = 0) -> Hits:
         lines = [hit | beside for hit, beside in zip(hits["lines"], hits.beside, strict=True)]
         hits = Hits(hits, lines=lines)
     if hits.rows:
-        views = (hit["row"]["view"] for hit in hits["at"] if "row" in hit)
-        rows = {view: hits.rows[view] for view in views if view in hits.rows}
-        rows = _fitting(rows, min(room - len(encode(hits)), SMALL))
-        at = [
-            hit | {"row": {"view": view} | rows.pop(view)}
-            if "row" in hit and (view := hit["row"]["view"]) in rows
-            else hit
-            for hit in hits["at"]
-        ]
-        hits = Hits(hits, at=at)
+        hits = Hits(hits, at=_with_rows(hits["at"], hits.rows, room - len(encode(hits))))
     part = Hits(hits)
     part.listed = len(hits[hits.list_name])
     for name in {"lines", "at", "names"} & hits.keys():
@@ -68,10 +58,18 @@ def first_hits(hits: Hits, before: str = "", room: int = 0) -> Hits:
     return part
 
 
-def _fitting(rows: Rows, room: int) -> Rows:
-    """Return the first rows that fit in `room` bytes together."""
-    ends = accumulate(len(encode(row)) for row in rows.values())
-    return {view: rows[view] for view, end in zip(rows, ends, strict=True) if end <= room}
+def _with_rows(at: list[dict[str, Any]], rows: Rows, room: int) -> list[dict[str, Any]]:
+    """Return hits with what they lie in, each once, as far as all of it fits in `room` bytes."""
+    views, room = set[str](), min(room, SMALL)
+    hits = []
+    for hit in at:
+        name, part = rows.get(hit["path"], ("", {}))
+        if part and part["view"] not in views and (size := len(encode(part))) <= room:
+            views.add(part["view"])
+            room -= size
+            hit = hit | {name: part}
+        hits.append(hit)
+    return hits
 
 
 def hits_of(value: Any) -> list[Any] | None:
@@ -89,8 +87,9 @@ def _within(hit: dict[str, Any], before: str) -> dict[str, Any]:
         name: _piped(before, each) if name in ("path", "more") else each
         for name, each in hit.items()
     }
-    if "row" in hit:
-        hit["row"] = {**hit["row"], "view": _piped(before, hit["row"]["view"])}
+    for name in ("row", "part"):
+        if name in hit:
+            hit[name] = {**hit[name], "view": _piped(before, hit[name]["view"])}
     return hit
 
 

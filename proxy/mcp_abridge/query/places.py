@@ -109,8 +109,8 @@ def members(value: Any, names: set[str], fuel: Fuel) -> list[dict[str, Any]]:
     ]
 
 
-Rows = dict[str, dict[str, Any]]
-"""Small rows by the views that open them."""
+Rows = dict[str, tuple[str, dict[str, Any]]]
+"""For the path of a hit, the `row` or the `part` of it that is small, with its view."""
 
 
 def row_of(
@@ -122,7 +122,7 @@ def row_of(
 ) -> dict[str, Any]:
     """Return the row that a hit lies in, and what it is; `rows` keeps the sizes of rows.
 
-    `small` receives the row itself if it is small.
+    `small` receives the row itself if it is small, else the largest part of it that is.
     """
     row, depth = None, 0
     for position, key in enumerate(keys[:-1], 1):
@@ -137,10 +137,21 @@ def row_of(
                 break
     if row is None:
         return {}
-    view = path_of(keys[:depth])
-    if small is not None and rows[id(row)] <= SMALL and "view" not in row:
-        small[view] = {spelled(name): member for name, member in row.items()}
-    return {"row": {"view": view, **_identity(row)}}
+    if small is not None:
+        small |= _small_part(row, rows[id(row)], keys, depth)
+    return {"row": {"view": path_of(keys[:depth]), **_identity(row)}}
+
+
+def _small_part(row: Any, size: int, keys: list[PathKey], depth: int) -> Rows:
+    """Return the row of a hit if it is small, else the largest object in it that is."""
+    name, part = "row", row
+    while size > SMALL and depth < len(keys) - 1:
+        name, part, depth = "part", part[keys[depth]], depth + 1
+        size = len(encode(part)) if isinstance(part, dict) and len(part) > 1 else SMALL + 1
+    if size > SMALL or "view" in part:
+        return {}
+    members = {spelled(each): member for each, member in part.items()}
+    return {path_of(keys): (name, {"view": path_of(keys[:depth]), **members})}
 
 
 def names_row(hit: dict[str, Any]) -> bool:
