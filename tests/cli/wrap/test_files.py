@@ -167,7 +167,7 @@ def test_nothing_is_changed_while_the_records_are_damaged(raw: bytes, home: Path
     for words in (("wrap", "b"), ("wrap", "b", "--dry-run"), ("unwrap", "--all")):
         error = run(*words, code=2).err
         assert f"{records} is damaged: it has the originals of what is wrapped, so nothing" in error
-        assert f"{state_folder()}/backups has the files as they were" in error
+        assert f"{state_folder() / 'backups'} has the files as they were" in error
     assert "is damaged" in run("wrap").err
     assert f"warning: {records} is damaged" in run("doctor", "--", "true", code=1).out
     assert (file.read_text(), records.read_bytes()) == (text, raw)
