@@ -37,7 +37,7 @@ def _in_text(text: str, word: str, hits: dict[str, Any]) -> Iterator[str]:
         if not all(part in lines[hit["line"] - 1] for part in hit["text"].split("…")):
             yield f"no {hit['text']!r} in line {hit['line']}"
         start = hit["line"] - 1
-        beside = {"before": lines[max(start - 4, 0) : start], "after": lines[start + 1 : start + 5]}
+        beside = {"before": lines[max(start - 3, 0) : start], "after": lines[start + 1 : start + 4]}
         for name, some in beside.items():
             if not all(part in "\n".join(some) for part in hit.get(name, "").split("…")):
                 yield f"no {hit[name]!r} {name} line {hit['line']}"

@@ -175,8 +175,8 @@ def test_a_hit_in_an_indented_text_says_what_it_stands_under() -> None:
 
 def test_the_lines_around_a_few_hits_in_a_text_are_shown_if_there_is_room() -> None:
     [hit] = plain(look(Document(LOG), "grep('step 70')", room=2000))["lines"]
-    assert hit["before"] == "".join(LINES[66:70]).removesuffix("\n")
-    assert hit["after"] == "".join(LINES[71:75]).removesuffix("\n")
+    assert hit["before"] == "".join(LINES[67:70]).removesuffix("\n")
+    assert hit["after"] == "".join(LINES[71:74]).removesuffix("\n")
     assert "before" not in plain(look(Document(LOG), "grep('step 70')", room=100))["lines"][0]
 
 

@@ -10,7 +10,7 @@ from mcp_abridge.query.patterns import Pattern
 
 _LINE = 240  # characters of a line that is shown whole
 _FEW = 3  # hits beside which the lines around them are shown
-_BESIDE = 4  # such lines on either side
+_BESIDE = 3  # such lines on either side
 _ABOVE = 20_000  # characters in which the lines are that another one stands under
 _HEADINGS = 4  # such lines that are shown
 SNIPPET = 160  # characters around a match in a longer one
