@@ -224,6 +224,45 @@ def test_the_notes_name_what_is_missing_and_the_greatest_of_points() -> None:
     assert "; view='max_by(cpu, &[1])' finds the greatest" in brief(points)[1]["more"]
 
 
+def test_names_that_are_cut_to_one_beginning_show_both_ends() -> None:
+    name = "A randomized study of the new preparation in patients of group"
+    table, _ = brief([{"title": f"{name} {n}", "size": n * n} for n in range(60)], 2500)
+    names = [row[table["columns"].index("title")] for row in table["rows"]]
+    assert len({*names}) == len(names) > 30
+    assert all(name.startswith(each.partition("…")[0]) for each in names)
+
+
+def test_two_columns_of_inner_rows_stand_side_by_side_if_no_element_lacks_a_value() -> None:
+    def columns(**odd: int) -> list[str]:
+        rows = [
+            {
+                "id": n,
+                "note": "x" * 200,
+                "children": [{"name": f"folder {n}", **odd}, {"name": f"file {n}", "size": n * 7}],
+            }
+            for n in range(40)
+        ]
+        table, _ = brief(rows, 3000)
+        return [str(each) for each in table["columns"]]
+
+    assert {"children[].name", "children[].size"} <= {*columns(size=5)}
+    assert "children[].size" not in columns()
+
+
+@pytest.mark.parametrize("odd", ["3500", "unknown"])
+def test_the_greatest_of_numbers_that_are_texts_is_offered_if_all_are_numbers(odd: str) -> None:
+    rows = [{"name": f"n{n}", "revenue": str(n * 97), "note": "x" * 300} for n in range(50)]
+    rows[7]["revenue"] = odd
+    more = brief(rows, 3000)[1]["more"]
+    assert ("view='max_by(@, &revenue)' finds the greatest" in more) == odd.isdigit()
+
+
+def test_rows_that_are_shown_as_they_are_have_their_questions_too() -> None:
+    rows = [{"values": [{"value": f"/page/{n}"}, {"value": "ab"[n % 2]}]} for n in range(300)]
+    _, notes = brief({"rows": rows}, 3000, structured=True)
+    assert "view='count_by(rows, &values[1].value)' counts" in notes["more"]
+
+
 def test_if_not_all_rows_fit_they_have_the_columns_of_most_worth() -> None:
     document, notes = brief([{"body": "b" * 300, "id": n, "name": f"n{n}"} for n in range(5000)])
 
