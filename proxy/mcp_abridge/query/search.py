@@ -64,7 +64,8 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
     indexes = [*islice(with_match(texts, pattern, fuel), COUNTED)]
     matching = {names[index] for index in with_match(names, pattern, fuel)}
     names_with_match = members(value, matching, fuel) if matching else []
-    sizes, at, small = dict[int, int](), list[_Hit](), Rows()
+    sizes, at = dict[int, int](), list[_Hit]()
+    small = Rows() if len(indexes) <= _FEW else None
     for index in indexes[:LISTED]:
         keys = _keys(places[index])
         hit = _hit(texts[index], keys, pattern, fuel) | row_of(value, keys, sizes, fuel, small)
@@ -130,7 +131,7 @@ def _hits(
     at: list[_Hit],
     names: list[dict[str, Any]],
     others: Counter[str],
-    small: Rows,
+    small: Rows | None,
 ) -> Hits:
     """Return the result of a search in structure: names of rows first, then whole words.
 

@@ -14,6 +14,7 @@ columns            the columns of such rows, opened to the first scalar or text
 roles              what each is for, and the order in which they are chosen
 cells              the cells of the chosen columns, and what the rows have beside them
 objects            such rows as objects with fewer members
+examples           the views of all rows that a notice offers
 all_rows           single members of all rows, of which something is stated
 excerpt            a text by its beginning, its end or headings, and the lines that stand out
 highlights         the lines of a text that stand out: rare ones, and those of failure
