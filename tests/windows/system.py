@@ -79,9 +79,8 @@ class Writer(threading.Thread):
 
     def shorten(self, step: int) -> int:
         """Write only up to the next multiple of `step`; return how many steps that are."""
-        count = -(
-            -(self.position + CHUNK) // step
-        )  # what is being written now is no more than that
+        # What is being written now ends within a chunk.
+        count = -(-(self.position + CHUNK) // step)
         self.size = count * step
         return count
 

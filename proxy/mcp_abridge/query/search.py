@@ -117,7 +117,8 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
         for row, column, text in matches[: LISTED - len(hits)]:
             opened[row] = opened[row] if row in opened else loads(bytes(value[row]))
             keys: list[PathKey] = [row, names[column]]
-            hit = _hit(text, keys, pattern, fuel) | row_of(opened, keys, sizes, fuel, small)
+            few = small if len(hits) < _FEW else None
+            hit = _hit(text, keys, pattern, fuel) | row_of(opened, keys, sizes, fuel, few)
             hits.append((paths[column], hit))
         rest.update(paths[column] for _, column, _ in matches[max(LISTED - count, 0) :])
         count += len(matches)

@@ -44,7 +44,7 @@ NAME = ABRIDGED
 
 _MORE = 450  # bytes for the calls that show more
 _NAMED = 40  # characters of a view that names the columns of the next rows
-_COLUMNS = 6  # names of columns that a note lists
+_COLUMNS = 6  # names of columns or members that a note lists
 _STRUCTURE = 2.25  # times a first look at a text
 _EXAMINED = 4500  # bytes of the look by which `help` chooses its examples
 _NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
@@ -100,14 +100,16 @@ def _rows(value: Value, form: str, call: Call) -> dict[str, str]:
     if isinstance(value, list):
         first = opened(value[0]) if value else None
         names = [*map(listed, first)] if isinstance(first, dict) else []
-        columns = ", ".join(names[:_COLUMNS]) + ", …" * (len(names) > _COLUMNS)
-        rows = f"{len(value)} rows" + f" of {columns}" * bool(columns)
+        rows = f"{len(value)} rows" + f" of {_first_names(names)}" * bool(names)
         return {"rows": f"{rows}, read from {form}: {call.question('rows[0:20]')}"}
     names = [name for name in value if nameable(name) and name != "text"]
     example = f": {call.question(spelled(names[-1]))}" if names else ""
-    some = ", ".join(map(listed, names[:_COLUMNS])) + ", …" * (len(names) > _COLUMNS)
-    beside = f" of {some}" * (len(names) > 1)
-    return {"members": f"{len(value)}{beside}, read from {form}{example}"}
+    some = f" of {_first_names([*map(listed, names)])}" * (len(names) > 1)
+    return {"members": f"{len(value)}{some}, read from {form}{example}"}
+
+
+def _first_names(names: list[str]) -> str:
+    return ", ".join(names[:_COLUMNS]) + ", …" * (len(names) > _COLUMNS)
 
 
 def examples_of(document: Document, call: Call) -> list[str]:

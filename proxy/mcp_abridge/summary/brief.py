@@ -29,6 +29,7 @@ from mcp_abridge.summary.columns import (
     Column,
     ColumnPath,
     Pair,
+    array_of,
     columns_of,
     elements_of,
     names_of,
@@ -257,8 +258,7 @@ class _Page:
         gap, first = cache(self.reading.opened.has_gap), dict[ColumnPath, ColumnPath]()
         for column in self.columns:
             if EACH in column.path:
-                array = column.path[: len(column.path) - column.path[::-1].index(EACH)]
-                beside = first.setdefault(array, column.path)
+                beside = first.setdefault(array_of(column.path), column.path)
                 if beside != column.path and (gap(beside) or gap(column.path)):
                     yield column
 

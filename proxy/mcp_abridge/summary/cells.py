@@ -16,6 +16,7 @@ from mcp_abridge.summary.columns import (
     ColumnPath,
     ColumnStep,
     Pair,
+    array_of,
     elements_of,
     members_of,
     names_of,
@@ -52,7 +53,7 @@ class Opened(Struct):
         Columns go on in arrays of objects alone, by a name.
         """
         values, rest = self.arrays[path]
-        end = len(rest) - rest[::-1].index(EACH)
+        end = len(array_of(rest))
         array, rest, inner = path[: len(path) - len(rest) + end], rest[:end], rest[end:]
         if array not in self.levels:
             self.levels[array] = _level([part for each in values for part in _below(each, rest)])

@@ -65,6 +65,11 @@ def names_of(path: ColumnPath) -> tuple[str, ...]:
     return tuple([step for step in path if isinstance(step, str)])
 
 
+def array_of(path: ColumnPath) -> ColumnPath:
+    """Return the part of a path that ends with its last step into each element."""
+    return path[: len(path) - path[::-1].index(EACH)]
+
+
 class Column:
     """A column as a sample of the rows has it: `cells` has a value for each, null as None.
 

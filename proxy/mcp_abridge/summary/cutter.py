@@ -237,9 +237,10 @@ class SizeReducer(Struct, kw_only=True):
         if parts is None:
             entries = _elements(value[: room // 2], at, numbered)
             parts = self._first(entries, room, depth) + last
-        loss = size - sum(map(len, parts))
-        views = _greatest_point(every, at[1]) or examples_of_rows(every, at[1])
-        self._note(at, len(parts), count, ELEMENTS, loss, len(last), views)
+        if len(parts) < count:
+            loss = size - sum(map(len, parts))
+            views = _greatest_point(every, at[1]) or examples_of_rows(every, at[1])
+            self._note(at, len(parts), count, ELEMENTS, loss, len(last), views)
         return b"[%b]" % b",".join(parts)
 
     def _rows(self, rows: Brief, count: int, size: int, at: Place, unit: str = ELEMENTS) -> bytes:
