@@ -50,6 +50,16 @@ def test_a_text_that_the_call_looks_for_is_cut_around_the_match() -> None:
     assert all("needle" in text and text.endswith("…") for text in texts)
 
 
+def test_texts_that_are_cut_alike_around_the_match_stay_so() -> None:
+    around = f"{'x ' * 50} the needle is here {'y ' * 50}"
+    rows = [{"id": n, "size": n * n, "text": f"{around} end {n}"} for n in range(90)]
+    document, _ = look(Listing(rows, ("text",), arguments={"query": "Needle"}))
+    table = json.loads(document.encode())
+    texts = [row[table["columns"].index("text")] for row in table["rows"]]
+    assert len(texts) > 20
+    assert all("needle" in text for text in texts)
+
+
 def test_a_map_of_like_records_is_shown_as_rows_by_what_names_them() -> None:
     records = {
         f"38{n}": {"pubdate": "2026", "source": "BMJ", "pages": f"{n}-9", "title": f"Trial {n}"}

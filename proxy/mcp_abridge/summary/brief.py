@@ -274,10 +274,14 @@ class _Page:
             self._tell_apart(cells, whole, clip)
 
     def _tell_apart(self, cells: list[Raw | None], whole: list[Raw | None], clip: int) -> None:
-        """Show both ends of texts that are cut alike, if the ends tell them apart."""
+        """Show both ends of texts that are cut alike, if the ends tell them apart.
+
+        What the call looks for stays in sight.
+        """
         alike = defaultdict[bytes, dict[int, str]](dict)
         for row, (cell, before) in enumerate(zip(cells, whole, strict=True)):
-            if cell is not before and (content := text(before)) is not None:
+            content = None if cell is before else text(before)
+            if content is not None and not roles.around(content, self._sought):
                 alike[bytes(cell or b"")][row] = content
         head = clip // 3
         for texts in alike.values():
