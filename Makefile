@@ -43,6 +43,7 @@ VERBS = current_folder explain hook replay test
 windows: $(VENV)/.test
 	$(RUN) -m tests.windows tests/looks tests/system/test_windows.py tests/faults tests/cli/wrap $(WRAPPER) \
 	    $(VERBS:%=tests/cli/test_%.py) $(PURE:%=tests/%) --pyargs $(PURE:%=mcp_abridge.%) $(ARGS)
+	$(RUN) -m tests.windows --code-pages tests/system/test_code_pages.py
 
 # A minute of it, if Wine is installed. Without TESTS it is only set up.
 windows-short: TESTS = tests/system/test_windows.py tests/cli/wrap/test_windows_files.py

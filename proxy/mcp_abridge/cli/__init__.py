@@ -82,6 +82,7 @@ def _run(words: list[str]) -> int:
     try:
         settings = options.read(words[1:] if verb == "run" else words, os.environ)
     except ValueError as error:
+        _prepare_streams()
         parser, reason = _parser(), str(error)
         if reason in options.HELP:
             parser.parse_args([reason])
@@ -102,16 +103,11 @@ def _in_new_words(old: str, *words: str) -> list[str]:
 def _verb(verb: str, words: list[str]) -> int:
     import argparse
     from importlib import import_module
-    from io import TextIOWrapper
 
     from mcp_abridge.cli import options
     from mcp_abridge.errors import AbridgeError
-    from mcp_abridge.system import platform
 
-    # A name that stdout cannot encode is no reason to fail, nor to print what is no JSON any more.
-    if isinstance(sys.stdout, TextIOWrapper):
-        codecs.register_error("json", _escaped)
-        sys.stdout.reconfigure(errors="json", encoding=platform.PIPED, newline="\n")
+    _prepare_streams()
     module = import_module(f"mcp_abridge.cli.{verb}")
     parser = _parser_of(verb)
     ours = words
@@ -149,6 +145,18 @@ def _verb(verb: str, words: list[str]) -> int:
 
         return refuse(verb, f"a text that it reads is {TOO_DEEP}")
     return code
+
+
+def _prepare_streams() -> None:
+    """Let each text be printed: what cannot be encoded is escaped, on stdout as in JSON."""
+    from io import TextIOWrapper
+
+    from mcp_abridge.system import platform
+
+    codecs.register_error("json", _escaped)
+    for stream, errors in ((sys.stdout, "json"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=errors, encoding=platform.PIPED, newline="\n")
 
 
 def _split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str], list[str]]:
