@@ -78,7 +78,7 @@ class Folder:
             paths = [each.path for each in os.scandir(self._path) if each.name.startswith(start)]
         for path in paths:
             with suppress(FileNotFoundError):
-                os.unlink(path)
+                platform.unlink(path)
 
     def _owner(self, key: Key) -> str:
         return digest(self._secret, key.scope)
@@ -116,7 +116,7 @@ class Folder:
         for number, (used, bytes_, path) in enumerate(sorted(files, reverse=True)):
             size += bytes_
             if used < expired or number >= self._number or size > self._size:
-                with suppress(FileNotFoundError):
+                with suppress(OSError):  # it is gone, or read just now
                     os.unlink(path)
 
 

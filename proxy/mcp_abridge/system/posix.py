@@ -280,6 +280,11 @@ def replace(new: str, path: str) -> None:
     os.replace(new, path)
 
 
+def unlink(path: str) -> None:
+    """Remove a file."""
+    os.unlink(path)
+
+
 def publicity(path: str) -> str | None:
     """Return why a folder is not the user's alone, None if it is. Raises OSError."""
     status = os.stat(path)

@@ -208,12 +208,12 @@ def program(command: Sequence[str]) -> list[str]:
     if path is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
     if path.lower().endswith((".cmd", ".bat")):
-        for word in command[1:]:
+        for word in (path, *command[1:]):
             special = sorted({*word} & {*'%"&|<>^\r\n'})
             if special:
                 raise ValueError(
-                    f"{path} is a script of cmd.exe, to which {special[0]!r} in an argument means "
-                    "something else; start the program that the script starts"
+                    f"{path} is a script of cmd.exe, to which {special[0]!r} in an argument, or in "
+                    "its path, means something else; start the program that the script starts"
                 )
     return [path, *command[1:]]
 
@@ -278,12 +278,19 @@ def open_at_once(path: str | os.PathLike[str], flags: int, *, follow: bool = Tru
 
 
 def replace(new: str, path: str) -> None:
+    _repeated(os.replace, new, path)
+
+
+def unlink(path: str) -> None:
+    _repeated(os.unlink, path)
+
+
+def _repeated(do: Callable[..., None], *paths: str) -> None:
     for _ in range(_TRIES):
         with suppress(PermissionError):  # another program has it open, a scanner perhaps
-            os.replace(new, path)
-            return
+            return do(*paths)
         time.sleep(_TRY_AGAIN)
-    os.replace(new, path)
+    do(*paths)
 
 
 def publicity(path: str) -> str | None:
@@ -337,7 +344,13 @@ def descriptors(most: int | None = None) -> int | None:
 
 
 def join(words: Sequence[str]) -> str:
-    return subprocess.list2cmdline(words)
+    import re
+
+    plain = re.compile(r"[\w+=:./\\~-]+").fullmatch  # to cmd.exe and to PowerShell
+    # The blank sees to it that there are quotes.
+    return " ".join(
+        word if plain(word) else '"' + subprocess.list2cmdline([" " + word])[2:] for word in words
+    )
 
 
 def split(line: str) -> list[str]:

@@ -285,7 +285,7 @@ def _backups(path: str) -> tuple[str, list[str]]:
 def _back_up(path: str, raw: bytes) -> str:
     start, older = _backups(path)
     for backup in older[: 1 - _BACKUPS]:
-        os.unlink(backup)
+        platform.unlink(backup)
     backup = f"{start}{time.time_ns()}-{os.path.basename(path)}"
     replace_private(backup, raw)
     return backup
@@ -294,7 +294,7 @@ def _back_up(path: str, raw: bytes) -> str:
 def remove_backups(path: str) -> None:
     """Remove the backups of a file, which hold its secrets."""
     for backup in _backups(path)[1]:
-        os.unlink(backup)
+        platform.unlink(backup)
 
 
 def remove_leftovers(path: str) -> None:

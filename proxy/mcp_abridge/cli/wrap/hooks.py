@@ -16,6 +16,7 @@ from mcp_abridge.cli.wrap.files import ConfigFile, remove_backups
 from mcp_abridge.cli.wrap.records import Records, exclusive
 from mcp_abridge.cli.wrap.text import Json, SyntaxProblem, entry_at
 from mcp_abridge.errors import AbridgeError
+from mcp_abridge.system import platform
 
 _MATCHER = "mcp__.*"
 _EVENT = ("hooks", "PostToolUse")
@@ -86,7 +87,7 @@ def _write(file: ConfigFile, records: Records) -> str | None:
     backup = file.write()
     records.finish()
     if file.text.encode() == _EMPTY:
-        os.unlink(file.path)
+        platform.unlink(file.path)
         print_lines(f"{file.path} has nothing else, and is removed", stderr=True)
     return backup
 

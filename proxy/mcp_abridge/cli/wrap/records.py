@@ -142,7 +142,7 @@ class Records:
             replace_private(self._path, json.dumps(content).encode())
         else:
             with suppress(FileNotFoundError):
-                os.unlink(self._path)
+                platform.unlink(self._path)
 
 
 @contextmanager
