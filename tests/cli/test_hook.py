@@ -67,7 +67,7 @@ def blocks(*texts: str) -> list[dict[str, str]]:
 def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
     form: str, run_hook: RunHook, tmp_path: Path, run: Run
 ) -> None:
-    file = tmp_path / "project" / "session" / "tool-results" / "to read (1).txt"
+    file = tmp_path / "project" / "session" / "tool-results" / "to read (1) 李.txt"
     file.parent.mkdir(parents=True)
     file.write_text(WHOLE)
     saved = SAVED % (len(WHOLE), file)

@@ -79,3 +79,36 @@ def test_what_is_written_starts_a_server_in_a_folder_of_any_name(
     with Wire([sys.executable, "-c", START, *args]) as wire:
         wire.write(b"{}\n")
         assert wire.close().stderr.decode().splitlines()[-1] == ascii(own[1:])
+
+
+ROWS = """
+import json, sys
+for line in sys.stdin:
+    text = json.dumps([{"id": id, "name": "李 明" * 20} for id in range(200)])
+    result = {"content": [{"type": "text", "text": text}]}
+    response = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": result}
+    print(json.dumps(response), flush=True)
+"""
+
+
+# Wine 8 resolves no path beyond 260 characters, which `wrap` and `--store` do with theirs.
+def test_paths_of_any_characters_are_found_those_of_rules_and_servers_at_any_length(
+    home: Path, run: Run
+) -> None:
+    folder = home / "李 明 & 100% ^"
+    store, long = folder / "store", folder.joinpath("x" * 120, "y" * 120)
+    long.mkdir(parents=True)
+    server, rules = long / "server.py", long / "rules.yaml"
+    own = {"command": sys.executable, "args": [str(server)]}
+    file = write(folder, ".claude.json", json.dumps({"mcpServers": {"own": own}}))
+    server.write_text(ROWS, encoding="utf-8")
+    rules.write_text("version: 1\nrules: [{tools: list, max_bytes: 1000}]\n")
+    run("wrap", "own", "--rules", rules, CLAUDE_CONFIG_DIR=str(folder))
+    args = json.loads(file.read_text("utf-8"))["mcpServers"]["own"]["args"]
+    assert args == ["--rules", str(rules), "--", own["command"], str(server)]
+    with Wire([sys.executable, "-c", START, "--store", str(store), *args]) as wire:
+        params = {"name": "list", "arguments": {}}
+        [answer] = wire.send("tools/call", 1, **params)
+        assert wire.close().stderr == b""
+    assert len(answer) < 2000
+    assert len([*store.glob("*.snapshot")]) == 1

@@ -238,11 +238,18 @@ def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, ru
 
 def test_claude_desktop_of_the_store_is_listed_beside_the_other_one(home: Path, run: Run) -> None:
     file = "Claude/claude_desktop_config.json"
-    write(home, f".config/{file}", ONE)
+    own = write(home, f".config/{file}", ONE)
     store = write(home, f"Local/Packages/Claude_p/LocalCache/Roaming/{file}", ONE)
-    listing = json.loads(run("wrap", "--json", LOCALAPPDATA=str(home / "Local")).out)
-    assert [row["client"] for row in listing] == ["claude-desktop"] * 2
-    assert listing[1]["file"] == str(store)
+    out, error = run("wrap", "--json", LOCALAPPDATA=str(home / "Local"))
+    assert [(row["client"], row["file"]) for row in json.loads(out)] == [
+        ("claude-desktop", str(own)),
+        ("claude-desktop", str(store)),
+    ]
+    assert f"claude-desktop has 2 files, and may read only one: {own}, {store}\n" in error
+    difference, words = run("wrap", "a")
+    for path in (own, store):
+        assert f"+++ {path}\n" in difference
+        assert f"{path} is written" in words
 
 
 def test_wrap_says_that_there_is_no_server_to_wrap(home: Path, run: Run) -> None:
