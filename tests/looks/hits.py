@@ -33,6 +33,9 @@ def _in_text(text: str, word: str, hits: dict[str, Any]) -> Iterator[str]:
     count = sum(word in line for line in lines)
     if (hits["matches"], hits["matched_lines"]) != (text.count(word), count):
         yield f"{text.count(word)} in {count} lines"
+    further = len(re.findall(word, text, re.IGNORECASE)) - text.count(word)
+    if hits.get("ignoring_case", {}).get("matches", further) != further:
+        yield f"{further} in other case"
     for hit in hits.get("lines", ()):
         if not all(part in lines[hit["line"] - 1] for part in hit["text"].split("…")):
             yield f"no {hit['text']!r} in line {hit['line']}"
@@ -50,22 +53,30 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
     count = sum(word in each for each in _texts(whole))
     if hits["matched_values"] != count:
         yield f"{count} values"
+    further = sum(bool(re.search(word, each, re.IGNORECASE)) for each in _texts(whole)) - count
+    if hits.get("ignoring_case", {}).get("matched_values", further) != further:
+        yield f"{further} in other case"
     if bool(hits["matched_names"]) != any(word in each for each in _names(whole)):
         yield "other names"
     others = sum(hits.get("others", {}).values())
-    if not cut and len(hits["at"]) + others != count:
-        yield f"{len(hits['at'])} hits and {others} others"
+    in_values = [hit for hit in hits.get("at", ()) if hit.get("text") is not None]
+    if not cut and len(in_values) + others != count:
+        yield f"{len(in_values)} hits and {others} others"
     for each in hits.get("names", ()):
         flat = each["path"].replace("[*]", "[]")
         values = search(flat, whole) if "values" in each else ()
         counts = Counter(value if isinstance(value, str) else dumps(value) for value in values)
-        own = {text: int(str(n).split()[0]) for text, n in each.get("values", {}).items()}
+        own = each.get("values", {})
         own.pop("null", None)  # which [] leaves out
         if not own.items() <= counts.items() or not (cut or own.keys() == counts.keys()):
             yield f"other values of {each['path']} than {own}"
     for hit in hits.get("at", ()):
         value = search(hit["path"], whole)
-        if not (isinstance(value, str) and word in value):
+        if hit.get("text") is None:
+            name = re.split(r'\.(?=\w+$|"[^"]*"$)', hit["path"])[-1]
+            if not cut and not (word in name and _shows(value, hit.get("value", value))):
+                yield f"no member with such a name at {hit['path']}"
+        elif not (isinstance(value, str) and word in value):
             yield f"no such word at {hit['path']}"
         elif not cut and (word not in hit["text"] or not _is_part(hit["text"], value)):
             yield f"{hit['text']!r} of {value!r:.200}"

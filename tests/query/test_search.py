@@ -154,13 +154,13 @@ def test_the_names_in_a_map_have_a_path_each() -> None:
     packages = {f"left-pad-{number}": {"version": f"1.{number}"} for number in range(61)}
     answer = ask("grep('pad-(7|1)$|^1.60$')", {"packages": packages})
 
-    assert [each["path"] for each in answer["names"]] == [
-        'packages."left-pad-1"',
-        'packages."left-pad-7"',
+    assert [(each["path"], each.get("value")) for each in answer["at"]] == [
+        ('packages."left-pad-1"', {"version": "1.1"}),
+        ('packages."left-pad-7"', {"version": "1.7"}),
+        ('packages."left-pad-60".version', None),
     ]
-    assert ask(answer["names"][1]["path"], {"packages": packages}) == {"version": "1.7"}
-    (hit,) = answer["at"]
-    assert hit["row"]["view"] == 'packages."left-pad-60"'
+    assert ask(answer["at"][1]["path"], {"packages": packages}) == {"version": "1.7"}
+    assert answer["at"][2]["row"]["view"] == 'packages."left-pad-60"'
 
 
 def test_a_hit_in_an_indented_text_says_what_it_stands_under() -> None:
@@ -241,19 +241,46 @@ def test_of_a_large_row_the_part_around_one_of_a_few_hits_is_shown() -> None:
     assert hit["part"] == {"view": "issues[0].comments[1]", **comment}
 
 
-def test_of_members_with_a_name_the_few_values_are_counted_and_a_single_one_has_its_row() -> None:
-    rows = [{"id": n, "state": {"killed": n == 5}} for n in range(12)]
-    rows[3]["deprecated"] = "loses jobs"
-    assert ask("grep('killed')", rows)["names"] == [
-        {
-            "path": "[*].state.killed",
-            "count": 12,
-            "values": {"false": 11, "true": "1 at [5].state.killed"},
-        }
+def test_of_members_with_a_name_the_values_are_counted_and_the_rare_ones_have_their_row() -> None:
+    rows: list[dict[str, Any]] = [{"id": n, "killed": n == 5} for n in range(12)]
+    for place, message in ((3, "loses jobs"), (8, ["old"])):
+        rows[place]["deprecated"] = message
+    nested = [{**row, "labels": []} for row in rows]
+    for table in (rows, nested):
+        answer = ask("grep('killed')", table)
+        assert answer["names"] == [
+            {"path": "[*].killed", "count": 12, "values": {"false": 11, "true": 1}}
+        ]
+        assert answer["at"] == [
+            {"path": "[5].killed", "value": True, "row": {"view": "[5]", "id": 5}}
+        ]
+        answer = ask("grep('deprecated')", table)
+        assert "names" not in answer
+        assert [(each["path"], each["value"]) for each in answer["at"]] == [
+            ("[3].deprecated", "loses jobs"),
+            ("[8].deprecated", ["old"]),
+        ]
+
+
+def test_beside_a_few_hits_stand_those_in_other_case() -> None:
+    answer = ask("grep('firmware')", [{"tag": "firmware"}, {"note": "Firmware 8.2"}, {"n": "x"}])
+    [hit], [other] = answer["at"], answer["ignoring_case"]["at"]
+    assert (hit["path"], other["path"]) == ("[0].tag", "[1].note")
+    assert answer["ignoring_case"]["matched_values"] == 1
+
+    answer = ask("grep('crash')", "a crash\n" + 300 * "CRASH\n")
+    assert answer["ignoring_case"] == {"matches": 300, "matched_lines": 300}
+
+
+def test_lines_around_a_few_hits_in_a_text_are_shown_once_each() -> None:
+    text = "\n".join("hit" if line in (6, 8, 30) else f"line {line}" for line in range(1, 40))
+    first, second, third = plain(look(Document.read(encode(text)), "grep('hit')", room=900))[
+        "lines"
     ]
-    assert ask("grep('deprecated')", rows)["names"] == [
-        {"path": "[3].deprecated", "count": 1, "row": {"view": "[3]", "id": 3}}
-    ]
+    assert first["before"] == "line 3\nline 4\nline 5"
+    assert (first["after"], "before" in second) == ("line 7", False)
+    assert second["after"] == "line 9\nline 10\nline 11"
+    assert third["before"].startswith("line 27")
 
 
 @pytest.mark.parametrize(

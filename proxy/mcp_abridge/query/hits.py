@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from mcp_abridge.document.tree import encode
-from mcp_abridge.query.places import SMALL, Rows
+from mcp_abridge.query.places import FEW, SMALL, Rows
 
 FIRST = 20  # hits that a view shows
 LISTED = 1000
@@ -16,18 +16,38 @@ PLACES = 8  # places by which the other hits are counted
 class Hits(dict[str, Any]):
     """The result of a search; `listed` counts all hits of one whose first hits a view shows.
 
-    `rows` are small ones in which a few hits lie, or parts of large ones; `beside` are the lines
-    around each of a few hits in a text.
+    `described` counts those that are described, names of members too. `rows` are small ones, or
+    parts of large ones, in which a few hits lie; `beside` has the lines around the lines of hits.
     """
 
     listed = 0
+    described = 0
     rows: Rows | None = None
-    beside: list[dict[str, str]] | None = None
+    beside: dict[int, dict[str, str]] | None = None
 
     @property
     def none(self) -> bool:
         """True if nothing was found."""
-        return not (self.get("lines") or self.get("at") or self.get("names") or self.get("text"))
+        return not any(self.values())
+
+    @property
+    def few(self) -> bool:
+        """True if so few were found that in other case there may be what was looked for."""
+        return "text" not in self and len(self[self.list_name]) <= FEW
+
+    def beyond(self, other: "Hits") -> "Hits":
+        """Return the hits that `other` does not have; of many, only how many they are."""
+        if other.none:
+            return self
+        hits = Hits()
+        for name, value in self.items():
+            if isinstance(value, int):
+                hits[name] = value - other.get(name.removesuffix("_at_least"), 0)
+            elif "others" not in self:
+                earlier = [_place(hit) for hit in other.get(name, ())]
+                hits[name] = [hit for hit in value if _place(hit) not in earlier]
+        hits.rows, hits.beside = self.rows, self.beside
+        return hits
 
     @property
     def list_name(self) -> str:
@@ -39,13 +59,13 @@ def first_hits(hits: Hits, before: str = "", room: int = 0) -> Hits:
 
     What is around a few hits is shown, each row once, if all takes at most `room` bytes.
     """
-    if hits.beside and len(encode(hits)) + len(encode(hits.beside)) <= room:
-        lines = [hit | beside for hit, beside in zip(hits["lines"], hits.beside, strict=True)]
+    if hits.beside and len(encode(hits)) + len(encode([*hits.beside.values()])) <= room:
+        lines = [hit | hits.beside.get(hit["line"], {}) for hit in hits["lines"]]
         hits = Hits(hits, lines=lines)
-    if hits.rows:
+    if hits.rows and "at" in hits:
         hits = Hits(hits, at=_with_rows(hits["at"], hits.rows, room - len(encode(hits))))
     part = Hits(hits)
-    part.listed = len(hits[hits.list_name])
+    part.listed = len(hits.get(hits.list_name, ()))
     for name in {"lines", "at", "names"} & hits.keys():
         part[name] = [_within(hit, before) for hit in hits[name][:FIRST]]
     for name in {"ignoring_case", "text"} & hits.keys():
@@ -80,6 +100,10 @@ def hits_of(value: Any) -> list[Any] | None:
         if "matched_names" in value:
             return list(value["at"])
     return None
+
+
+def _place(hit: dict[str, Any]) -> Any:
+    return hit.get("path", hit.get("line"))
 
 
 def _within(hit: dict[str, Any], before: str) -> dict[str, Any]:

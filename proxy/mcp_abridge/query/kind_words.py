@@ -191,6 +191,8 @@ def _advice(what: str, real: str, literal: Any, samples: dict[str, Any], sign: s
         plain = kind(literal) in ("number", "boolean")
         return f": write {constant(encode(literal).decode())}" if plain else ""
     fits = literal in ("true", "false") if real == "boolean" else number(literal) is not None
+    if real == "boolean" and not fits:
+        return f": write {what} or !{what} alone"
     if not fits or not isinstance(literal, str):
         return ""
     return f": write `{literal if real == 'boolean' else encode(number(literal)).decode()}`"

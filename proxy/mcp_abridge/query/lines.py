@@ -1,16 +1,17 @@
 """The search of `grep` in a text: lines with a match, or the parts of long ones around it."""
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.query.hits import COUNTED, FIRST, LISTED, PLACES, Hits
 from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.query.places import FEW
 
 _LINE = 240  # characters of a line that is shown whole
-_FEW = 3  # hits beside which the lines around them are shown
-_BESIDE = 3  # such lines on either side
+_BESIDE = 3  # lines on either side of each of a few hits
 _ABOVE = 20_000  # characters in which the lines are that another one stands under
 _HEADINGS = 4  # such lines that are shown
 SNIPPET = 160  # characters around a match in a longer one
@@ -51,11 +52,8 @@ def in_text(text: str, pattern: Pattern, context: int, fuel: Fuel) -> Hits:
     least = "_at_least" if matches == COUNTED else ""
     result = Hits({f"matches{least}": matches, f"matched_lines{least}": len(numbers)})
     result["lines"] = lines
-    if not context and len(spans) <= _FEW:
-        result.beside = [
-            {} if "more" in hit else _lines_beside(text, *span)
-            for hit, span in zip(lines, spans, strict=True)
-        ]
+    if not context and len(spans) <= FEW and not any("more" in hit for hit in lines):
+        result.beside = dict(zip([hit["line"] for hit in lines], _beside(text, spans), strict=True))
     if beyond:
         result["others"] = _by_lines(beyond)
     return result
@@ -89,11 +87,17 @@ def _lines_around(text: str, start: int, end: int, count: int) -> tuple[int, int
     return start, end
 
 
-def _lines_beside(text: str, start: int, end: int) -> dict[str, str]:
-    """Return the lines before and after a part of a text."""
-    first, last = _lines_around(text, start, end, _BESIDE)
-    before, after = marked(text, first, max(start - 1, 0)), marked(text, min(end + 1, last), last)
-    return {name: part for name, part in (("before", before), ("after", after)) if part.strip()}
+def _beside(text: str, spans: list[tuple[int, int]]) -> Iterator[dict[str, str]]:
+    """Yield the lines before and after each part of a text, as far as they are in no other."""
+    least, stops = 0, [*(start - 1 for start, _ in spans), len(text)][1:]
+    for (start, end), stop in zip(spans, stops, strict=True):
+        first, last = _lines_around(text, start, end, _BESIDE)
+        first, last = max(first, least), min(last, stop)
+        parts = {"before": (first, max(start - 1, 0)), "after": (end + 1, last)}
+        least = last + 1
+        yield {
+            name: marked(text, *part) for name, part in parts.items() if text[slice(*part)].strip()
+        }
 
 
 def _lines_above(text: str, at: int, fuel: Fuel) -> str:

@@ -3,8 +3,7 @@
 Without it a search would say that a word is there, and not of which row it is.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -19,6 +18,8 @@ _SEVERAL = 8  # members of a map whose members are objects alike
 _ROW = 40_000  # bytes of a row; of a longer one, the row inside of it counts
 SMALL = 2500  # bytes of the rows that are shown whole beside a few hits
 _IDENTITY = 80  # characters of a text that says which row it is
+FEW = 6  # hits beside which their rows are shown
+_RARE = 3  # members of a value that are shown
 _STATES = 5  # different values that are counted
 _STATE = 40  # characters of such a value
 _KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
@@ -28,45 +29,56 @@ PathKey = str | int
 
 
 class Member(Struct):
-    """The members of one name at one place of all rows: how many, the first one, their values.
+    """The members of one name at one place of all rows: how many, the first ones, their values.
 
-    `values` has for each how many have it, and where the first one is; None if they are many.
+    `values` has for each how many have it, and where the first ones are; None if they are many.
     """
 
     count: int = 0
-    first: list[PathKey] = []
-    values: dict[str, tuple[int, list[PathKey]]] | None = {}
+    first: list[list[PathKey]] = []
+    values: dict[str, tuple[int, list[list[PathKey]]]] | None = {}
 
-    def add(self, value: Any, keys: Iterable[PathKey], number: int = 1) -> None:
-        """Add a member; `number`: that many members of the same value, the first of which it is."""
-        if not self.count:
-            self.first = [*keys]
+    def add(self, value: Any, first: list[list[PathKey]], number: int = 1) -> None:
+        """Add a `number` of members of the same value, and where the `first` ones of them are."""
         self.count += number
+        if len(self.first) < FEW:
+            self.first += first
         if self.values is None:
             return
         text = "" if isinstance(value, dict | list) else text_of(value)
-        count, first = self.values.get(text) or (0, [*keys])
-        self.values[text] = count + number, first
+        count, earlier = self.values.get(text) or (0, [])
+        self.values[text] = count + number, (earlier + first)[:_RARE]
         if not 0 < len(text) <= _STATE or len(self.values) > _STATES:
             self.values = None
 
     def add_all(self, values: list[Any], rows: Sequence[int], name: str) -> None:
         """Add the members of some rows, which are no objects or arrays."""
-        if self.values is None:
+        if self.values is None and len(self.first) >= FEW:
             self.count += len(values)
             return
-        texts = [*map(text_of, values)]
-        for text, number in Counter(texts).items():
-            self.add(text, (rows[texts.index(text)], name), number)
+        places: dict[str, list[int]] = {}
+        for text, row in zip(map(text_of, values), rows, strict=True):
+            places.setdefault(text, []).append(row)
+        for text, at in places.items():
+            self.add(text, [[row, name] for row in at[:FEW]], len(at))
 
     def described(self, path: str) -> dict[str, Any]:
         """Return the path and the number; of few different values, how many there are of each."""
-        values = {
-            text: count if count > 1 else f"1 at {path_of(first)}"
-            for text, (count, first) in (self.values or {}).items()
-        }
+        values = {text: count for text, (count, _) in (self.values or {}).items()}
         few = 2 * len(values) <= self.count
         return {"path": path, "count": self.count} | ({"values": values} if values and few else {})
+
+    @property
+    def rare(self) -> list[list[PathKey]]:
+        """Where all members are if they are few, else those with a value that few have."""
+        if self.count <= FEW:
+            return self.first
+        return [
+            place
+            for count, first in (self.values or {}).values()
+            if count <= _RARE
+            for place in first
+        ]
 
 
 def text_of(item: Any) -> str:
@@ -76,8 +88,8 @@ def text_of(item: Any) -> str:
     return item if type(item) is str else str(item) if type(item) is int else encode(item).decode()
 
 
-def members(value: Any, names: set[str], fuel: Fuel) -> list[dict[str, Any]]:
-    """Count the members of these names by their paths; a single one has its own, and its row."""
+def members(value: Any, names: set[str], fuel: Fuel) -> dict[str, Member]:
+    """Return the members of these names by the paths of their places."""
     places: dict[str, Member] = {}
     keys: list[PathKey] = []
 
@@ -87,7 +99,7 @@ def members(value: Any, names: set[str], fuel: Fuel) -> list[dict[str, Any]]:
             for name, member in value.items():
                 if name in names:
                     place = f"{path}.{spelled(name)}".removeprefix(".")
-                    places.setdefault(place, Member()).add(member, (*keys, name))
+                    places.setdefault(place, Member()).add(member, [[*keys, name]])
                 below(name, member, path + step(value, name))
         else:
             for index, element in enumerate(value):
@@ -100,46 +112,55 @@ def members(value: Any, names: set[str], fuel: Fuel) -> list[dict[str, Any]]:
             keys.pop()
 
     walk(value, "")
-    sizes = dict[int, int]()
-    return [
-        {"path": path_of(each.first), "count": 1} | row_of(value, each.first, sizes, fuel)
-        if each.count == 1
-        else each.described(path)
-        for path, each in places.items()
-    ]
+    return places
 
 
 Rows = dict[str, tuple[str, dict[str, Any]]]
 """For the path of a hit, the `row` or the `part` of it that is small, with its view."""
 
 
-def row_of(
-    value: Any,
-    keys: list[PathKey],
-    rows: dict[int, int],
-    fuel: Fuel,
-    small: Rows | None = None,
-) -> dict[str, Any]:
-    """Return the row that a hit lies in, and what it is; `rows` keeps the sizes of rows.
+class Owners:
+    """The rows in a value: a hit says in which it lies.
 
-    `small` receives the row itself if it is small, else the largest part of it that is.
+    `small` has those of the first hits, each itself if it is small, else its largest part that is.
     """
-    row, depth = None, 0
-    for position, key in enumerate(keys[:-1], 1):
-        repeated = isinstance(key, int) or _is_map(value)
-        value = value[key]
-        if repeated and isinstance(value, dict):
-            row, depth = value, position
-            if id(row) not in rows:
-                rows[id(row)] = size = len(encode(row))
-                fuel.burn(size >> 6)
-            if rows[id(row)] <= _ROW:
-                break
-    if row is None:
-        return {}
-    if small is not None:
-        small |= _small_part(row, rows[id(row)], keys, depth)
-    return {"row": {"view": path_of(keys[:depth]), **_identity(row)}}
+
+    def __init__(self, value: Any, fuel: Fuel) -> None:
+        self.small: Rows = {}
+        self._value, self._fuel = value, fuel
+        self._sizes: dict[int, int] = {}
+        self._hits = 0
+
+    def of(self, keys: list[PathKey]) -> dict[str, Any]:
+        """Return the row that a hit lies in, with what says which row it is."""
+        row, depth, value = None, 0, self._value
+        for position, key in enumerate(keys[:-1], 1):
+            repeated = isinstance(key, int) or _is_map(value)
+            value = value[key]
+            if repeated and isinstance(value, dict):
+                row, depth = value, position
+                if self._size(row) <= _ROW:
+                    break
+        if row is None:
+            return {}
+        self._hits += 1
+        if self._hits <= FEW:
+            self.small |= _small_part(row, self._size(row), keys, depth)
+        return {"row": {"view": path_of(keys[:depth]), **_identity(row)}}
+
+    def member(self, keys: list[PathKey]) -> dict[str, Any]:
+        """Return a member, with its value if that is short, and the row that it lies in."""
+        value = self._value
+        for key in keys:
+            value = value[key]
+        short = len(encode(value)) <= _IDENTITY
+        return {"path": path_of(keys)} | ({"value": value} if short else {}) | self.of(keys)
+
+    def _size(self, row: Any) -> int:
+        if id(row) not in self._sizes:
+            self._sizes[id(row)] = size = len(encode(row))
+            self._fuel.burn(size >> 6)
+        return self._sizes[id(row)]
 
 
 def _small_part(row: Any, size: int, keys: list[PathKey], depth: int) -> Rows:

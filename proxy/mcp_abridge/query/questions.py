@@ -63,19 +63,19 @@ class Questions(Amounts, Conversions):
             if isinstance(value, str):
                 return in_text(value, compiled, around, self._fuel)
             hits = in_structure(value, compiled, self._fuel, numbers=numbers)
-            described = len(hits["at"]) + len(hits.get("names", ()))
-            if self.source_text is not None and described < LISTED:
+            if self.source_text is not None and hits.described < LISTED:
                 in_lines = in_text(self.source_text, compiled, around, self._fuel)
                 # What structure leaves out of its text: signs, comments, words around it.
-                if len(in_lines["lines"]) > described:
+                if len(in_lines["lines"]) > hits.described:
                     hits["text"] = in_lines
             return hits
 
         result = search("m")
-        if not result.none or 3 * self._fuel.remaining < 2 * remaining:
-            return result
-        other = search("im")
-        return result if other.none else Hits({**result, "ignoring_case": other})
+        if result.few and 3 * self._fuel.remaining >= 2 * remaining:
+            other = search("im").beyond(result)
+            if not other.none:
+                result["ignoring_case"] = other
+        return result
 
     @signature({"types": ["number"]})
     def _func_head(self, count: Any) -> Any:

@@ -3,7 +3,8 @@
 All matches are counted, and each number is named for what it counts. A view shows the first hits,
 each with text around its match, and counts the others by place (`first_hits`). The path of a hit in
 structure is a view, as are `more`, which shows what is around it in a long text, and `view` of the
-row that it lies in: an element of an array, or a member of a map.
+row that it lies in: an element of an array, or a member of a map. Before them are the members whose
+name has a match, if they are few, or have a value that few have.
 """
 
 import re
@@ -23,19 +24,18 @@ from mcp_abridge.query.hits import COUNTED, FIRST, LISTED, PLACES, Hits
 from mcp_abridge.query.lines import SNIPPET, around, marked, window
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.query.places import (
+    FEW,
     RECORD,
     Member,
+    Owners,
     PathKey,
-    Rows,
     general_path,
     members,
     names_row,
     path_of,
-    row_of,
     text_of,
 )
 
-_FEW = 6  # hits beside which their rows are shown
 _NEAR = 10  # lines shown on either side of a match in a text inside of structure
 _BATCH = 1000  # texts that are searched together
 _WORDS = re.compile(r"(?:\(\?m\))?((?:[^\\^$.?*+()\[\]{}]|\\[$.?*+()\[\]{}])+)")
@@ -63,16 +63,15 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
     fuel.burn(len(texts) + len(names))
     indexes = [*islice(with_match(texts, pattern, fuel), COUNTED)]
     matching = {names[index] for index in with_match(names, pattern, fuel)}
-    names_with_match = members(value, matching, fuel) if matching else []
-    sizes, at = dict[int, int](), list[_Hit]()
-    small = Rows() if len(indexes) <= _FEW else None
+    names_with_match = members(value, matching, fuel) if matching else {}
+    owners, at = Owners(value, fuel), list[_Hit]()
     for index in indexes[:LISTED]:
         keys = _keys(places[index])
-        hit = _hit(texts[index], keys, pattern, fuel) | row_of(value, keys, sizes, fuel, small)
+        hit = _hit(texts[index], keys, pattern, fuel) | owners.of(keys)
         at.append((general_path(value, keys), hit))
     fuel.burn(4 * len(indexes))
     rest = Counter(general_path(value, _keys(places[index])) for index in indexes[LISTED:])
-    return _hits(pattern, len(indexes), at, names_with_match, rest, small)
+    return _hits(pattern, len(indexes), at, names_with_match, rest, owners)
 
 
 def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -> Hits | None:
@@ -88,8 +87,7 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
     kind, names = row_type(first, strict=True, kind=Any), [*first]
     paths = [f"[*].{spelled(name)}" for name in names]
     columns_with_match = {index: Member() for index in with_match(names, pattern, fuel)}
-    opened, sizes, hits = dict[PathKey, Any](), dict[int, int](), list[_Hit]()
-    small = Rows()
+    owners, hits = Owners(_Opened(value), fuel), list[_Hit]()
     searched = (str, int, float, Number) if numbers else (str,)
     count, rest = 0, Counter[str]()
     for places, encoded in _possible_rows(value, pattern, fuel):
@@ -115,24 +113,33 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
                 matches += [(at[index], column, texts[index]) for index in indexes]
         matches = sorted(matches)[: COUNTED - count]
         for row, column, text in matches[: LISTED - len(hits)]:
-            opened[row] = opened[row] if row in opened else loads(bytes(value[row]))
             keys: list[PathKey] = [row, names[column]]
-            few = small if len(hits) < _FEW else None
-            hit = _hit(text, keys, pattern, fuel) | row_of(opened, keys, sizes, fuel, few)
-            hits.append((paths[column], hit))
+            hits.append((paths[column], _hit(text, keys, pattern, fuel) | owners.of(keys)))
         rest.update(paths[column] for _, column, _ in matches[max(LISTED - count, 0) :])
         count += len(matches)
-    names_with_match = [each.described(paths[index]) for index, each in columns_with_match.items()]
-    return _hits(pattern, count, hits, names_with_match, rest, small)
+    names_with_match = {paths[index]: each for index, each in columns_with_match.items()}
+    return _hits(pattern, count, hits, names_with_match, rest, owners)
+
+
+class _Opened(dict[PathKey, Any]):
+    """Rows by their indexes, each opened if it is asked for."""
+
+    def __init__(self, rows: list[Raw]) -> None:
+        super().__init__()
+        self._rows = rows
+
+    def __missing__(self, row: int) -> Any:
+        opened = self[row] = loads(bytes(self._rows[row]))
+        return opened
 
 
 def _hits(
     pattern: Pattern,
     count: int,
     at: list[_Hit],
-    names: list[dict[str, Any]],
+    names: dict[str, Member],
     others: Counter[str],
-    small: Rows | None,
+    owners: Owners,
 ) -> Hits:
     """Return the result of a search in structure: names of rows first, then whole words.
 
@@ -141,15 +148,23 @@ def _hits(
     if words := _WORDS.fullmatch(pattern.text):
         word = re.compile(rf"(?<!\w)(?:{words[1]})(?!\w)")
         at.sort(key=lambda pair: not word.search(pair[1]["text"]))
-        names.sort(key=lambda each: not word.search(each["path"].rpartition(".")[2]))
+        paths = sorted(names, key=lambda path: not word.search(path.rpartition(".")[2]))
+        names = {path: names[path] for path in paths}
     at.sort(key=lambda pair: not names_row(pair[1]))
-    others += Counter(place for place, _ in at[FIRST:])
+    rare, listed = list[dict[str, Any]](), list[dict[str, Any]]()
+    for path, each in names.items():
+        few = each.rare[: FEW - len(rare)]
+        rare += map(owners.member, few)
+        if len(few) < each.count:
+            listed.append(each.described(path))
+    others += Counter(place for place, _ in at[FIRST - len(rare) :])
     least = "_at_least" if count == COUNTED else ""
     result = Hits({f"matched_values{least}": count, "matched_names": len(names)})
-    result["at"] = [hit for _, hit in at]
-    result.rows = small if len(at) <= _FEW else None
-    if names:
-        result["names"] = names
+    result["at"] = rare + [hit for _, hit in at]
+    result.described = len(at) + len(names)
+    result.rows = owners.small if len(result["at"]) <= FEW else None
+    if listed:
+        result["names"] = listed
     if others:
         most = others.most_common(PLACES)
         rest = others.total() - sum(n for _, n in most)

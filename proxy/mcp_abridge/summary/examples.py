@@ -64,6 +64,8 @@ def examples(
         yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
     for amount in islice(filter(_single, filter(roles.is_amount, columns)), _SUMS):
         yield f"sum({place or '@'}[*].{amount.name})", "adds up"
+        if category is not None:
+            yield f"sum_by({place or '@'}, &{category.name}, &{amount.name})", "adds up by group"
 
 
 def examples_of_rows(rows: list[Raw], place: str) -> tuple[Example, ...]:
