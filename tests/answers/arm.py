@@ -59,7 +59,7 @@ class Arm:
     """
 
     name: str
-    sets: tuple[str, ...] = ("first", "second", "third", "fourth", "unseen")
+    sets: tuple[str, ...] = ("first", "second", "third", "fourth", "fifth", "unseen")
     fresh = True
 
     def command(self, server: Sequence[str]) -> list[str]:

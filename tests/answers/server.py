@@ -1,6 +1,6 @@
 """A server over stdio, without an SDK: each tool returns one result, and only reads.
 
-python tests/answers/server.py [second|third|fourth|unseen]
+python tests/answers/server.py [second|third|fourth|fifth|unseen]
 """
 
 import json
