@@ -1,7 +1,7 @@
 """The sets whose results a file describes: those of SEEN, and unseen.yaml for the end of a work.
 
-Once unseen.yaml was looked at it is no measure any more: third.yaml, fourth.yaml and fifth.yaml were
-it before.
+Once unseen.yaml was looked at it is no measure any more: third.yaml, fourth.yaml and fifth.yaml
+were it before.
 
 A result is a template (shapes.py) in a form, or was recorded from a running server.
 """
