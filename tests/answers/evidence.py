@@ -21,9 +21,7 @@ _MAP = 30  # members; an object with more is a map, and each member a row
 _INTRO = 300  # characters of a text that belongs to what is inside of the same object
 _NEAR = 300  # characters between values in a longer text, if the question does not say
 _WORD = re.compile(r"\w+")
-_ONE_ROW = re.compile(
-    r'"view": ?"(?:.*(?:\[\d+\]|\.\\"[^"]*\\")|(?:max|min)_by\([^()]*\))"\}$'
-)
+_ONE_ROW = re.compile(r'"view": ?"(?:.*(?:\[\d+\]|\.\\"[^"]*\\")|(?:max|min)_by\([^()]*\))"\}$')
 _OPENING = re.compile(r'\{(?=\s*["}])|\[(?=\s*(?:[\[{"\d\]-]|true|false|null))')
 _NAME = re.compile(r'"([^"\\]*)"\s*:\s*$')
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str)

@@ -421,6 +421,52 @@ def test_cases_of_junit_can_be_asked_for() -> None:
     assert "chars" in notes(first(text))["text"]
 
 
+def _feed(entry: str = "") -> str:
+    entries = "".join(
+        f'<entry n="{n}"><title>Title {n} &amp; more</title><author>A{n}</author></entry>'
+        for n in range(90)
+    )
+    return f'<?xml version="1.0"?>\n<feed xmlns="http://a.example/">{entries}{entry}</feed>\n'
+
+
+def test_elements_of_xml_that_repeat_are_rows() -> None:
+    text = _feed("<entry n='90'><author>A90</author><author>B90</author><x:y a='1'>z</x:y></entry>")
+    assert notes(first(text))["read_from"].startswith("XML;")
+    assert value(text, "feed.entry[7].[n, title, author]") == ["7", "Title 7 & more", ["A7"]]
+    assert value(text, "feed.entry[90].['author', \"x:y\"]") == ["author", {"a": "1", "text": "z"}]
+    assert value(text, "feed.entry[90].author") == ["A90", "B90"]
+    assert view(text, "text[0:21]") == text[:21]
+    typed = text.replace(
+        "<feed", '<!DOCTYPE feed PUBLIC "-//A//B" "https://a.example/feed.dtd"><feed'
+    )
+    assert value(typed, "feed.entry[7].author") == ["A7"]
+
+
+@pytest.mark.parametrize("more", ["<!-- a comment -->", "<entry>text <b>in</b> between</entry>"])
+def test_of_xml_that_says_more_than_its_members_the_text_is_shown(more: str) -> None:
+    text = _feed(more)
+    assert texts(first(text).raw)[0].startswith(text[:100])
+    assert view(text, "feed.entry[7].title") == "Title 7 & more"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<!DOCTYPE feed [<!ENTITY b "bbbb">]>' + _feed()[22:],
+        '<!DOCTYPE feed SYSTEM "a.dtd">' + _feed("<entry>&b;</entry>")[22:],
+        "<!DOCTYPE html>" + _feed()[22:],
+        _feed("<entry n='1'><n>2</n></entry>"),
+        "<a>" * 300 + _feed() + "</a>" * 300,
+        _feed()[:-9],
+        "<p>one <b>two</b> three</p>" * 90,
+    ],
+)
+def test_xml_that_is_no_object_stays_a_text(text: str) -> None:
+    document = Document(text)
+    read_structure(document, Fuel())
+    assert document.cell[0] == text
+
+
 WORDS = st.text("ab1,;|:= \t\"'#-\n", max_size=6) | st.sampled_from(
     (
         "id",

@@ -7,6 +7,7 @@ abridgement        reserves room for the notices, has the value cut, says what w
 structure_in_text  finds the structure that is written in a text, and which of the two is shown
 notations          YAML, Python literals and others, as JSON
 delimited          CSV and TSV, with or without a head, as JSON
+markup             XML, as JSON
 repeated           git log, blocks of fields, logfmt, tables and JUnit, as JSON
 cutter             divides the room among the parts of a value; notes each omission
 brief              an array of objects: all its rows in a few columns each, or fewer rows

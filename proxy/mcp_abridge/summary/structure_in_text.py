@@ -23,6 +23,7 @@ from mcp_abridge.document.tree import Document, encode
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.summary import notations
 from mcp_abridge.summary.delimited import table
+from mcp_abridge.summary.markup import from_xml
 from mcp_abridge.summary.repeated import repeated
 
 _PROSE = 1000  # characters before JSON, and after it
@@ -212,5 +213,15 @@ def _yaml(text: str) -> TextStructure | None:
         return None
 
 
+def _xml(text: str) -> TextStructure | None:
+    if text[:64].lstrip()[:1] != "<":
+        return None
+    try:
+        value, loses = from_xml(text.strip())
+        return Raw(value), TextFrame(form="XML", loses=loses)
+    except _NOTHING:
+        return None
+
+
 _OF_BRACKETS = (_documents, _enclosed, _python)
-_OF_LINES = (_fenced, _enclosed, _table, _repeated, _yaml)
+_OF_LINES = (_fenced, _enclosed, _table, _repeated, _yaml, _xml)
