@@ -93,7 +93,7 @@ class _Reader:
         return value
 
 
-def _refuse_html_and_entities(name: str, _system: str, _public: str, declares: bool) -> None:
+def _refuse_html_and_entities(name: str, _: str | None, _id: str | None, declares: bool) -> None:
     if declares or name.lower() == "html":
         raise DocumentError(f"a document of type {name}, which is a page or declares entities")
 
