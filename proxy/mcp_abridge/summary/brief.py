@@ -23,7 +23,7 @@ from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.all_rows import Facts, Names, facts_of
-from mcp_abridge.summary.cells import Opened, read, tree_of
+from mcp_abridge.summary.cells import Opened, around, read, tree_of
 from mcp_abridge.summary.columns import (
     EACH,
     Column,
@@ -281,7 +281,7 @@ class _Page:
         alike = defaultdict[bytes, dict[int, str]](dict)
         for row, (cell, before) in enumerate(zip(cells, whole, strict=True)):
             content = None if cell is before else text(before)
-            if content is not None and not roles.around(content, self._sought):
+            if content is not None and not around(content, self._sought):
                 alike[bytes(cell or b"")][row] = content
         head = clip // 3
         for texts in alike.values():
@@ -297,7 +297,7 @@ class _Page:
             return cell
         if all(isinstance(step, str) for step in path):
             self.clips.append((row, path, clip, len(content)))
-        start = max(roles.around(content, self._sought) - clip // 3, 0)
+        start = max(around(content, self._sought) - clip // 3, 0)
         start = min(start, len(content) - clip)
         part = content[start : start + clip]
         mark = "…" if start + clip < len(content) else ""

@@ -6,7 +6,7 @@ services; without one of them, the values decide.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from math import inf
 from operator import attrgetter
@@ -77,6 +77,7 @@ _OPAQUE = re.compile(
     rb'(?:[^" ]*[0-9a-f]{32}[^" ]*|(?:[a-z]{1,5}[-_])?[0-9a-f-]{12,}|[0-9A-F-]{12,}|'
     rb'(?=[^"]*[A-Z])(?=[^"]*[a-z])[A-Za-z0-9+/=_]{20,})"'
 )
+_WITH_HASH = re.compile(rb'\[*"[^"]*?(?:[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{24})')
 _ENTRY = ("key", "value")  # of a map: the key names it
 _STATE = 30  # bytes of a value that tells a state
 _KEY = 42  # bytes of a key
@@ -97,16 +98,16 @@ def in_order(
     `sought` are words that the call looks for. `ordered`: a rule has put the members in order.
     """
     things = _things(columns)
-    earlier: set[tuple[bytes | None, ...]] = set()
-    useful, useless = list[_Facts](), list[Column]()
+    equal: dict[tuple[bytes | None, ...], list[Column]] = {}
+    useless = list[Column]()
     for column in sorted(columns, key=lambda each: len(each.path)):
         cells = tuple(column.cells)
-        if cells in earlier or len({*cells}) == 1 or 5 * len(column.values) < len(cells):
+        if cells in equal or len({*cells}) == 1 or 5 * len(column.values) < len(cells):
             column.role = APPENDIX
             useless.append(column)
-        else:
-            useful.append(_Facts(column, sought, things))
-        earlier.add(cells)
+        equal.setdefault(cells, []).append(column)
+    firsts = [each for each in equal.values() if each[0] not in useless]
+    useful = [_Facts(column, sought, things, others) for column, *others in firsts]
     useful.sort(key=lambda each: each.column.position)
     useless.sort(key=lambda each: each.position)
     order = [*_order(useful), *useless]
@@ -139,7 +140,11 @@ class _Facts:
     """
 
     def __init__(
-        self, column: Column, sought: Collection[str] = (), things: Collection[Names] = ()
+        self,
+        column: Column,
+        sought: Collection[str] = (),
+        things: Collection[Names] = (),
+        equal: Sequence[Column] = (),
     ) -> None:
         self.column, self.values = column, column.values
         names = column.names or ("",)
@@ -166,6 +171,9 @@ class _Facts:
         indexed = any(isinstance(step, int) for step in column.path)
         self._of_element = indexed and self._lowered[-1] not in _TEXTS
         self.name = self._worth_as_name(sought)
+        if equal:  # which stand for it: an id that is the name, too
+            same = (_Facts(each, sought, things).name for each in equal)
+            self.name = max(self.name, *same)
         self.key = self._worth_as_key()
         self.state = self._worth_as_state()
         self.value = self._worth_as_value()
@@ -204,7 +212,8 @@ class _Facts:
         score = 3 * distinct + 2 * self.filled + self.word(_NAMES) - self._away
         score += 1 if b" " in b"".join(self.values[:3]) else 0
         score -= min(max(self.column.size - _SHORT, 0) / _LONG, 1)
-        score -= 3 * self.link + 5 * self.opaque + 2 * (self.distinct < 0.3)
+        hashes = self.opaque or (self.column.size <= _LONG and self._mostly(_WITH_HASH))
+        score -= 3 * self.link + 2 * hashes + 3 * self.opaque + 2 * (self.distinct < 0.3)
         score -= (3 + 2 * self._of_element) * self._inside + 3 * self._mostly(_NO_LETTERS)
         return score + (6 if self._matches(sought) else 0)
 
@@ -386,10 +395,3 @@ def in_order_of_time(column: Column) -> bool:
         return False
     values = [(len(value), value) if value[:1] != b'"' else (0, value) for value in column.values]
     return len(set(values)) > 1 and values in (sorted(values), sorted(values, reverse=True))
-
-
-def around(content: str, sought: Iterable[str]) -> int:
-    """Return where the first word that the call looks for stands in a text; 0 if nowhere."""
-    lowered = content.lower()
-    places = [at for word in sought if (at := lowered.find(word)) > 0]
-    return min(places, default=0)
