@@ -287,6 +287,14 @@ def test_a_head_is_unlike_what_is_below_it(head: str, row: str) -> None:
     assert value(text + "\n" + "\n" * (BUDGET - len(text)), "keys(rows[0])") == head.split(",")
 
 
+def test_questions_of_a_form_are_a_head_of_csv() -> None:
+    why, rating = "What went wrong, if anything? Please tell us all of it.", "Rating (1-10)"
+    rows: list[Row] = [
+        {"Id": f"R_{n}", why: f"It hung,\nand {n} times", rating: n % 10} for n in range(40)
+    ]
+    assert value(of_csv(rows), f'[7].["{why}", "{rating}"]') == ["It hung,\nand 7 times", 7]
+
+
 def test_blanks_after_the_commas_of_csv_are_no_part_of_its_cells() -> None:
     text = "id, full name\n" + "".join(f'{n}, "n {n}"\n' for n in range(300))
     assert value(text, "rows[7]") == {"id": 7, "full name": "n 7"}

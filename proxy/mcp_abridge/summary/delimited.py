@@ -213,11 +213,16 @@ def _cells(cells: Sequence[str], kind: str) -> Sequence[Value]:
 
 def is_head(cells: Sequence[str]) -> bool:
     """Return True if each cell could name its column, and no other one."""
-    names = {cell for cell in cells if len(cell) <= 60 and re.fullmatch(_COLUMN, cell)}
+    names = {cell for cell in cells if re.fullmatch(_COLUMN, cell)}
     return len(cells) > 1 and len(names) == len(cells)
 
 
-_COLUMN = r"[^\W\d](?:[\w./()%#:-]| (?! ))*(?<! )"
+_CHARACTER = r"[\w./()%#:'&-]| (?! )"
+_COLUMN = (
+    rf"[^\W\d](?:{_CHARACTER}){{0,59}}(?<! )"
+    rf"|(?=[^,?]*[,?])[^\W\d](?:{_CHARACTER}|[,?]){{0,199}}(?<! )"
+)
+"""A name, or a question of a form: only a cell in quotes has a separator."""
 
 
 def _names(head: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
