@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.tree import Document, encode, plain
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.view import look
@@ -72,6 +73,17 @@ def test_an_outline_has_the_members_of_structure_to_two_levels() -> None:
     assert outline["items[].title"] == "text of 14"
     assert outline["items[].by"] == "object of 1, 15 bytes; in 2 of 3"
     assert all(path == "@" or "login" not in path for path in outline)
+
+
+def test_an_outline_of_many_rows_opens_a_few() -> None:
+    document = Document.read(b'{"items": [%b]}' % b", ".join([b'{"id": 7, "n": 1.50}'] * 50_000))
+
+    assert plain(look(document, "outline()", fuel=Fuel(50_000))) == {
+        "@": "object of 1, 900011 bytes",
+        "items": "array of 50000, 900001 bytes",
+        "items[].id": "number",
+        "items[].n": "number",
+    }
 
 
 @pytest.mark.parametrize(

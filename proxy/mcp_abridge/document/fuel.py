@@ -94,12 +94,13 @@ def charge(value: Any, fuel: Fuel, times: int = 1) -> None:
     A part that occurs in several places counts in each. Raises OutOfFuel for a cycle, or if there
     is no time for the walks.
     """
-    fuel.reserve(cost(value, fuel) * times)
+    most = max(fuel.room, _TURN) // times
+    fuel.reserve(cost(value, most) * times)
 
 
-def cost(value: Any, fuel: Fuel) -> int:
-    """Return the units of a walk through all of a value; what fuel cannot pay is not counted."""
-    remaining = fuel.remaining
+def cost(value: Any, most: int) -> int:
+    """Return the units of a walk through all of a value; it ends soon after `most`."""
+    remaining = most
     waiting: list[Collection[Any]] = [[value]]
     while waiting and remaining >= 0:
         for item in waiting.pop():
@@ -117,4 +118,4 @@ def cost(value: Any, fuel: Fuel) -> int:
                 remaining -= item.bit_length() >> 7
             elif isinstance(item, Struct):
                 waiting.append(astuple(item))
-    return fuel.remaining - remaining
+    return most - remaining

@@ -192,9 +192,11 @@ class Interpreter(TreeInterpreter):
     def _projected(self, base: Any, result: Any) -> list[Any] | None:
         if not isinstance(base, list):
             return None
+        return [each for each in self._each(result, base) if each is not None]
+
+    def _each(self, node: Any, base: list[Any]) -> list[Any]:
         visit = self.visit
-        values = [visit(result, element) for element in base]
-        return [each for each in values if each is not None]
+        return [visit(node, element) for element in base]
 
     def visit_flatten(self, node: Any, value: Any) -> Any:
         base = self._array(node, value)

@@ -10,12 +10,14 @@ from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel, charge, cost
 from mcp_abridge.document.tree import Document, Value, encode, loads, opened, plain
+from mcp_abridge.errors import OutOfFuel
 from mcp_abridge.query.jmespath import Interpreter, ends_in, is_array
 from mcp_abridge.query.lookups import Lookups, members_named
 from mcp_abridge.query.patterns import FIRST_ALONE, truthy
 from mcp_abridge.query.rows import batches, columns, many, over, shared
 
 _UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
+_TOGETHER = 1000  # elements between two looks at the time
 _LARGE = 1024  # bytes: to open a smaller value is included in its step
 
 # Kinds of nodes that get plain values; all others work on values opened by one level.
@@ -126,6 +128,8 @@ class LazyInterpreter(_OfViews):
         self._computing.functions.source_text = source_text
 
     def _computed(self, node: Any, value: Any) -> Any:
+        if node.get("value") == "outline":
+            return self._computing.visit(node, self.open(value))
         if node.get("value") == "grep" and all(_is_literal(each) for each in node["children"]):
             base = self.open(value)
             if many(base) and {*map(type, base)} == {Raw}:
@@ -133,7 +137,7 @@ class LazyInterpreter(_OfViews):
         return self._over_plain(value, lambda plain: self._computing.visit(node, plain))
 
     def _over_plain(self, value: Any, evaluate: Callable[[Any], Any]) -> Any:
-        self.fuel.burn(cost(value, self.fuel))
+        self.fuel.burn(cost(value, self.fuel.remaining))
         output = encode(value)
         result = evaluate(loads(output))
         if isinstance(result, dict | list):
@@ -189,6 +193,16 @@ class LazyInterpreter(_OfViews):
             return [each for each in base if not _null(each)]
         values = columns(base, result, self.fuel) if isinstance(base, list) else None
         return super()._projected(base, result) if values is None else values
+
+    def _each(self, node: Any, base: list[Any]) -> list[Any]:
+        """Evaluate a node over each element, unless all would take far more time than there is."""
+        values, start = list[Any](), self.fuel.room
+        for first in range(0, len(base), _TOGETHER):
+            values += super()._each(node, base[first : first + _TOGETHER])
+            used = start - self.fuel.room
+            if 8 * used > start and 2 * used * len(base) > 3 * start * len(values):
+                raise OutOfFuel("all rows would take too much time")
+        return values
 
     def open(self, value: Any) -> Any:
         length = len(memoryview(value)) if type(value) is Raw else 0

@@ -16,7 +16,7 @@ from jmespath.functions import signature
 from mcp_abridge.document.fuel import Fuel, characters, charge
 from mcp_abridge.document.names import spelled
 from mcp_abridge.document.own_names import server_name
-from mcp_abridge.document.tree import encode
+from mcp_abridge.document.tree import compact, encode, opened
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.amounts import Amounts
 from mcp_abridge.query.conversions import Conversions
@@ -176,7 +176,10 @@ def _headings(text: str, fuel: Fuel) -> dict[str, Any]:
 
 
 def _members(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the paths inside a value to two levels, each with its kind and size."""
+    """Yield the paths inside a value to two levels, each with its kind and size.
+
+    Parts that are unopened are opened if they are among those that are read.
+    """
     yield "@", _kind(value)
     waiting = [("", value, 2)]
     while waiting:
@@ -186,14 +189,14 @@ def _members(value: Any) -> Iterator[tuple[str, str]]:
             for name, member in islice(item.items(), _SAMPLE):
                 inside.append((_member_path(path, name), [member], ""))
         elif isinstance(item, list):
-            rows = [row for row in item[:_SAMPLE] if isinstance(row, dict)]
+            rows = [row for row in map(opened, item[:_SAMPLE]) if isinstance(row, dict)]
             names = dict.fromkeys(name for row in rows for name in row)
             for name in islice(names, _SAMPLE):
                 values = [row[name] for row in rows if name in row]
                 rare = f"; in {len(values)} of {len(rows)}" if len(values) < len(rows) else ""
                 inside.append((_member_path(f"{path}[]", name), values, rare))
         for member_path, values, rare in inside:
-            largest = max(values, key=_weight)
+            largest = max(map(opened, values), key=_weight)
             yield member_path, _kind(largest) + rare
             if levels > 1 and isinstance(largest, dict | list):
                 waiting.append((member_path, largest, levels - 1))
@@ -213,7 +216,7 @@ def _kind(value: Any) -> str:
         return f"text of {len(value)}"
     if isinstance(value, dict | list):
         kind = "object" if isinstance(value, dict) else "array"
-        return f"{kind} of {len(value)}, {len(encode(value))} bytes"
+        return f"{kind} of {len(value)}, {len(compact(encode(value)))} bytes"
     if value is None:
         return "null"
     return "boolean" if isinstance(value, bool) else "number"

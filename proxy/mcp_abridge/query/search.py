@@ -37,6 +37,7 @@ from mcp_abridge.query.places import (
 )
 
 _NEAR = 10  # lines shown on either side of a match in a text inside of structure
+_FREQUENT = 20  # texts of which half have a match, so that each is searched by itself
 _BATCH = 1000  # texts that are searched together
 _WORDS = re.compile(r"(?:\(\?m\))?((?:[^\\^$.?*+()\[\]{}]|\\[$.?*+()\[\]{}])+)")
 """A pattern without signs but `|`, and those that a backslash stands before."""
@@ -117,6 +118,8 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
             hits.append((paths[column], _hit(text, keys, pattern, fuel) | owners.of(keys)))
         rest.update(paths[column] for _, column, _ in matches[max(LISTED - count, 0) :])
         count += len(matches)
+        if count == COUNTED and not columns_with_match:
+            break
     names_with_match = {paths[index]: each for index, each in columns_with_match.items()}
     return _hits(pattern, count, hits, names_with_match, rest, owners)
 
@@ -231,10 +234,10 @@ def with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
         batch = texts[first : first + size]
         whole = "\n".join(batch)
         ends = _ends(map(len, batch if whole.isascii() else map(str.encode, batch)))
-        for index, end in pattern.in_parts(whole.encode(), ends, fuel):
-            if end >= ends()[index]:  # it goes on in the next text, and may hide a match
-                rest = range(first + index, first + len(batch))
-                yield from (each for each in rest if pattern.search(texts[each], fuel))
+        for count, (index, end) in enumerate(pattern.in_parts(whole.encode(), ends, fuel)):
+            # It goes on in the next text, and may hide a match, or most texts have one.
+            if end >= ends()[index] or index < 2 * count > _FREQUENT:
+                yield from (first + index + at for at in pattern.in_each(batch[index:], fuel))
                 break
             yield first + index
 
