@@ -9,6 +9,7 @@ from typing import Any
 
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import print_lines, refuse, show
+from mcp_abridge.cli.wrap.difference import difference
 from mcp_abridge.cli.wrap.entry import NotPossible, Server, server_at, servers
 from mcp_abridge.cli.wrap.files import Changed, ConfigFile, load
 from mcp_abridge.cli.wrap.places import CLIENTS, files, place_of
@@ -144,7 +145,7 @@ def _change(verb: str, arguments: argparse.Namespace, edit: Edit, notes: Mapping
     if not dry_run:
         records.finish()
     for file in () if arguments.json else results:
-        file.show()
+        print_lines(*difference(file.syntax, file.path, file.changes))
     backups = {file.path: file.backup for file in results if file.backup}
     for path, backup in backups.items():
         note = f"; its backup is {backup}" if os.path.exists(backup) else ""

@@ -7,14 +7,12 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import cached_property
 from glob import escape, glob
 from typing import Any
 
-from mcp_abridge.cli.terminal import print_lines
-from mcp_abridge.cli.wrap.difference import difference
+from mcp_abridge.cli.wrap.difference import Changes, masked_value
 from mcp_abridge.cli.wrap.entry import NotPossible
 from mcp_abridge.cli.wrap.text import EntryPath, Json, Layout, Syntax, Toml, entry_at
 from mcp_abridge.errors import AbridgeError
@@ -48,6 +46,7 @@ class ConfigFile:
         self.syntax: Syntax = Toml() if path.endswith(".toml") else Json()
         self.backup: str | None = None
         self._edits: dict[tuple[int, int], tuple[EntryPath, str]] = {}
+        self.changes: Changes = {}
 
     @cached_property
     def document(self) -> Any:
@@ -63,20 +62,14 @@ class ConfigFile:
 
     @property
     def text(self) -> str:
-        return "".join(after for _, after in self._pieces())
+        text, at = "", 0
+        for (start, end), (_, after) in sorted(self._edits.items()):
+            text, at = f"{text}{self.before[at:start]}{after}", end
+        return text + self.before[at:]
 
     @text.setter
     def text(self, text: str) -> None:
         self._edits = {(0, len(self.before)): ((), text)} if text != self.before else {}
-
-    def _pieces(self) -> Iterator[tuple[str, str]]:
-        """Yield the parts of the text as they were and as they are: edits, and what is between."""
-        at = 0
-        for (start, end), (_, after) in sorted(self._edits.items()):
-            yield self.before[at:start], self.before[at:start]
-            yield self.before[start:end], after
-            at = end
-        yield self.before[at:], self.before[at:]
 
     def part(self, path: EntryPath) -> tuple[str, EntryPath]:
         """Return the text in which the entry at a path is edited, and the entry's path there.
@@ -116,18 +109,16 @@ class ConfigFile:
     def change(self, path: EntryPath, text: str) -> None:
         """Take a text for the part of the entry at a path, which `check_part` has let pass."""
         self._edits[self._span(path)[0]] = path, text
-
-    def show(self, harmless: Collection[str] = ()) -> None:
-        """Print the lines of what was changed, with masked values, but for those `harmless`."""
-        pieces = list(self._pieces())
-        if any(before != after for before, after in pieces):
-            print_lines(*difference(self.syntax, self.path, pieces, self.document, harmless))
+        self.changes[path] = (
+            masked_value(entry_at(self.document, path)),
+            masked_value(self.entry(path)),
+        )
 
     def follow(self) -> bool:
         """Take what another program has written meanwhile, beside the entries that are edited.
 
         Returns False if an entry has changed, or the file has comments. It takes milliseconds, so
-        that it succeeds between two writes of a busy client. What `show` prints stays as it was.
+        that it succeeds between two writes of a busy client. The `changes` stay as they were.
         """
         import msgspec
 

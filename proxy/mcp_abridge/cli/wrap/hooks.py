@@ -4,13 +4,13 @@ import argparse
 import os
 import re
 import shlex
-from collections.abc import Collection
 from contextlib import nullcontext
 from typing import Any
 
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import json_text, print_lines, refuse
 from mcp_abridge.cli.wrap.changes import print_next_step
+from mcp_abridge.cli.wrap.difference import difference, masked_value
 from mcp_abridge.cli.wrap.entry import NotPossible
 from mcp_abridge.cli.wrap.files import ConfigFile, remove_backups
 from mcp_abridge.cli.wrap.records import Records, exclusive
@@ -37,15 +37,15 @@ def install(arguments: argparse.Namespace, launch: list[str], rules: list[str]) 
             settings = Json().read(text)
         return _with_hook(text, settings, group)
 
-    return _edit("wrap", arguments, edit, (_MATCHER, command))
+    return _edit("wrap", arguments, edit, group)
 
 
 def uninstall(arguments: argparse.Namespace) -> int:
     """Remove the hook. Returns 1 if the settings cannot be edited, 2 for misuse."""
-    return _edit("unwrap", arguments, _without_hook, ())
+    return _edit("unwrap", arguments, _without_hook, None)
 
 
-def _edit(verb: str, arguments: argparse.Namespace, edit: Any, harmless: Collection[str]) -> int:
+def _edit(verb: str, arguments: argparse.Namespace, edit: Any, group: Any) -> int:
     others = ("names", "all", "client", "json", "login", "print")
     if any(getattr(arguments, name, None) for name in others):
         words = "--dry-run and --rules" if verb == "wrap" else "--dry-run"
@@ -58,8 +58,10 @@ def _edit(verb: str, arguments: argparse.Namespace, edit: Any, harmless: Collect
             file = ConfigFile(path, None if os.path.exists(path) else _EMPTY)
             file.text = edit(file.text, file.document)
             _check(verb, file)
-            file.show(harmless)
             changed = file.text != file.before
+            if changed:
+                file.changes[_EVENT] = masked_value(_own_group(file.document)), group
+                print_lines(*difference(file.syntax, path, file.changes))
             if not arguments.dry_run:
                 if changed:
                     backup = _write(file, records)

@@ -76,7 +76,9 @@ class Records:
         pair = [before[start : len(before) - end], after[start : len(after) - end]]
         record = self._entries[server.file, *server.path] = [*pair]
         syntax = file.syntax
-        record.append(syntax.table(before, inner) if isinstance(syntax, Toml) else before)
+        # A client may write all anew: the entry is then put at the end.
+        is_toml = isinstance(syntax, Toml)
+        record.append(syntax.text_of(file.entry(server.path), inner) if is_toml else before)
         record.append(entry_at(syntax.read(after), inner))
 
     def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str:

@@ -65,16 +65,12 @@ class Json:
     def locate(self, text: str, path: EntryPath) -> tuple[int, int]:
         return Layout(text).span(path)
 
-    def is_strict(self, text: str) -> bool:
-        """Return True for JSON without comments, trailing commas and newlines in strings."""
-        try:
-            json.loads(text)
-        except ValueError:
-            return False
-        return True
-
     def literal(self, value: Any) -> str:
         return json_text(value)
+
+    def text_of(self, value: Any, path: EntryPath) -> str:
+        """Return the value at a path for people to read."""
+        return json_text({path[-1]: value}, indent=2)
 
     def own_line(self, lead: str) -> bool:
         """Return True if a member begins a line, which begins with `lead`."""
@@ -146,9 +142,8 @@ class Toml:
         del parent[path[-1]]
         return tomlkit.dumps(document)
 
-    def table(self, text: str, path: EntryPath) -> str:
-        """Return a value as the end of a document of its own: a client may write all anew."""
-        value = entry_at(self.read(text), path)
+    def text_of(self, value: Any, path: EntryPath) -> str:
+        """Return the value at a path as a document of its own."""
         for name in reversed(path):
             value = {name: value}
         return tomlkit.dumps(value)
