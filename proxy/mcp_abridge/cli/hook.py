@@ -106,6 +106,7 @@ def _keep(recording: bytes) -> str:
     from hashlib import sha256
 
     from mcp_abridge.storage.ledger import default_path
+    from mcp_abridge.storage.regular import write_private
 
     folder = os.path.join(os.path.dirname(default_path()), "answers")
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -114,6 +115,5 @@ def _keep(recording: bytes) -> str:
             if entry.stat().st_mtime < time.time() - _SECONDS:
                 os.unlink(entry.path)
     path = os.path.join(folder, f"{sha256(recording).hexdigest()[:12]}.json")
-    with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(recording)
+    write_private(path, recording)
     return path

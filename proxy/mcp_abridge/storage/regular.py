@@ -27,17 +27,21 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> Binary
         raise
 
 
-def write_whole(path: str, raw: bytes, unfinished: str) -> None:
-    """Write a file that its owner alone can read, whole or not at all. Raises OSError.
+def write_private(path: str, raw: bytes, *, sync: bool = False) -> None:
+    """Write a file that its owner alone can read, and to the disk if `sync`. Raises OSError."""
+    with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(raw)
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
 
-    It is written as `unfinished` in the same folder first.
-    """
+
+def write_whole(path: str, raw: bytes, unfinished: str, *, sync: bool = False) -> None:
+    """Write such a file whole or not at all: as `unfinished` in the same folder first. OSError."""
     try:
-        descriptor = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(raw)
+        write_private(unfinished, raw, sync=sync)
         platform.replace(unfinished, path)
-    except OSError:
+    except BaseException:
         with suppress(OSError):
             os.unlink(unfinished)
         raise

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 
 from mcp_abridge.storage.ledger import default_path
+from mcp_abridge.storage.regular import write_private
 from mcp_abridge.storage.scope import secret
 from mcp_abridge.storage.snapshots import digest
 
@@ -54,10 +55,7 @@ class RuleHistory:
             return
         self._names.add(name)
         try:
-            path = self._path(name)
-            descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-            with open(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(f"{os.path.abspath(name)}\n")
+            write_private(self._path(name), os.fsencode(f"{os.path.abspath(name)}\n"))
             with os.scandir(self.folder) as entries:
                 paths = sorted((each.path for each in entries), key=os.path.getmtime)
             for old in paths[:-_MOST]:

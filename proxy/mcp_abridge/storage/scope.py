@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 
+from mcp_abridge.storage.regular import write_private
 from mcp_abridge.storage.snapshots import digest
 from mcp_abridge.system import platform
 
@@ -86,9 +87,7 @@ def changed_variables(folder: str, place: str, variables: Mapping[str, str]) -> 
             return []
         with suppress(ValueError), open(path, encoding="utf-8") as file:
             earlier.append(json.load(file))
-    descriptor = os.open(os.path.join(folder, own), os.O_CREAT | os.O_WRONLY, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        json.dump(digests, file)
+    write_private(os.path.join(folder, own), json.dumps(digests).encode())
     for path in paths[: 1 - _MOST]:
         os.unlink(path)
     differences = [

@@ -17,7 +17,7 @@ from mcp_abridge.cli.wrap.entry import NotPossible
 from mcp_abridge.cli.wrap.text import EntryPath, Json, Layout, Syntax, Toml, entry_at
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.ledger import default_path
-from mcp_abridge.storage.regular import open_regular
+from mcp_abridge.storage.regular import open_regular, write_private, write_whole
 from mcp_abridge.system import platform
 
 _BACKUPS = 10  # of each file
@@ -161,7 +161,8 @@ class ConfigFile:
         beside = tempfile.mkdtemp(prefix=f".{name}{_BESIDE}", dir=folder)
         try:
             path = os.path.join(beside, name)
-            _write_synced(path, self._new_content or (self._mark + self.text).encode())
+            raw = self._new_content or (self._mark + self.text).encode()
+            write_private(path, raw, sync=True)
             _take_attributes(path, self.path, status)
             if _content(self.path) != self.raw or not _put(path, self.path, self.raw):
                 raise Changed(f"{self.path} was changed meanwhile; try again")
@@ -246,24 +247,10 @@ def backups_folder() -> str:
     return os.path.join(state_folder(), "backups")
 
 
-def _write_synced(path: str, raw: bytes) -> None:
-    """Write a file that only its owner can read."""
-    with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(raw)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def replace_private(path: str, raw: bytes) -> None:
+def write_state(path: str, raw: bytes) -> None:
     """Write a file of the state folder whole or not at all."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    try:
-        _write_synced(path + NEW, raw)
-        platform.replace(path + NEW, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(path + NEW)
-        raise
+    write_whole(path, raw, path + NEW, sync=True)
 
 
 def _backups(path: str) -> tuple[str, list[str]]:
@@ -278,7 +265,7 @@ def _back_up(path: str, raw: bytes) -> str:
     for backup in older[: 1 - _BACKUPS]:
         platform.unlink(backup)
     backup = f"{start}{time.time_ns()}-{os.path.basename(path)}"
-    replace_private(backup, raw)
+    write_state(backup, raw)
     return backup
 
 

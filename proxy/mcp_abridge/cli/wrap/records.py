@@ -16,8 +16,8 @@ from mcp_abridge.cli.wrap.files import (
     backups_folder,
     remove_backups,
     remove_leftovers,
-    replace_private,
     state_folder,
+    write_state,
 )
 from mcp_abridge.cli.wrap.text import Toml, entry_at
 from mcp_abridge.errors import AbridgeError
@@ -141,7 +141,7 @@ class Records:
         if self._unfinished:
             content[_UNFINISHED] = [json.dumps(key) for key in sorted(self._unfinished)]
         if content:
-            replace_private(self._path, json.dumps(content).encode())
+            write_state(self._path, json.dumps(content).encode())
         else:
             with suppress(FileNotFoundError):
                 platform.unlink(self._path)
