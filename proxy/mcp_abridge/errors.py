@@ -1,17 +1,4 @@
-"""All errors that the proxy raises on purpose.
-
-AbridgeError
-├── RuleErrors       rule files that cannot be used: every problem with its place
-├── OptionErrors     invalid options of a step: every mistake with its place
-├── PathError        a path that cannot be parsed
-├── DocumentError    a document that cannot be decoded; its message is sent unchanged
-├── ShapeMismatch    a document of another shape than the rule expects; it is sent unchanged
-│   └── EmptyResult  a rule would remove all content of a document; it is sent unchanged too
-├── TransformError   a transform that raised; the rule's `on_failure` decides
-├── OutOfFuel        a rule or a view that needs more work than its fuel allows (fuel.py)
-├── StoreError       a snapshot store that cannot be reached; calls without snapshots continue
-└── Refusal          a call or a view that is answered with this message instead
-"""
+"""All errors that the proxy raises on purpose, and "did you mean" for their messages."""
 
 import os
 from collections.abc import Collection, Iterable

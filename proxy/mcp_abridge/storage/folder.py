@@ -33,15 +33,11 @@ class Folder:
         self._path, self._number, self._size, self._seconds = path, number, size, seconds
         try:
             os.makedirs(path, mode=0o700, exist_ok=True)
-            reason = platform.publicity(path)
-        except OSError as error:
-            raise StoreError(f"--store {path}: {_reason(error)}") from None
-        if reason is not None:
-            raise StoreError(f"--store {path}: {reason}")
-        try:
+            if reason := platform.publicity(path):
+                raise StoreError(f"--store {path}: {reason}")
             self._secret = secret_of_store(path)
         except OSError as error:
-            raise StoreError(f"--store {path}: {_reason(error)}") from None
+            raise self._failure(error) from None
         self._make_room()
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
@@ -54,7 +50,7 @@ class Folder:
             write_whole(path, raw, f"{path}.{os.getpid()}")
             self._make_room()
         except OSError as error:
-            raise StoreError(f"--store {self._path}: {_reason(error)}") from None
+            raise self._failure(error) from None
 
     def get(self, key: Key) -> Snapshot | None:
         if key.call is None:
@@ -69,7 +65,7 @@ class Folder:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise StoreError(f"--store {self._path}: {_reason(error)}") from None
+            raise self._failure(error) from None
         return unpack(raw)
 
     def drop(self, key: Key) -> None:
@@ -119,6 +115,6 @@ class Folder:
                 with suppress(OSError):  # it is gone, or read just now
                     os.unlink(path)
 
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
+    def _failure(self, error: OSError) -> StoreError:
+        reason = (error.strerror or str(error)).lower()
+        return StoreError(f"--store {self._path}: {reason}")
