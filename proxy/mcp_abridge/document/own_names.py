@@ -25,7 +25,7 @@ def _spellings(name: str) -> str:
     return "".join(rf"(?:{each}|\\u00(?i:{ord(each):02x}))" for each in name)
 
 
-# As a name in JSON, where no letter stands before its colon but within it.
+# As a name in JSON: between its quote and its colon stands no letter.
 _NAME = re.compile(rf'(?<!\\)"({_spellings(ABRIDGED)}(?:{_spellings(_MARK)})*)"(?=\s*:)'.encode())
 
 

@@ -51,6 +51,7 @@ _OBJECT_OR_NULL = msgspec.json.Decoder(dict[str, Raw] | None)
 _ARRAY = msgspec.json.Decoder(list[Raw])
 _STRING = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder(Raw)
+_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _PAUSE = 30.0  # seconds that garbage collection may be delayed
 _collected = monotonic()
 _KINDS = {'"': "string", "{": "object", "[": "array", "n": "null"}
@@ -204,7 +205,7 @@ def level(value: Raw) -> Value:
             return _ARRAY.decode(value)
         if head == 0x22:
             return _STRING.decode(value)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise DocumentError(f"not JSON: {error}") from error
     return _WORDS.get(bytes(raw), value) if len(raw) < 6 else value
 
@@ -433,7 +434,7 @@ def decoder_of(names: Collection[str], *, spelled: bool = True) -> Callable[[byt
         try:
             if not _has_minus_zero(data):
                 return decoder.decode(data)  # type: ignore[no-any-return]
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        except _UNREADABLE:
             pass
         return loads(data)  # type: ignore[no-any-return]
 
@@ -442,22 +443,20 @@ def decoder_of(names: Collection[str], *, spelled: bool = True) -> Callable[[byt
 
 def each_object(values: Iterable[Raw]) -> list[dict[str, Raw] | None] | None:
     """Decode unopened objects and nulls with their outermost level; None if any is another kind."""
-    try:
-        return [*map(_OBJECT_OR_NULL.decode, values)]
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return None
+    return _each(values, _OBJECT_OR_NULL)
 
 
 def each_row(
     values: Iterable[Raw], row: type[msgspec.Struct] | None
 ) -> list[msgspec.Struct | None] | None:
     """Decode unopened objects and nulls to Structs; None if any is another kind. See `rows`."""
-    if row is None:
-        return None
-    decoder = msgspec.json.Decoder[msgspec.Struct | None](row | None)
+    return None if row is None else _each(values, msgspec.json.Decoder(row | None))
+
+
+def _each(values: Iterable[Raw], decoder: msgspec.json.Decoder[Any]) -> list[Any] | None:
     try:
         return [*map(decoder.decode, values)]
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except _UNREADABLE:
         return None
 
 
@@ -473,7 +472,7 @@ def _decoded(value: Value, head: int, kind: Any, *, spelled: bool = False) -> An
         if spelled:
             return msgspec.json.Decoder(kind, float_hook=Number).decode(value)
         return msgspec.json.decode(value, type=kind)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except _UNREADABLE:
         return None
 
 

@@ -6,7 +6,7 @@ play         such an exchange through a real session, with the calls that a page
 answers      an answer as a client shows it
 account      what each step of a rule made of an answer
 walk         all pages of an answer, put together again
-differences  where two documents differ
+differences  the differences of two documents
 cases        the tests in rule files
 filling      what such a test does not expect yet, filled in
 choice       which rule applies to a call, and why the others do not

@@ -12,7 +12,7 @@ from mcp_abridge.replay.usage import Usage, has_word
 
 
 class UsedValue(Struct):
-    """A value that a call took from an earlier answer, and where the model finds it if shaped."""
+    """A value that a call took from an earlier answer, and its place in the shaped one."""
 
     value: str
     file: str

@@ -45,7 +45,7 @@ class Client(Struct, frozen=True):
     limit in tokens. `author_bytes`: up to so many bytes, the author of a tool may raise the limit.
     `code_mode` identifies a call whose result goes to a program: the path to a text in
     `params._meta`, and its prefix. `measured` is the version that the facts were measured with,
-    `source` is where else they come from. `needs` are the results that it cannot use as they are.
+    `source` is another source of them. `needs` are the results that it cannot use as they are.
     """
 
     name: str

@@ -11,7 +11,7 @@ from mcp_abridge.storage.regular import write_private
 from mcp_abridge.storage.snapshots import digest
 from mcp_abridge.system import platform
 
-# Variables that say where or when a process runs: each session of one client has others.
+# Variables of the place and the time of a process: each session of one client has others.
 _OF_THE_SESSION = {
     *("_", "PWD", "OLDPWD", "SHLVL", "TMPDIR", "INVOCATION_ID", "JOURNAL_STREAM", "TRACEPARENT"),
     *("TERM", "COLORTERM", "COLUMNS", "LINES", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "WINDOWID"),

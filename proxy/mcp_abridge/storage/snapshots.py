@@ -94,7 +94,7 @@ def unpack(raw: bytes) -> Snapshot | None:
 
 
 def label_of(raw: bytes) -> tuple[str, int, int] | None:
-    """Return the label, the age in seconds, and where the document begins.
+    """Return the label, the age in seconds, and the offset of the document.
 
     The first LABELS bytes of a stored snapshot are enough for it.
     """
@@ -105,7 +105,7 @@ def label_of(raw: bytes) -> tuple[str, int, int] | None:
 
 
 def _head(raw: bytes) -> tuple[int, int, int] | None:
-    """Return the age, the size of the frame, and where the label ends."""
+    """Return the age, the size of the frame, and the offset of what follows the label."""
     if not raw.startswith(_MARK) or len(raw) < _HEAD.size:
         return None
     _, stored, length, label = _HEAD.unpack_from(raw)

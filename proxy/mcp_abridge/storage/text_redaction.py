@@ -1,6 +1,6 @@
 """Secrets in texts that are no JSON: cut JSON, YAML, CSV, Markdown, variables, command lines.
 
-Which names have secret values is decided elsewhere; here is found where a value ends.
+Which names have secret values is decided elsewhere; the end of a value is found here.
 """
 
 import re
@@ -37,7 +37,7 @@ _IN_CELL = re.compile(r"""(\s*["'`]?)(.*?)(["'`]?\s*)""", re.DOTALL)
 
 
 def mask_members(text: str, matches: Iterator[Any], hides: Hides) -> str:
-    """Mask the values after names; each of `matches` ends where a value may begin.
+    """Mask the values after names; at the end of each of `matches` one may begin.
 
     Its groups are the name and the quote after it. `hides` decides on the name.
     """
@@ -126,14 +126,14 @@ def _end_of_block(text: str, key: int, block: re.Match[str]) -> tuple[int, str]:
 
 
 def _start_of_line(text: str, at: int) -> int | None:
-    """Return where a line begins, None if that is far away."""
+    """Return the start of the line at a position; None if that is far away."""
     far = max(0, at - _LONGEST_HEADING)
     line = text.rfind("\n", far, at) + 1
     return line if line or far == 0 else None
 
 
 def mask_columns(text: str, names: Iterator[Any], hides: Hides) -> str:
-    """Mask the cells below headings; each of `names` is a place where a heading may be."""
+    """Mask the cells below headings; each of `names` may stand in one."""
     parts: list[str] = []
     end, seen_line = 0, -1
     for match in names:
