@@ -85,13 +85,11 @@ class Account:
         self.sessions += bool(answered)
 
     def _active(self, rules: RuleSet) -> RuleSet:
-        files = []
-        for file in rules.files:
-            copies = tuple(replace(rule, mode="active") for rule in file.rules)
-            files.append(replace(file, rules=copies))
-            for rule in copies:
+        active = rules.with_rules(lambda rule: replace(rule, mode="active"))
+        for file in active.files:
+            for rule in file.rules:
                 self.fits.setdefault((rule.place, rule.name), RuleFit(rule, file))
-        return RuleSet(tuple(files), rules.otherwise)
+        return active
 
     def _count(self, file: str, replay: Replay) -> None:
         tool, rule = replay.exchange.tool, replay.applied

@@ -56,15 +56,6 @@ class _RecordedGuard:
         return decision
 
 
-def _recording_guards(rules: RuleSet, decisions: list[Decided]) -> RuleSet:
-    def of(rule: Rule) -> Rule:
-        guard: Any = rule.guard and _RecordedGuard(rule.guard, decisions)
-        return replace(rule, guard=guard)
-
-    files = tuple(replace(file, rules=tuple(map(of, file.rules))) for file in rules.files)
-    return RuleSet(files, rules.otherwise)
-
-
 class Replay:
     """A call and its answer, in a Session that is driven as a transport drives it.
 
@@ -99,7 +90,7 @@ class Replay:
         self._first_call, self._query_result, self._facts = first_call, query_result, facts
         self._store = Memory()
         self._meters = Meters(lambda row: setattr(self, "outcome", row.outcome))
-        recording = _recording_guards(rules, self.decisions)
+        recording = rules.with_rules(self._recorded)
         state = SessionState(lambda *_: recording, self._meters.of, self.log.append)
         self._session = Session(state)
         self._session.rules.rename(client=client)
@@ -124,19 +115,18 @@ class Replay:
     def again(self, rule: Rule) -> "Replay":
         """Replay the same call with `rule` in place of the rule that applied."""
         applied = self.applied
-        files = tuple(
-            replace(file, rules=tuple(rule if each is applied else each for each in file.rules))
-            for file in self.rules.files
-        )
-        otherwise = rule if self.rules.otherwise is applied else self.rules.otherwise
         return Replay(
-            RuleSet(files, otherwise),
+            self.rules.with_rules(lambda each: rule if each is applied else each),
             self.exchange,
             first_call=self._first_call,
             query_result=self._query_result,
             facts=self._facts,
             client=self.client,
         )
+
+    def _recorded(self, rule: Rule) -> Rule:
+        guard: Any = rule.guard and _RecordedGuard(rule.guard, self.decisions)
+        return replace(rule, guard=guard)
 
     @property
     def shows(self) -> Shows:

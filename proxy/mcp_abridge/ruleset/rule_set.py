@@ -1,8 +1,9 @@
 """Rule files in order: which rule takes a call, and which files are for the server at hand."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_abridge.document.paths import matches
 from mcp_abridge.document.printable import quoted
@@ -84,6 +85,11 @@ class RuleSet(Struct, frozen=True):
             file for file in self.files if not (file.server and file.server.misfit(None, tools))
         )
         return self if len(files) == len(self.files) else RuleSet(files, self.otherwise)
+
+    def with_rules(self, change: Callable[[Rule], Rule]) -> "RuleSet":
+        """Return the rule set with another rule in place of each; without the candidates."""
+        files = (replace(file, rules=tuple(map(change, file.rules))) for file in self.files)
+        return RuleSet(tuple(files), self.otherwise and change(self.otherwise))
 
     def covering(self, tool: str) -> tuple[Rule, ...]:
         """Return every rule that may apply to `tool`, in order; the last may be `otherwise`."""

@@ -23,8 +23,9 @@ from mcp_abridge.cli.terminal import (
     table,
 )
 from mcp_abridge.cli.wrap import changes, entry, hooks
+from mcp_abridge.cli.wrap.entry import HEADERS
 from mcp_abridge.cli.wrap.files import ConfigFile
-from mcp_abridge.cli.wrap.places import DIALECTS
+from mcp_abridge.cli.wrap.places import DIALECTS, dialect
 from mcp_abridge.cli.wrap.records import Records, recorded_keys
 from mcp_abridge.document.masks import MASK, masked_words
 from mcp_abridge.errors import AbridgeError
@@ -186,7 +187,7 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
             )
         words = server.words or [server.entry[entry.usable_url(server)]]
         command = masked = masked_words(words)
-        if server.has_secrets:
+        if any(server.entry.get(key) for key in (dialect(server.place.client).env, *HEADERS)):
             print("its environment or headers are not in these lines: add them", file=sys.stderr)
         if masked != words:
             advice = f"*** may be secret: write there what {server.file} has"

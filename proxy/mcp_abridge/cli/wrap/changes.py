@@ -46,7 +46,7 @@ class Configs:
         self._client = client
         self.files: dict[str, ConfigFile] = {}
         self.servers: list[Server] = []
-        self._problems: dict[str, str] = {}
+        self.problems: dict[str, str] = {}
         for place, path in files(client):
             if file := self._load(path):
                 self.servers += servers(place, path, file.document)
@@ -63,16 +63,12 @@ class Configs:
         try:
             return self.files.get(path) or self.files.setdefault(path, load(path))
         except FileNotFoundError:
-            self._problems[path] = f"{path} is gone; what is recorded of it stays"
+            self.problems[path] = f"{path} is gone; what is recorded of it stays"
         except SyntaxProblem as error:
-            self._problems[path] = f"{path}:{error.line}:{error.column}: {error}; left as it is"
+            self.problems[path] = f"{path}:{error.line}:{error.column}: {error}; left as it is"
         except (OSError, ValueError) as error:
-            self._problems[path] = f"{path}: {error}; left as it is"
+            self.problems[path] = f"{path}: {error}; left as it is"
         return None
-
-    @property
-    def problems(self) -> list[str]:
-        return list(self._problems.values())
 
     def unknown(self, names: list[str]) -> str | None:
         """Return why no server can be found by the first of these names that is unknown."""
@@ -84,7 +80,7 @@ class Configs:
         return None
 
     def report_problems(self, verb: str) -> None:
-        for problem in self.problems:
+        for problem in self.problems.values():
             refuse(verb, problem)
 
 

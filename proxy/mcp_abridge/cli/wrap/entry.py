@@ -69,11 +69,6 @@ class Server(NamedTuple):
         key = self.url_key
         return masked_url(self.entry[key]) if key else "neither a command nor a URL"
 
-    @property
-    def has_secrets(self) -> bool:
-        """True if it has variables or headers."""
-        return any(self.entry.get(key) for key in (dialect(self.place.client).env, *HEADERS))
-
 
 def words_of(entry: Any) -> list[str]:
     """Return the words of the command in an entry; none if it has no command."""
