@@ -23,8 +23,6 @@ from mcp_abridge.schema.references import (
     within,
 )
 
-PathSteps = tuple[Step, ...]
-
 _GROUPS = ("allOf", "anyOf", "oneOf")
 # The keywords that still hold if anything is cut: a value that stays keeps its type, and a number.
 _FIRM = {
@@ -124,7 +122,9 @@ def extended(schema: Schema, path: Path, names: Mapping[str, bool]) -> Schema | 
         }
         return part | {"properties": {**properties, **new}}
 
-    def edit(node: Subschema, steps: PathSteps, trail: frozenset[str] = frozenset()) -> Subschema:
+    def edit(
+        node: Subschema, steps: tuple[Step, ...], trail: frozenset[str] = frozenset()
+    ) -> Subschema:
         while isinstance(node, dict) and "$ref" in node:
             reference = node["$ref"]
             node = {} if reference in trail else target(loose, reference)

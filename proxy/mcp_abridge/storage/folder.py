@@ -11,7 +11,7 @@ from contextlib import suppress
 from mcp_abridge.errors import StoreError
 from mcp_abridge.storage.answer_list import MOST, StoredAnswer, listing, text_of
 from mcp_abridge.storage.regular import write_whole
-from mcp_abridge.storage.scope import secret_of_store
+from mcp_abridge.storage.scope import SECRET, secret
 from mcp_abridge.storage.snapshots import LABELS, Key, Snapshot, digest, label_of, pack, unpack
 from mcp_abridge.system import platform
 
@@ -35,7 +35,7 @@ class Folder:
             os.makedirs(path, mode=0o700, exist_ok=True)
             if reason := platform.publicity(path):
                 raise StoreError(f"--store {path}: {reason}")
-            self._secret = secret_of_store(path)
+            self._secret = secret(os.path.join(path, SECRET))
         except OSError as error:
             raise self._failure(error) from None
         self._make_room()

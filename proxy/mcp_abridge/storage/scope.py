@@ -19,6 +19,8 @@ _OF_THE_SESSION = {
     *("SSH_CONNECTION", "DISPLAY", "WAYLAND_DISPLAY", "XDG_SESSION_ID", "DBUS_SESSION_BUS_ADDRESS"),
     *("CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT", "WT_SESSION"),
 }
+SECRET = "secret"
+"""The file with the secret of a store."""
 _SECRET_BYTES = 32
 _SUFFIX = ".environment"
 _MOST = 64  # environments that a store remembers; the least recently used is forgotten first
@@ -59,11 +61,6 @@ def secret(path: str) -> str:
     return raw.hex()
 
 
-def secret_of_store(folder: str) -> str:
-    """Return the secret of a store. Raises OSError."""
-    return secret(os.path.join(folder, "secret"))
-
-
 def changed_variables(folder: str, place: str, variables: Mapping[str, str]) -> list[str]:
     """Record the environment of a server in a store; return how it differs from those before.
 
@@ -72,7 +69,7 @@ def changed_variables(folder: str, place: str, variables: Mapping[str, str]) -> 
     """
     import json
 
-    key = secret_of_store(folder)
+    key = secret(os.path.join(folder, SECRET))
     digests = {name: digest(key, name, value) for name, value in variables.items()}
     start = digest(key, place)
     own = f"{start}-{digest(key, *digests.values())}{_SUFFIX}"
