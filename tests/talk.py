@@ -10,7 +10,6 @@ from mcp_abridge.session.outputs import (
     DropSnapshots,
     LoadSnapshot,
     Noise,
-    Notify,
     Output,
     Probe,
     RunInBackground,
@@ -116,7 +115,7 @@ class Talk:
             match output:
                 case ToServer(raw):
                     self.to_server.append(raw)
-                case ToClient(raw) | Notify(raw):
+                case ToClient(raw):
                     self.to_client.append(raw)
                 case Probe(raw, token) if b'"tools/list"' in raw:
                     self._listed(raw, token)

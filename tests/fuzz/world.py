@@ -11,7 +11,6 @@ from mcp_abridge.session.outputs import (
     DropSnapshots,
     LoadSnapshot,
     Noise,
-    Notify,
     Output,
     Probe,
     RunInBackground,
@@ -104,7 +103,7 @@ class World:
         free = self.account.free(raw) and not self._withholding(raw, exchange)
         outputs = self.session.from_client(raw, exchange)
         # Meanwhile a list that other rules have changed may be looked at and announced.
-        through = tuple(each for each in outputs if not isinstance(each, Notify | RunInBackground))
+        through = tuple(each for each in outputs if not isinstance(each, RunInBackground))
         if free and through != (ToServer(raw),):
             raise Wrong("what no rule is for goes to the server as it came", f"{outputs}")
         hidden = {tool for tool in covered.TOOLS if self._hidden(tool)}
@@ -176,7 +175,7 @@ class World:
         exchange = task.exchange
         if isinstance(output, ToServer):
             self._to_server(output.raw, exchange)
-        elif isinstance(output, ToClient | Notify):
+        elif isinstance(output, ToClient):
             self._to_client(output.raw, exchange)
         elif isinstance(output, Probe):
             self.probes[output.token] = exchange

@@ -153,7 +153,7 @@ class Replay:
                 case outputs.ToServer(raw):
                     response = self._serve(raw)
                     queue += () if response is None else session.from_server(response)
-                case outputs.ToClient(raw) | outputs.Notify(raw):
+                case outputs.ToClient(raw):
                     lines.append(raw)
                 case outputs.Probe(raw, token):
                     answer = self._serve_query(raw)

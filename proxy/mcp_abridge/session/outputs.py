@@ -24,12 +24,6 @@ class ToClient(Struct, frozen=True):
     raw: bytes
 
 
-class Notify(Struct, frozen=True):
-    """Send `raw` to the client: a notification of the proxy's own, which answers nothing."""
-
-    raw: bytes
-
-
 class Probe(Struct, frozen=True):
     """Send `raw`, a request of the proxy's own, to the server, whichever side caused it.
 
@@ -95,7 +89,6 @@ class RunInBackground(Struct, frozen=True):
 Output = (
     ToServer
     | ToClient
-    | Notify
     | Noise
     | StoreSnapshot
     | LoadSnapshot

@@ -10,7 +10,7 @@ from mcp_abridge.document.message import SERVER_INFO, Message, string_at
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.inflight import PendingRequest
-from mcp_abridge.session.outputs import Notify, Output, RunInBackground, ToClient
+from mcp_abridge.session.outputs import Output, RunInBackground, ToClient
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools import definitions
 from mcp_abridge.session.tools.definitions import ToolFacts
@@ -106,7 +106,7 @@ def _announce(state: SessionState, differs: bool) -> tuple[Output, ...]:
     if not differs or state.tool_list is None:
         return ()
     state.log("the tools look different with the new rules: the client was told")
-    return (Notify(CHANGED),)
+    return (ToClient(CHANGED),)
 
 
 @lru_cache(16)

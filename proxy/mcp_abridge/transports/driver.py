@@ -18,7 +18,6 @@ from mcp_abridge.session.outputs import (
     ClaimCall,
     LoadSnapshot,
     Noise,
-    Notify,
     Output,
     Probe,
     RunInBackground,
@@ -40,16 +39,11 @@ class Routed(NamedTuple):
 
     to_server: list[bytes]
     to_client: list[bytes]
-    notifications: list[bytes]
     queries: list[Probe]
 
     @property
     def all_to_server(self) -> list[bytes]:
         return [*self.to_server, *(query.raw for query in self.queries)]
-
-    @property
-    def all_to_client(self) -> list[bytes]:
-        return [*self.notifications, *self.to_client]
 
 
 class Driver:
@@ -152,7 +146,7 @@ class Driver:
         return await self._routed(self.session.expire(exchange, ids))
 
     async def _routed(self, outputs: Sequence[Output]) -> Routed:
-        routed = Routed([], [], [], [])
+        routed = Routed([], [], [])
         await self._perform_all(outputs, routed)
         return routed
 
@@ -176,8 +170,6 @@ class Driver:
             routed.to_server.append(output.raw)
         elif isinstance(output, ToClient):
             routed.to_client.append(output.raw)
-        elif isinstance(output, Notify):
-            routed.notifications.append(output.raw)
         elif isinstance(output, Probe):
             routed.queries.append(output)
         elif isinstance(output, Shape):

@@ -191,7 +191,7 @@ class Bridge:
                 await self._say(refusal_of_long_line(line, self._limit, self._log))
             elif line.strip():
                 routed = await self._driver.from_client(line)
-                await self._say(routed.all_to_client)
+                await self._say(routed.to_client)
                 for raw in routed.all_to_server:
                     await self._server.send(raw)
 

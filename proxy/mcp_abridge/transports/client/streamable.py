@@ -243,7 +243,7 @@ class Streamable:
     async def _dispatch(self, routed: Routed) -> None:
         for line in routed.all_to_server:
             self._tasks.spawn(self.send(line))
-        await self._say(routed.all_to_client)
+        await self._say(routed.to_client)
 
     # From the server
 

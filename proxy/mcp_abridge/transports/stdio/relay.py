@@ -17,7 +17,6 @@ from typing import ParamSpec, TypeVar
 
 from mcp_abridge.session.outputs import (
     Noise,
-    Notify,
     Output,
     Probe,
     Shape,
@@ -286,7 +285,7 @@ class Relay:
         """Do what the session returned; the result of shaping or of the store goes back to it."""
         if isinstance(output, ToServer):
             to_server([output.raw])
-        elif isinstance(output, ToClient | Notify):
+        elif isinstance(output, ToClient):
             self._client.send([output.raw])
         elif isinstance(output, Probe):
             self._wake()

@@ -210,7 +210,7 @@ class ChildSession:
         # At once: no client message about a call that was held may overtake the call.
         self._child.post(routed.all_to_server)
         self._timer.start()
-        for raw in routed.all_to_client:
+        for raw in routed.to_client:
             await give_way(len(raw))
             await self._deliver(raw).room()
 

@@ -115,7 +115,7 @@ class SseSessions:
             stream.tasks.spawn(self._post(stream, raw))
         stream.timer.start()
         with suppress(ConnectionError):
-            await stream.answer.add_messages(routed.all_to_client)
+            await stream.answer.add_messages(routed.to_client)
 
     async def _post(self, stream: SseSession, raw: bytes) -> None:
         try:

@@ -111,7 +111,7 @@ class UrlRoute:
                 query.reschedule(asyncio.get_running_loop().time())
         try:
             while isinstance(then, Routed):
-                context.ours += then.all_to_client
+                context.ours += then.to_client
                 then = await self._go_on(context, then)
         except NoAnswer:
             context.drop()
