@@ -104,7 +104,8 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     # handled while a thread shapes a document that takes very long.
     workers = Workers(processes=0, max_here=sys.maxsize)
     driver = Driver(session, _store(options, log), workers, log, log.write_noise)
-    bridge = Bridge(HttpClient(url, options.headers), driver, log, options.max_message)
+    endpoint = HttpClient(url, options.max_message, options.headers)
+    bridge = Bridge(endpoint, driver, log, options.max_message)
     rules.refuse = bridge.refuse
     _end(rules, records, log, bridge.run)
 

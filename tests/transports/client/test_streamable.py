@@ -56,7 +56,7 @@ class Link:
         state = SessionState(lambda *_: rules, Meters().of, log.warning, deadline=deadline)
         self.driver = Driver(Session(state), Memory(), Workers(), log)
         self.streamable = Streamable(
-            HttpClient(server.url), self.driver, log, LIMIT, self.say, self.losses.put_nowait
+            HttpClient(server.url, LIMIT), self.driver, log, self.say, self.losses.put_nowait
         )
 
     async def say(self, lines: list[bytes]) -> None:

@@ -57,7 +57,6 @@ class Bridge:
             endpoint,
             driver,
             log,
-            limit,
             self._say,
             lambda reason: self._ends.put_nowait(End(_LOST, reason)),
         )

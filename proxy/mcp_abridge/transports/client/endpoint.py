@@ -69,31 +69,26 @@ class AnswerTooLong(NoAnswer):
     """An answer, or an event, over the limit; the rest was not read."""
 
 
-class RedirectRefused(AbridgeError):
-    """A redirect that is not followed; `brief` is the reason without the server's address."""
-
-    def __init__(self, reason: str, brief: str) -> None:
-        super().__init__(reason)
-        self.brief = brief
-
-
 class HttpResponse(aiohttp.ClientResponse):
     """A response of the server, with its body decompressed; `received` counts the bytes so far."""
 
     received = 0
+    limit = 0
+    """The most bytes that its body, or an event of it, may have."""
     proxy: ForwardProxy | None = None
     """The forward proxy that may have answered in the server's place: it can without TLS."""
 
-    async def whole(self, limit: int) -> bytes:
+    async def whole(self, limit: int = 0) -> bytes:
         """Return the body; raises NoAnswer."""
+        encoding = self.headers.get("Content-Encoding")
         with _reading("answer"):
-            raw = await body.whole(self.content, self.headers.get("Content-Encoding"), limit)
+            raw = await body.whole(self.content, encoding, limit or self.limit)
         self.received += len(raw)
         return raw
 
-    async def events(self, limit: int) -> AsyncGenerator[sse.Event]:
+    async def events(self) -> AsyncGenerator[sse.Event]:
         """Yield the events of a stream; raises NoAnswer."""
-        events = sse.Events(limit)
+        events = sse.Events(self.limit)
         with _reading("stream"):
             async for chunk in body.chunks(self.content, self.headers.get("Content-Encoding")):
                 self.received += len(chunk)
@@ -135,14 +130,21 @@ class HttpResponse(aiohttp.ClientResponse):
 class HttpClient:
     """An HTTP client of one URL; its `headers` are sent to no other origin. Close it after use.
 
-    No request has a total timeout, none is sent twice. A `transparent` client adds no headers and
-    keeps no cookies, since it serves many clients. All requests go through the forward proxy of the
-    environment, if it has one for this URL.
+    No answer, and no event of one, may have more than `limit` bytes. No request has a total
+    timeout, none is sent twice. A `transparent` client adds no headers, keeps no cookies and names
+    no address in an error, since it serves many clients. All requests go through the forward proxy
+    of the environment, if it has one for this URL.
     """
 
     def __init__(
-        self, url: str, headers: Iterable[tuple[str, str]] = (), *, transparent: bool = False
+        self,
+        url: str,
+        limit: int,
+        headers: Iterable[tuple[str, str]] = (),
+        *,
+        transparent: bool = False,
     ) -> None:
+        self._limit = limit
         self._transparent = transparent
         full = URL(url)
         self.url = full.with_user(None)
@@ -164,7 +166,7 @@ class HttpClient:
         """Send a request, and open its response; `upload` is set once the request was sent.
 
         Redirects within the origin are followed if they leave the request unchanged. Raises
-        RedirectRefused for other redirects, and ConnectionLost.
+        NoAnswer for other redirects, and ConnectionLost.
         """
         all_headers = CIMultiDict(headers)
         for name, value in self._headers.items():
@@ -185,9 +187,12 @@ class HttpClient:
                     brief = f"the server answers a {method} with {response.status}"
                     brief += ", which would lose what was sent"
                     target = masked_url(str(url))
-                    raise RedirectRefused(f"{brief}; if {target} is right, give that URL", brief)
+                    raise self._refusal(brief, f"{brief}; if {target} is right, give that URL")
         brief = f"the server redirects more than {_REDIRECTS} times"
-        raise RedirectRefused(f"{brief}, at last to {masked_url(str(url))}", brief)
+        raise self._refusal(brief, f"{brief}, at last to {masked_url(str(url))}")
+
+    def _refusal(self, brief: str, reason: str) -> NoAnswer:
+        return NoAnswer(brief if self._transparent else reason)
 
     @cached_property
     def _proxy(self) -> ForwardProxy | None:
@@ -222,6 +227,7 @@ class HttpClient:
                 raise
             raise ConnectionLost(f"{lost}, through {proxy}; {way_past(str(url))}") from None
         assert isinstance(response, HttpResponse)
+        response.limit = self._limit
         if proxy is not None and url.scheme == "http":
             response.proxy = proxy
             if response.status == CREDENTIALS_WANTED:
@@ -231,17 +237,17 @@ class HttpClient:
         return response
 
     def within(self, location: str, base: URL | None = None) -> URL:
-        """Return the URL that the server names; raises RedirectRefused if its origin differs."""
+        """Return the URL that the server names; raises NoAnswer if its origin differs."""
         origin, target = self.url.origin(), repr(masked_url(location[:_EXCERPT]))
         with suppress(ValueError):  # of what is no URL, or one without a host
             url = (self.url if base is None else base).join(URL(location))
             if url.origin() == origin:
                 return url.with_user(None)
             target = masked_url(str(url))
-        raise RedirectRefused(
+        raise self._refusal(
+            "the server redirects to another origin; that is refused",
             f"the server points to {target}, which is another origin than {origin}: nothing is "
             "sent there; if it is right, give that URL",
-            "the server redirects to another origin; that is refused",
         )
 
     async def close(self) -> None:

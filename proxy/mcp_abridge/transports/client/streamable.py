@@ -59,7 +59,7 @@ Say = Callable[[list[bytes]], Awaitable[None]]
 
 
 class Streamable:
-    """A remote server; `limit` is the maximum size of a message in bytes.
+    """A remote server.
 
     `say` takes lines for the client, and returns once it accepts more. `on_lost` is called with the
     reason if the connection can no longer be used.
@@ -70,14 +70,12 @@ class Streamable:
         endpoint: HttpClient,
         driver: Driver,
         log: Log,
-        limit: int,
         say: Say,
         on_lost: Callable[[str], None],
     ) -> None:
         self._endpoint = endpoint
         self._driver = driver
         self._log = log
-        self._limit = limit
         self._say = say
         self._on_lost = on_lost
         self._tasks = Tasks()
@@ -221,7 +219,7 @@ class Streamable:
             return f"no answer came: {position.end_reason}" if post.waiting else None
         if not post.waiting:
             return None
-        raw = await response.whole(self._limit)
+        raw = await response.whole()
         if response.content_type == JSON or response.content_type.endswith("+json"):
             await self._on_message(raw, post)
             if not post.waiting:
@@ -288,7 +286,7 @@ class Streamable:
         endpoint: "asyncio.Future[URL] | None" = None,
     ) -> None:
         """Pass on a stream until it ends; `endpoint` gets the URL of a server of 2024-11-05."""
-        events = response.events(self._limit)
+        events = response.events()
         try:
             while True:
                 complete = post is not None and not post.waiting

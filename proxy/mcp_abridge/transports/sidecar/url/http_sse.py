@@ -67,10 +67,10 @@ class SseSessions:
         timer = Timer(driver, lambda late: self._dispatch(stream, late))
         stream = SseSession(driver, record.token, answer, request, upstream.url, timer)
         try:
-            async for event in self._upstream.events(upstream):
+            async for event in upstream.events():
                 if event.event == ENDPOINT:
                     location = (event.data or b"").decode("utf-8", "replace")
-                    stream.url = self._upstream.within(location, upstream.url)
+                    stream.url = self._upstream.endpoint.within(location, upstream.url)
                     self._streams[name] = stream
                     await answer.add(endpoint_event(f"?{QUERY}={name}".encode()))
                 elif not event.data or event.data.isspace():

@@ -22,7 +22,7 @@ from mcp_abridge.transports.aio import Tasks, give_way
 from mcp_abridge.transports.client.endpoint import AnswerTooLong, HttpResponse, NoAnswer
 from mcp_abridge.transports.correlation import answered_ids, correlate, refuses
 from mcp_abridge.transports.driver import Routed, in_time
-from mcp_abridge.transports.http import hop_headers
+from mcp_abridge.transports.http import headers, hop_headers
 from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.http.negotiation import JSON, STREAM
 from mcp_abridge.transports.http.sse import Event
@@ -77,7 +77,7 @@ class UrlRoute:
     async def close(self) -> None:
         self._tasks.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._upstream.close()
+        await self._upstream.endpoint.close()
 
     async def _rest(self) -> None:
         while True:
@@ -181,7 +181,7 @@ class UrlRoute:
         async with ask as upstream:
             if upstream.content_type == STREAM and 200 <= upstream.status < 300:
                 return await self._answer_in_events(context, upstream, id)
-            raw = await self._upstream.read(upstream)
+            raw = await upstream.whole()
             if _is_for_client(context, upstream, about=id in answered_ids(raw)):
                 return self._rejected(context, upstream, raw.replace(id, context.post.ids[0]))
             if refuses(raw, id):
@@ -198,7 +198,7 @@ class UrlRoute:
         self, context: RequestContext, upstream: HttpResponse, id: bytes
     ) -> bytes:
         room = _MOST_ASIDE
-        async for event in self._upstream.events(upstream):
+        async for event in upstream.events():
             if not event.data or event.event not in (None, "", "message"):
                 continue
             if id in answered_ids(event.data):
@@ -278,7 +278,7 @@ class UrlRoute:
         # Nothing is sent before the answer is complete: a failure can still become an error.
         record = context.record
         try:
-            raw = await self._upstream.read(upstream)
+            raw = await upstream.whole()
         except AnswerTooLong as too_long:
             record.failure = str(too_long)
             lines = context.end(record.failure)
@@ -297,7 +297,7 @@ class UrlRoute:
         resumable = False
         cause = _UNANSWERED
         try:
-            async for event in self._upstream.events(upstream):
+            async for event in upstream.events():
                 resumable |= event.id is not None and not context.exchange
                 if context.post.accepts == "json" and (id := request_id(event)) is not None:
                     await self._upstream.decline(context, id, _UNASKED)
@@ -322,7 +322,7 @@ class UrlRoute:
         if self._queries and correlate(raw).answers in self._queries:
             return []  # it is read on the stream of its own request only
         if context.post.modern and context.post.method == "tools/list":
-            self._upstream.listed(raw)
+            headers.learn(self._upstream.parameters, raw)
         routed = await context.driver.from_server(raw, context.exchange)
         await self._registry.share(context)
         return routed.to_client

@@ -18,7 +18,6 @@ from mcp_abridge.transports.client.endpoint import (
     HttpClient,
     HttpResponse,
     NoAnswer,
-    RedirectRefused,
 )
 from mcp_abridge.transports.http import headers, hop_headers, negotiation
 from mcp_abridge.transports.http.sse import Event
@@ -40,16 +39,9 @@ class Upstream:
     def __init__(self, route: Route, limit: int) -> None:
         assert isinstance(route.upstream, str)
         self._route = route
-        self._limit = limit
-        self._endpoint = HttpClient(route.upstream, transparent=True)
-        self._parameters: headers.Parameters = {}
-
-    async def close(self) -> None:
-        await self._endpoint.close()
-
-    def listed(self, raw: bytes) -> None:
-        """Record from a response to tools/list which arguments are repeated in headers."""
-        headers.learn(self._parameters, raw)
+        self.endpoint = HttpClient(route.upstream, limit, transparent=True)
+        self.parameters: headers.Parameters = {}
+        """The arguments of each known tool that are repeated in headers."""
 
     @asynccontextmanager
     async def ask(
@@ -62,7 +54,7 @@ class Upstream:
         own: bool = False,
         record: AccessRecord | None = None,
     ) -> AsyncIterator[HttpResponse]:
-        """Send `raw` as the client sent its request; raises ConnectionLost.
+        """Send `raw` as the client sent its request; raises NoAnswer.
 
         If `own`, the message is the proxy's own, a POST, and headers that are true of the client's
         message only are left out. `record` gets the size of the answer.
@@ -71,15 +63,13 @@ class Upstream:
         async with AsyncExitStack() as open:
             try:
                 response = await open.enter_async_context(
-                    self._endpoint.request(
+                    self.endpoint.request(
                         "POST" if own else request.method,
                         headers,
                         raw or None,
                         url=url or self._url(request),
                     )
                 )
-            except RedirectRefused as error:
-                raise ConnectionLost(error.brief) from None
             except ConnectionLost as error:
                 raise ConnectionLost(f"the server cannot be reached: {error}") from None
             if response.status < 200:
@@ -93,31 +83,16 @@ class Upstream:
                 if record is not None:
                     record.bytes_received = response.received
 
-    def within(self, location: str, base: URL) -> URL:
-        """Return a URL that the server names; raises ConnectionLost if its origin differs."""
-        try:
-            return self._endpoint.within(location, base)
-        except RedirectRefused as error:
-            raise ConnectionLost(error.brief) from None
-
     async def tell(self, context: RequestContext, raw: bytes) -> None:
         """Send a message of the proxy's own that has no response; it may be lost."""
         with suppress(NoAnswer, TimeoutError):
             ask = self.ask(context.request, raw, context.post, own=True)
             async with asyncio.timeout(_ACCEPTED), ask as upstream:
-                await self.read(upstream)
+                await upstream.whole()
 
     async def decline(self, context: RequestContext, id: bytes, reason: str) -> None:
         """Answer a request of the server with an error, lest it wait for the client."""
         await self.tell(context, message.error(id, FAILED, reason))
-
-    async def read(self, response: HttpResponse) -> bytes:
-        """Return the body of an answer; raises NoAnswer."""
-        return await response.whole(self._limit)
-
-    def events(self, response: HttpResponse) -> AsyncIterator[Event]:
-        """Yield the events of an answer; raises NoAnswer."""
-        return response.events(self._limit)
 
     async def pass_on(
         self, request: web.BaseRequest, response: HttpResponse, record: AccessRecord
@@ -150,7 +125,7 @@ class Upstream:
         return answer
 
     def _url(self, request: web.BaseRequest) -> URL:
-        url = self._endpoint.url
+        url = self.endpoint.url
         if not (self._route.passes or request.query_string):
             return url
         text = str(url)
@@ -179,9 +154,9 @@ class Upstream:
         if read.modern and raw != read.raw:
             # A rule has changed the call: adapt its headers.
             tool = None if read.first is None else string_at(read.first.params, "name")
-            for _, name in self._parameters.get(tool or "", ()):
+            for _, name in self.parameters.get(tool or "", ()):
                 fields.popall(name, None)
-            fields.update(headers.request_headers(raw, self._parameters))
+            fields.update(headers.request_headers(raw, self.parameters))
         return fields
 
 
