@@ -1,4 +1,4 @@
-"""Waits and log lines with and without `poll`: whole processes without it are in tests/faults."""
+"""Waits that bytes, signals or time end; log lines with `poll`, and without as in tests/faults."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from mcp_abridge.transports.stdio.alarm import Alarm, PollAlarm, QueueAlarm
+from mcp_abridge.transports.stdio.alarm import Alarm
 from mcp_abridge.transports.stdio.sink import PollSink, Sink, ThreadSink
 
 from tests.transports.processes import fill
@@ -14,13 +14,8 @@ from tests.transports.processes import fill
 SECONDS = 60.0
 
 
-@pytest.fixture(params=[PollAlarm, QueueAlarm])
-def alarm(request: pytest.FixtureRequest) -> Alarm:
-    new: Alarm = request.param()
-    return new
-
-
-def test_bytes_end_a_wait_in_order_and_time_ends_it_without(alarm: Alarm) -> None:
+def test_bytes_end_a_wait_in_order_and_time_ends_it_without() -> None:
+    alarm = Alarm()
     for byte, seconds in ((1, 0.1), (200, 0.2)):
         threading.Timer(seconds, alarm.ring, (byte,)).start()
     assert [alarm.wait(SECONDS), alarm.wait(None)] == [1, 200]
@@ -30,14 +25,13 @@ def test_bytes_end_a_wait_in_order_and_time_ends_it_without(alarm: Alarm) -> Non
     assert alarm.wait(-1.0) is None
 
 
-def test_a_signal_ends_a_wait(alarm: Alarm) -> None:
-    before = signal.getsignal(signal.SIGUSR1)
+def test_a_signal_ends_a_wait() -> None:
+    alarm, before = Alarm(), signal.getsignal(signal.SIGUSR1)
     try:
         alarm.heed([signal.SIGUSR1])
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
         assert alarm.wait(SECONDS) == signal.SIGUSR1
     finally:
-        signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGUSR1, before)
 
 

@@ -31,7 +31,7 @@ from mcp_abridge.system import platform
 from mcp_abridge.transports.correlation import error_for_long_line, refusal_of_long_line
 from mcp_abridge.transports.effects import carry_out
 from mcp_abridge.transports.log import Log
-from mcp_abridge.transports.stdio.alarm import new_alarm
+from mcp_abridge.transports.stdio.alarm import Alarm
 from mcp_abridge.transports.stdio.pipes import (
     Chunk,
     Event,
@@ -97,7 +97,7 @@ class Relay:
         self._view_turn = Lock()  # one view at a time: each may take a document's memory
         self._views: set[Thread] = set()
         self._watches = session.state.inflight.deadline is not None
-        self._alarm = new_alarm()  # of the thread that watches the time
+        self._alarm = Alarm()  # of the thread that watches the time
 
     def run(self) -> int:
         """Move lines until both sides have ended; return the exit code of the proxy."""

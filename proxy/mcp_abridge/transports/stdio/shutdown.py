@@ -9,7 +9,7 @@ from time import monotonic, sleep
 
 from mcp_abridge.system import platform
 from mcp_abridge.transports.log import Log
-from mcp_abridge.transports.stdio.alarm import new_alarm
+from mcp_abridge.transports.stdio.alarm import Alarm
 from mcp_abridge.transports.stdio.pipes import PipeReader, PipeWriter
 
 # The events that begin the shutdown, and the time that the server's group then has: seconds until
@@ -47,7 +47,7 @@ class Shutdown:
         self._stdout = stdout
         self._log = log
         self._cause = cause
-        self._alarm = new_alarm()
+        self._alarm = Alarm()
         self._has_input = False  # the client has sent something
         self._input_ended = False  # the client will send nothing more
         self._output_ended = False  # the server will send nothing more
