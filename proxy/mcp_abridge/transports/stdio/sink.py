@@ -6,7 +6,6 @@ cannot, as Windows.
 
 import os
 from threading import Condition, Thread
-from typing import Protocol
 
 from mcp_abridge.transports.stdio.pipes import ready
 
@@ -14,26 +13,14 @@ _ATOMIC = 4096  # bytes that a pipe takes without blocking if it takes any
 _ROOM = 1 << 16  # bytes, as a pipe has
 
 
-class Sink(Protocol):
-    """A descriptor for bytes of which some may have to wait."""
-
-    def write(self, raw: bytes | bytearray | memoryview) -> int:
-        """Write as much as there is room for, perhaps nothing; return how much. Raises OSError."""
-
-    def wait(self, seconds: float) -> None:
-        """Wait until there may be more room."""
-
-    def flush(self, seconds: float) -> None:
-        """Wait until all is written."""
-
-
 class PollSink:
-    """A Sink that asks the system whether there is room."""
+    """A descriptor that is written if the system says that there is room."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def write(self, raw: bytes | bytearray | memoryview) -> int:
+        """Write as much as there is room for, perhaps nothing; return how much. Raises OSError."""
         if not ready(self._descriptor, "POLLOUT", 0):
             return 0
         try:
@@ -42,14 +29,15 @@ class PollSink:
             return 0
 
     def wait(self, seconds: float) -> None:
+        """Wait until there may be more room."""
         ready(self._descriptor, "POLLOUT", seconds)
 
     def flush(self, seconds: float) -> None:
-        """Do nothing: what was accepted is written."""
+        """Wait until all is written, as what was accepted is."""
 
 
 class ThreadSink:
-    """A Sink whose thread waits in place of the caller."""
+    """A descriptor whose thread waits in place of the caller; as a PollSink in all else."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -93,8 +81,11 @@ class ThreadSink:
                 self._change.notify_all()
 
 
+Sink = PollSink | ThreadSink
+
+
 def new_sink(descriptor: int) -> Sink:
-    """Return the Sink of this platform."""
+    """Return the sink of this platform."""
     import select
 
     return PollSink(descriptor) if hasattr(select, "poll") else ThreadSink(descriptor)
