@@ -320,10 +320,10 @@ def _handler(shared: Services, route: Route) -> Handler:
     if isinstance(route.upstream, str):
         from mcp_abridge.transports.sidecar.url.route_handler import UrlRoute
 
-        return UrlRoute(route, route.rules_for, shared)
+        return UrlRoute(route, shared)
     from mcp_abridge.transports.sidecar.command.route_handler import CommandRoute
 
-    return CommandRoute(route, route.rules_for, shared)
+    return CommandRoute(route, shared)
 
 
 def _prepare() -> None:

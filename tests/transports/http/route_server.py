@@ -290,7 +290,7 @@ async def serve_url(
 ) -> AsyncIterator[UrlServer]:
     """Serve a route to an upstream."""
     services = services or make_services()
-    handler = UrlRoute(route(upstream, **keys), lambda *_: rules, services)
+    handler = UrlRoute(route(upstream, select=lambda *_: rules, **keys), services)
     async with serve_handler(handler) as server:
         yield server
     services.workers.close()
@@ -304,7 +304,7 @@ async def serve_command(
 ) -> AsyncIterator[RouteServer[CommandRoute]]:
     """Serve a route to a command."""
     services = make_services(**limits)
-    handler = CommandRoute(route(tuple(command)), lambda *_: rules, services)
+    handler = CommandRoute(route(tuple(command), select=lambda *_: rules), services)
     async with serve_handler(handler) as server:
         yield server
     services.workers.close()

@@ -4,10 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
-from mcp_abridge.transports.sidecar.caller import (
-    caller,
-    of_the_largest_holders,
-)
+from mcp_abridge.transports.sidecar.caller import of_the_largest_holders, scope_of
 from mcp_abridge.transports.sidecar.route import Route
 from msgspec import Struct
 from multidict import CIMultiDict
@@ -17,7 +14,7 @@ from tests.transports.http.route_server import route
 
 def scope(to: Route, headers: Mapping[str, str] | None = None, token: str = "") -> str:
     request = make_mocked_request("POST", "/mcp", CIMultiDict(headers or {}))
-    return caller(request, to, token).scope
+    return scope_of(request, to, token)
 
 
 def test_callers_differ_by_credentials_routes_and_names_of_tokens() -> None:

@@ -56,7 +56,7 @@ async def test_rules_are_chosen_by_the_server_that_a_caller_or_session_has_met(
     services = make_services()
     async with (
         upstream(script) as server,
-        serve_handler(UrlRoute(route(server.url), select, services)) as proxy,
+        serve_handler(UrlRoute(route(server.url, select=select), services)) as proxy,
     ):
         await proxy.post(line(id=1, method="initialize"))
         await proxy.client().send("GET", accept="text/event-stream", **session)

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 from aiohttp import web
-from msgspec import Struct
 
 from mcp_abridge.storage.snapshots import ANYBODY
 from mcp_abridge.transports.http import hop_headers
@@ -34,19 +33,8 @@ _OF_NOBODY = re.compile(
 )
 
 
-class Caller(Struct, frozen=True):
-    """The caller of a request.
-
-    `token` is the name of the token that opened the route, empty without one: sessions and
-    processes are its. `scope` is the scope of its stored answers.
-    """
-
-    token: str
-    scope: str
-
-
-def caller(request: web.BaseRequest, route: Route, token: str) -> Caller:
-    """Return the caller of a request that the route has admitted by the token of this name.
+def scope_of(request: web.BaseRequest, route: Route, token: str) -> str:
+    """Return the scope of the stored answers of a caller, by a request of it and its token's name.
 
     Callers that nothing identifies share one scope, and with it the snapshots kept for later pages.
     """
@@ -63,7 +51,7 @@ def caller(request: web.BaseRequest, route: Route, token: str) -> Caller:
             parts += (name, *forwarded.getall(name))
     # Without the address of the listener: replicas listen at different addresses.
     scope = digest("\n".join((route.path, str(route.upstream), *parts)))
-    return Caller(token, scope if parts else f"{ANYBODY}-{scope}")
+    return scope if parts else f"{ANYBODY}-{scope}"
 
 
 def digest(text: str) -> str:

@@ -75,14 +75,13 @@ class Services(Struct, frozen=True):
     def begin(
         self,
         route: Route,
-        rules: Rules,
         scope: str,
         on_noise: Callable[[bytes], None] | None = None,
         *,
         resumable: bool = False,
     ) -> Driver:
         state = SessionState(
-            rules,
+            route.rules_for,
             self.meters.of,
             self.log.warning,
             scope=scope,

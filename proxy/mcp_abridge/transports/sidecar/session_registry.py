@@ -11,17 +11,16 @@ from aiohttp import web
 from msgspec import Struct
 
 from mcp_abridge.errors import StoreError
-from mcp_abridge.session.active_rules import PeerInfo, Rules
+from mcp_abridge.session.active_rules import PeerInfo
 from mcp_abridge.storage.snapshots import Key, Snapshot
 from mcp_abridge.transports.aio import threaded
 from mcp_abridge.transports.driver import Driver
 from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.sidecar.caller import (
     NO_SESSION,
-    Caller,
-    caller,
     digest,
     of_the_largest_holders,
+    scope_of,
 )
 from mcp_abridge.transports.sidecar.request import (
     FAILED,
@@ -53,7 +52,6 @@ class RequestContext(Struct):
     driver: Driver
     exchange: bytes
     memory: Key
-    caller: Caller
     scope: str
     ours: list[bytes] = []
     answer: ResponseWriter | None = None
@@ -90,7 +88,6 @@ class SessionRegistry:
     def __init__(
         self,
         route: Route,
-        rules: Rules,
         shared: Services,
         *,
         most: int = _KEPT,
@@ -99,7 +96,6 @@ class SessionRegistry:
         self._most = most
         self._on_noise = on_noise
         self._route = route
-        self._rules = rules
         self._shared = shared
         self._sessions: OrderedDict[tuple[str, str | None], _Known] = OrderedDict()
         self._recent: set[tuple[str, str | None]] = set()  # keys used since the last `rest`
@@ -118,27 +114,26 @@ class SessionRegistry:
     ) -> RequestContext:
         """Return the context of a POST: its session, exchange and scope."""
         token = record.token
-        sender = caller(request, self._route, token)
-        scope = sender.scope
+        scope = scope_of(request, self._route, token)
         if read.initializes and not read.modern:
             driver, memory = self.begin(scope, resumable=True), _memory(scope, None)
-            return RequestContext(request, read, record, driver, b"", memory, sender, scope)
+            return RequestContext(request, read, record, driver, b"", memory, scope)
         if read.session is not None and not read.modern:
             return await self.of_session(request, read, record, read.session)
         client = client_name(read)
         exchange = b"%d:" % next(self._numbers)
         driver = await self._driver(scope, client, token, resumable=False)
         memory = _memory(scope, client)
-        return RequestContext(request, read, record, driver, exchange, memory, sender, scope)
+        return RequestContext(request, read, record, driver, exchange, memory, scope)
 
     async def of_session(
         self, request: web.BaseRequest, read: PostedBody, record: AccessRecord, session: str
     ) -> RequestContext:
         """Return the context of a request in the session with this id."""
-        name, sender = self._name_of(session), caller(request, self._route, record.token)
+        name, own = self._name_of(session), scope_of(request, self._route, record.token)
         driver = await self._driver(name, None, record.token, resumable=True)
-        scope, memory = f"{sender.scope}\n{name}", _memory(name, None)
-        return RequestContext(request, read, record, driver, b"", memory, sender, scope)
+        scope, memory = f"{own}\n{name}", _memory(name, None)
+        return RequestContext(request, read, record, driver, b"", memory, scope)
 
     async def check_owner(self, request: web.BaseRequest, token: str) -> None:
         """Raise RequestRefused if a request names a session that another caller has begun."""
@@ -168,13 +163,12 @@ class SessionRegistry:
 
     def begin(self, scope: str, *, resumable: bool) -> Driver:
         """Begin a session for this scope; no later request finds it unless it is kept."""
-        begin = self._shared.begin
-        return begin(self._route, self._rules, scope, self._on_noise, resumable=resumable)
+        return self._shared.begin(self._route, scope, self._on_noise, resumable=resumable)
 
     async def initialized(self, context: RequestContext, session: str | None) -> None:
         """Record the session that an upstream has begun, and whose it is."""
         if session is not None:
-            name, token = self._name_of(session), context.caller.token
+            name, token = self._name_of(session), context.record.token
             context.memory = _memory(name, None)
             self._keep(name, None, token, context.driver)
             if token and self._shared.store.remote:
@@ -201,7 +195,7 @@ class SessionRegistry:
             return
         if context.post.initializes and (context.memory.scope, None) not in self._sessions:
             # The upstream has begun no session, so later requests cannot be attributed to one.
-            scope, token = context.memory.scope, context.caller.token
+            scope, token = context.memory.scope, context.record.token
             driver = await self._driver(scope, None, token, resumable=False)
             facts = context.driver.session.rules
             driver.session.rules.recall(

@@ -11,16 +11,15 @@ import shutil
 
 from aiohttp import web
 
-from mcp_abridge.session.active_rules import Rules
 from mcp_abridge.system import platform
 from mcp_abridge.transports.aio import Tasks
 from mcp_abridge.transports.http import negotiation
 from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
 from mcp_abridge.transports.sidecar.caller import (
     NO_SESSION,
-    caller,
     digest,
     of_the_largest_holders,
+    scope_of,
 )
 from mcp_abridge.transports.sidecar.command.child import ChildServer
 from mcp_abridge.transports.sidecar.command.child_session import ChildSession
@@ -44,17 +43,16 @@ _ID = re.compile(rb'"|-?\d+\Z')
 class CommandRoute:
     """Answer the requests of a route with child processes."""
 
-    def __init__(self, route: Route, rules: Rules, shared: Services) -> None:
+    def __init__(self, route: Route, shared: Services) -> None:
         assert not isinstance(route.upstream, str)
         self._command = list(route.upstream)
         self._route = route
-        self._rules = rules
         self._shared = shared
         self._sessions: dict[str, ChildSession] = {}
         self._ending = Tasks()
         self._starting: list[str] = []  # the callers of sessions whose server is being started
         self._store = EventStore()
-        self._stateless = Stateless(route, rules, shared, self._child)
+        self._stateless = Stateless(route, shared, self._child)
         self._guardian: platform.Guardian | None = None
         self._unready: str | None = None
         self._reaping: asyncio.Task[None] | None = None
@@ -151,17 +149,17 @@ class CommandRoute:
 
     async def _begin(self, request: web.BaseRequest, record: AccessRecord) -> ChildSession:
         log = self._shared.log
-        sender = caller(request, self._route, record.token)
-        self._make_room(sender.token)
-        self._starting.append(sender.token)
+        token = record.token
+        self._make_room(token)
+        self._starting.append(token)
         try:
             child = await self._child()
         finally:
-            self._starting.remove(sender.token)
+            self._starting.remove(token)
         id = secrets.token_urlsafe(24)
-        scope = f"{sender.scope}\n{digest(id)}"
-        driver = self._shared.begin(self._route, self._rules, scope, log.noise)
-        session = ChildSession(id, sender.token, child, driver, self._store, log)
+        scope = f"{scope_of(request, self._route, token)}\n{digest(id)}"
+        driver = self._shared.begin(self._route, scope, log.noise)
+        session = ChildSession(id, token, child, driver, self._store, log)
         self._sessions[id] = session
         session.reading.add_done_callback(lambda _: self._sessions.pop(id, None))
         return session

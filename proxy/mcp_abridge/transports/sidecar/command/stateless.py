@@ -8,7 +8,6 @@ from aiohttp import web
 from mcp_abridge.document import message
 from mcp_abridge.document.message import LISTEN
 from mcp_abridge.document.tree import ABSENT
-from mcp_abridge.session.active_rules import Rules
 from mcp_abridge.transports.aio import give_way
 from mcp_abridge.transports.correlation import correlate, progress_token
 from mcp_abridge.transports.driver import Routed, in_time
@@ -32,12 +31,10 @@ Send = Callable[[Iterable[bytes]], None]
 class Stateless:
     """The stateless requests of a route whose upstream is a command."""
 
-    def __init__(self, route: Route, rules: Rules, shared: Services, start: Start) -> None:
+    def __init__(self, route: Route, shared: Services, start: Start) -> None:
         self.pool = Pool(start, shared.limits.children, shared.log)
         """The servers."""
-        self._sessions = SessionRegistry(
-            route, rules, shared, most=_KEPT, on_noise=shared.log.noise
-        )
+        self._sessions = SessionRegistry(route, shared, most=_KEPT, on_noise=shared.log.noise)
         self._parameters: headers.Parameters = {}
 
     async def post(
@@ -92,7 +89,7 @@ class _Exchange:
         assert read.first is not None
         lasts = read.method == LISTEN
         pooled = PooledRequest(self._key, progress_token(read.first), self._abort, lasts=lasts)
-        server = await self._route.pool.open(pooled, self._context.caller.token)
+        server = await self._route.pool.open(pooled, self._record.token)
         send = partial(server.send, pooled)
         late: list[Routed] = []
         try:

@@ -15,7 +15,6 @@ from aiohttp import web
 from msgspec import Raw
 
 from mcp_abridge.document import message
-from mcp_abridge.session.active_rules import Rules
 from mcp_abridge.session.guards import LATE, cancellation
 from mcp_abridge.session.outputs import Probe
 from mcp_abridge.transports.aio import Tasks, give_way
@@ -52,11 +51,11 @@ _UNANSWERED = "the server ended its answer without a response"
 class UrlRoute:
     """Answer the requests of a route with a server at a URL."""
 
-    def __init__(self, route: Route, rules: Rules, shared: Services) -> None:
+    def __init__(self, route: Route, shared: Services) -> None:
         self._route = route
         self._limits = shared.limits
         self._upstream = Upstream(route, shared.limits.message)
-        self._registry = SessionRegistry(route, rules, shared)
+        self._registry = SessionRegistry(route, shared)
         self._tasks = Tasks()
         self._queries: dict[bytes, asyncio.Timeout] = {}  # of each wait, by the id of the query
         limits, upstream, registry = shared.limits, self._upstream, self._registry
