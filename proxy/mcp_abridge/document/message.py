@@ -120,6 +120,19 @@ def _read(raw: bytes) -> Message | list[Raw]:
     return _BATCH.decode(raw) if raw.lstrip()[:1] == b"[" else _MESSAGE.decode(raw)
 
 
+def envelope(raw: bytes) -> Message:
+    """Return the envelope of a message: an empty one for a batch, and for what cannot be read.
+
+    >>> envelope(b'{"id": 1, "method": "ping"}').verb, envelope(b"{").is_message
+    ('ping', False)
+    """
+    try:
+        content = read(raw)
+    except DocumentError:
+        return Message()
+    return content if isinstance(content, Message) else Message()
+
+
 def members(raw: bytes | Raw) -> dict[str, Raw]:
     """Decode the outermost level of a JSON object. Raises DocumentError if `raw` is none."""
     try:
@@ -249,13 +262,6 @@ def one_line(raw: bytes) -> bytes:
     return raw.translate(_ONE_LINE) if b"\n" in raw or b"\r" in raw else raw
 
 
-def params(raw: bytes) -> Raw:
-    """Return the params of a readable request or notification; ABSENT without any."""
-    content = read(raw)
-    assert isinstance(content, Message)
-    return content.params
-
-
 def offset_after_noise(raw: bytes) -> int | None:
     """Return the offset in `raw` of a message after noise; None if there is just noise.
 
@@ -330,11 +336,8 @@ def fails(raw: bytes) -> bool:
     >>> fails(b'{"id":null,"error":{"code":1}}'), fails(b'{"id":1,"result":{}}'), fails(b'null')
     (True, False, False)
     """
-    try:
-        content = read(raw)
-    except DocumentError:
-        return False
-    return isinstance(content, Message) and content.error is not ABSENT and content.result is ABSENT
+    content = envelope(raw)
+    return content.error is not ABSENT and content.result is ABSENT
 
 
 def replaced(raw: bytes, **values: Any) -> bytes:

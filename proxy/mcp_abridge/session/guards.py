@@ -66,7 +66,7 @@ def _allow(
 ) -> tuple[Output, ...]:
     pending.facts = decision.facts
     if decision.arguments:
-        params = message.params(raw)
+        params = message.envelope(raw).params
         own = members(params).get("arguments")
         upstream = {} if own is None else loads(bytes(own))
         upstream = upstream if isinstance(upstream, dict) else {}  # as the guard saw them
@@ -129,7 +129,7 @@ def hold(
         pending.exchange, id, own_request.method, held_call=pending, own_request=own_request
     )
     params = dict(own_request.params)
-    meta = members(message.params(raw)).get("_meta")
+    meta = members(message.envelope(raw).params).get("_meta")
     if meta is not None:
         # The stateless protocol requires it of every request. The progress is not the call's.
         params["_meta"] = {

@@ -1,11 +1,10 @@
 """A session whose exchanges are recorded as the client asked and the server answered."""
 
 from collections import OrderedDict
-from contextlib import suppress
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import Message, string_at
-from mcp_abridge.errors import DocumentError
+from mcp_abridge.document.message import string_at
+from mcp_abridge.session import responses
 from mcp_abridge.session.outputs import Output
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import SessionState
@@ -24,11 +23,8 @@ class RecordingSession(Session):
         self._calls = 0
 
     def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
-        try:
-            read = message.read(raw)
-        except DocumentError:
-            read = []
-        if isinstance(read, Message) and read.key is not None and read.verb:
+        read = message.envelope(raw)
+        if read.key is not None and read.verb:
             slot = exchange + read.key
             self._requests.pop(slot, None)
             if read.verb == "tools/call":
@@ -43,7 +39,9 @@ class RecordingSession(Session):
         return super().from_client(raw, exchange)
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
-        recorded = self._requests.pop(exchange + _key(raw), None) if self._requests else None
+        recorded = None
+        if self._requests and (key := responses.answered(raw)) is not None:
+            recorded = self._requests.pop(exchange + key, None)
         outputs = super().from_server(raw, exchange)
         if recorded is not None:
             self._recorder.record(
@@ -62,11 +60,3 @@ class RecordingSession(Session):
         if key is not None:
             self.state.inflight.renew(exchange + key)
         return False
-
-
-def _key(raw: bytes) -> bytes:
-    if (key := message.responds_to(raw)) is None:
-        with suppress(DocumentError):
-            read = message.read(raw)
-            key = read.key if isinstance(read, Message) and read.responds else None
-    return key or b""

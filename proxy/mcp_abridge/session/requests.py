@@ -110,10 +110,7 @@ def _notification(
 
 
 def _cancel(state: SessionState, envelope: Message, exchange: bytes) -> bytes | None:
-    try:
-        id = message.members(envelope.params)["requestId"]
-    except (DocumentError, KeyError):
-        return None
+    id = value_at(envelope.params, "requestId")
     slot = exchange + id_key(bytes(id))
     pending = state.inflight.find(slot)
     if pending is not None and pending.query:
@@ -334,12 +331,10 @@ def again(
     state: SessionState, pending: PendingRequest, line: bytes, *, listed: bool = False
 ) -> tuple[Output, ...]:
     """Process a call anew by its line: its snapshot was searched, perhaps the tools listed."""
-    envelope = message.read(line)
-    assert isinstance(envelope, Message)
     anew = PendingRequest(pending.exchange, pending.id, pending.method, scope=pending.scope)
     anew.searched_key, anew.listed = pending.key, listed
     state.rules.select()
-    return call(state, line, envelope, anew)
+    return call(state, line, message.envelope(line), anew)
 
 
 def _is_repeatable(state: SessionState, pending: PendingRequest, rule: Rule) -> bool:

@@ -55,11 +55,7 @@ def unprocessed(
     state: SessionState, raw: bytes, exchange: bytes, error: Exception
 ) -> tuple[Output, ...]:
     """Process a message that cannot be read, or on which the proxy failed."""
-    try:
-        envelope = message.read(raw)
-        key = envelope.key if isinstance(envelope, Message) and envelope.responds else None
-    except DocumentError:
-        key = message.responds_to(raw)
+    key = answered(raw)
     pending = None if key is None else state.inflight.answer(exchange + key)
     if isinstance(pending, PendingOwnRequest):
         return guards.give_up(state, pending, f"the answer cannot be read: {error}")
@@ -69,6 +65,14 @@ def unprocessed(
     ):
         return ()
     return state.unprocessed(raw, pending, error)
+
+
+def answered(raw: bytes) -> bytes | None:
+    """Return the id that a message responds to, as far as it can be told; None if to none."""
+    read = message.envelope(raw)
+    if read.is_message:
+        return read.key if read.responds else None
+    return message.responds_to(raw)
 
 
 def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
@@ -128,8 +132,7 @@ def _of_task(
     line = tasks.final(state, raw, task, pending)
     if line is None or pending.rule is None:
         return (ToClient(raw),)
-    envelope = message.read(line)
-    assert isinstance(envelope, Message)
+    envelope = message.envelope(line)
     if envelope.result is ABSENT and not _shapes_error(pending, envelope, len(line)):
         return (ToClient(raw),)
     return to_shape(state, line, pending, pending.rule)
@@ -149,11 +152,7 @@ def _news_of_task(
 
 def progress_token(meta: Raw) -> bytes:
     """Return the progress token in a request's `_meta` as an id_key; empty if there is none."""
-    try:
-        token = message.members(meta).get(message.PROGRESS_TOKEN)
-    except DocumentError:
-        return b""
-    return b"" if token is None else message.id_key(bytes(token))
+    return message.id_key(bytes(message.value_at(meta, message.PROGRESS_TOKEN)))
 
 
 def _record_progress(state: SessionState, envelope: Message, exchange: bytes) -> None:
@@ -248,11 +247,7 @@ def take_first(
 
     Returns the outputs and the rest to process; nothing of it if it may be the withheld response.
     """
-    try:
-        envelope = message.read(raw[:end])
-    except DocumentError:
-        return (), raw
-    key = envelope.key if isinstance(envelope, Message) and envelope.responds else None
+    key = answered(raw[:end])
     pending = None if key is None else state.inflight.retire(exchange + key)
     if pending is None:
         return (), raw

@@ -7,7 +7,6 @@ from msgspec import Raw, Struct
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import SERVER_INFO, Message, string_at
-from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.inflight import PendingRequest
 from mcp_abridge.session.outputs import Output, RunInBackground, ToClient
@@ -149,12 +148,8 @@ class ToolListHistory:
 
 def new_history(result: Raw) -> ToolListHistory | None:
     """Return a history if the result of initialize declares that the tool list may change."""
-    try:
-        tools = message.members(message.members(result)["capabilities"])["tools"]
-        changes = bytes(message.members(tools)["listChanged"]) == b"true"
-    except (DocumentError, KeyError):
-        return None
-    return ToolListHistory() if changes else None
+    changes = bytes(message.value_at(result, "capabilities", "tools", "listChanged"))
+    return ToolListHistory() if changes == b"true" else None
 
 
 def _digest(page: bytes, edited: Raw | None) -> int:

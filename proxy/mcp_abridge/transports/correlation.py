@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec import Raw, Struct
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import Message, id_key, members, string_at
+from mcp_abridge.document.message import Message, id_key, string_at, value_at
 from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.transports.log import Log
@@ -62,25 +62,16 @@ def correlate(raw: bytes, *, glued: bool = True) -> Correlation:
         return Correlation(answers=read.key, failed=read.error is not ABSENT)
     if read.id is not ABSENT or read.params is ABSENT:
         return NOWHERE
-    try:
-        params = members(read.params)
-        if read.verb == "notifications/progress":
-            return Correlation(token=_key(params.get(message.PROGRESS_TOKEN)))
-        if read.verb == "notifications/cancelled":
-            return Correlation(cancels=_key(params.get("requestId")))
-        meta = members(params["_meta"]) if "_meta" in params else {}
-        return Correlation(subscription=_key(meta.get(SUBSCRIPTION)))
-    except DocumentError:
-        return NOWHERE
+    if read.verb == "notifications/progress":
+        return Correlation(token=_key(read.params, message.PROGRESS_TOKEN))
+    if read.verb == "notifications/cancelled":
+        return Correlation(cancels=_key(read.params, "requestId"))
+    return Correlation(subscription=_key(read.params, "_meta", SUBSCRIPTION))
 
 
 def progress_token(request: Message) -> bytes | None:
     """Return the progress token of a request as an id_key; None if it has none."""
-    try:
-        meta = members(members(request.params)["_meta"])
-        return _key(meta.get(message.PROGRESS_TOKEN))
-    except (DocumentError, KeyError):
-        return None
+    return _key(request.params, "_meta", message.PROGRESS_TOKEN)
 
 
 def messages(raw: bytes) -> list[Message]:
@@ -89,15 +80,7 @@ def messages(raw: bytes) -> list[Message]:
     >>> [each.key for each in messages(b'[{"id":1,"method":"a"},5,[],{"id":2,"result":{}}]')]
     [b'1', b'2']
     """
-    readable: list[Message] = []
-    for element in elements(raw):
-        try:
-            read = message.read(element)
-        except DocumentError:
-            continue
-        if isinstance(read, Message):
-            readable.append(read)
-    return readable
+    return [each for each in map(message.envelope, elements(raw)) if each.is_message]
 
 
 def request_key(each: Message) -> bytes | None:
@@ -133,12 +116,9 @@ def refuses(raw: bytes, key: bytes) -> bool:
     contents = messages(raw)
     if len(contents) != 1 or contents[0].key not in (key, None, _NULL):
         return False
-    try:
-        # Other formats have an `error` too, of another meaning (OAuth, RFC 6749 section 5.2).
-        int(bytes(message.members(contents[0].error)["code"]))
-    except (DocumentError, KeyError, ValueError):
-        return False
-    return b'"jsonrpc"' in raw
+    # Other formats have an `error` too, of another meaning (OAuth, RFC 6749 section 5.2).
+    code = bytes(value_at(contents[0].error, "code"))
+    return code.lstrip(b"-").isdigit() and b'"jsonrpc"' in raw
 
 
 def negotiated_version(raw: bytes) -> str | None:
@@ -173,5 +153,5 @@ def refusal_of_long_line(line: LongLine, limit: int, log: Log) -> list[bytes]:
     return [] if id is None else [message.error(id, message.PROXY_ERROR, reason)]
 
 
-def _key(raw: Raw | None) -> bytes | None:
-    return None if raw is None else id_key(bytes(raw))
+def _key(raw: Raw, *names: str) -> bytes | None:
+    return id_key(bytes(value_at(raw, *names))) or None

@@ -13,9 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import PROTOCOL_VERSION, Message, members, string_at
-from mcp_abridge.document.tree import ABSENT
-from mcp_abridge.errors import DocumentError
+from mcp_abridge.document.message import PROTOCOL_VERSION, members, string_at
 
 SESSION = "Mcp-Session-Id"
 VERSION = "Mcp-Protocol-Version"
@@ -52,16 +50,10 @@ def request_headers(raw: bytes, parameters: Mapping[str, ParameterHeaders]) -> d
     {'Mcp-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'say',
     'Mcp-Param-To': '=?base64?Wm/Dqw==?='}
     """
-    try:
-        read = message.read(raw)
-    except DocumentError:
+    read = message.envelope(raw)
+    method, version = read.verb, string_at(read.params, "_meta", PROTOCOL_VERSION)
+    if not method or version is None or version < MODERN:
         return {}
-    if not isinstance(read, Message) or not read.verb or read.params is ABSENT:
-        return {}
-    version = string_at(read.params, "_meta", PROTOCOL_VERSION)
-    if version is None or version < MODERN:
-        return {}
-    method = read.verb
     headers = {VERSION: encoded(version), METHOD: encoded(method)}
     member = "taskId" if method.startswith(_TASKS) else _NAMES.get(method)
     name = None if member is None else string_at(read.params, member)

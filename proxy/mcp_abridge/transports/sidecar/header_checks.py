@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import (
+    CLIENT_CAPABILITIES,
     ENDS,
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -16,27 +17,24 @@ from mcp_abridge.document.message import (
     PARSE_ERROR,
     PROTOCOL_VERSION,
     Message,
-    members,
     string_at,
+    value_at,
 )
 from mcp_abridge.document.tree import ABSENT
-from mcp_abridge.errors import DocumentError
 from mcp_abridge.transports.http import headers
 from mcp_abridge.transports.http.headers import METHOD, NAME, VERSION, ParameterHeaders
 from mcp_abridge.transports.http.hop_headers import Headers
 from mcp_abridge.transports.sidecar.request import PostedBody, RequestRefused
 
-CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-
 # HTTP statuses of error responses by error code, if not 200.
 _STATUS = {
-    PARSE_ERROR: 400,
-    INVALID_REQUEST: 400,
-    INVALID_PARAMS: 400,
-    HEADER_MISMATCH: 400,
-    -32021: 400,  # MissingRequiredClientCapability
-    -32022: 400,  # UnsupportedProtocolVersion
-    METHOD_NOT_FOUND: 404,
+    b"%d" % PARSE_ERROR: 400,
+    b"%d" % INVALID_REQUEST: 400,
+    b"%d" % INVALID_PARAMS: 400,
+    b"%d" % HEADER_MISMATCH: 400,
+    b"-32021": 400,  # MissingRequiredClientCapability
+    b"-32022": 400,  # UnsupportedProtocolVersion
+    b"%d" % METHOD_NOT_FOUND: 404,
 }
 
 _DECIMAL = re.compile(r"-?\d{1,30}(\.0{1,30})?")
@@ -46,13 +44,8 @@ def status_of(response: bytes) -> int:
     """Return the HTTP status for a response."""
     if message.succeeds(response[:ENDS]):  # the usual case, and the response may be very long
         return 200
-    try:
-        envelope = message.read(response)
-        if not isinstance(envelope, Message) or envelope.error is ABSENT:
-            return 200
-        return _STATUS.get(int(bytes(members(envelope.error)["code"])), 200)
-    except (DocumentError, KeyError, ValueError):
-        return 200
+    code = value_at(message.envelope(response).error, "code")
+    return _STATUS.get(bytes(code), 200)
 
 
 def check(post: PostedBody, received: Headers, parameters: Mapping[str, ParameterHeaders]) -> None:
@@ -63,11 +56,8 @@ def check(post: PostedBody, received: Headers, parameters: Mapping[str, Paramete
         raise RequestRefused(400, INVALID_REQUEST, reason)
     if not post.ids:
         return
-    try:
-        meta = members(members(first.params)["_meta"])
-    except (DocumentError, KeyError):
-        meta = {}
-    missing = [name for name in (PROTOCOL_VERSION, CLIENT_CAPABILITIES) if name not in meta]
+    wanted = PROTOCOL_VERSION, CLIENT_CAPABILITIES
+    missing = [name for name in wanted if value_at(first.params, "_meta", name) is ABSENT]
     if missing:
         reason = f"params._meta must have {' and '.join(missing)}"
         raise RequestRefused(400, INVALID_PARAMS, reason)

@@ -15,7 +15,6 @@ from multidict import CIMultiDict
 
 from mcp_abridge.document import message
 from mcp_abridge.document.tree import ABSENT
-from mcp_abridge.errors import DocumentError
 from mcp_abridge.transports.correlation import elements
 from mcp_abridge.transports.http.negotiation import JSON, STREAM, Wanted
 from mcp_abridge.transports.http.sse import Event, encode_event
@@ -264,12 +263,8 @@ def _messages(event: Event) -> list[tuple[bytes, bool]]:
 def _responds(raw: bytes) -> bool:
     if message.responds_to(raw) is not None:
         return True
-    try:
-        envelope = message.read(raw)
-    except DocumentError:
-        # Anything that is no request is part of the answer: pass it to the client.
-        return not message.asks(raw[: message.ENDS])
-    return not isinstance(envelope, message.Message) or envelope.method is ABSENT
+    # Anything that is no request is part of the answer: pass it to the client.
+    return message.envelope(raw).method is ABSENT and not message.asks(raw[: message.ENDS])
 
 
 def _elements(bodies: Iterable[bytes]) -> Iterable[bytes]:

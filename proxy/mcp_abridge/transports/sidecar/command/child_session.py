@@ -18,6 +18,7 @@ from mcp_abridge.transports.correlation import (
     Correlation,
     correlate,
     elements,
+    negotiated_version,
     progress_token,
 )
 from mcp_abridge.transports.driver import Driver, Routed, Timer
@@ -320,9 +321,7 @@ class ChildSession:
         if failed:
             self._tasks.spawn(self.end("the server has refused the session"))
             return
-        read = message.read(raw)
-        if isinstance(read, message.Message):
-            self.version = string_at(read.result, "protocolVersion")
+        self.version = negotiated_version(raw)
 
     def _touch(self) -> None:
         self.last_used = self._loop.time()

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable
 from msgspec import Raw
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import Message
-from mcp_abridge.errors import DocumentError
 from mcp_abridge.session.guards import cancellation
 from mcp_abridge.session.own_requests import QueryIds
 from mcp_abridge.transports.aio import threaded
@@ -185,9 +183,7 @@ class PooledServer:
             request.awaited.discard(own)
             self._requests.pop(own, None)
             return _with_member(line, own, "params", "requestId")
-        read = message.read(line)
-        assert isinstance(read, Message)
-        own = read.key or b""
+        own = message.envelope(line).key or b""
         if own == request.key:
             own, request.forwarded = request.own_key, True
             line = _with_member(line, own, "id")
@@ -284,7 +280,7 @@ class PooledServer:
                 return self._requests.get(key)
         if correlation.token is not None:
             return self._requests.get(correlation.token)
-        if not _is_message(raw):
+        if not message.envelope(raw).is_message:
             if raw.strip():  # an empty line is no output
                 self._noise.append(raw)
         elif self._open and (self.caller or len(self._open) == 1):
@@ -303,11 +299,3 @@ def _with_member(raw: bytes, value: bytes, name: str, *names: str) -> bytes:
     if names:
         value = _with_member(bytes(message.members(raw)[name]), value, *names)
     return message.replaced(raw, **{name: Raw(value)})
-
-
-def _is_message(raw: bytes) -> bool:
-    try:
-        read = message.read(raw)
-    except DocumentError:
-        return False
-    return isinstance(read, Message) and read.is_message

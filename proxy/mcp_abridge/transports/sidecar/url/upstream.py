@@ -12,7 +12,6 @@ from yarl import URL
 from mcp_abridge.document import message
 from mcp_abridge.document.message import string_at
 from mcp_abridge.document.tree import ABSENT
-from mcp_abridge.errors import DocumentError
 from mcp_abridge.transports.client.endpoint import (
     ConnectionLost,
     HttpClient,
@@ -165,10 +164,5 @@ def request_id(event: Event) -> bytes | None:
     raw = event.data or b""
     if message.responds_to(raw) is not None:  # usual, and it may be long
         return None
-    try:
-        read = message.read(raw)
-    except DocumentError:
-        return None
-    if not isinstance(read, message.Message) or read.method is ABSENT:
-        return None
-    return read.key
+    read = message.envelope(raw)
+    return None if read.method is ABSENT else read.key
