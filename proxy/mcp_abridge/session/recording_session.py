@@ -40,7 +40,7 @@ class RecordingSession(Session):
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         recorded = None
-        if self._requests and (key := responses.answered(raw)) is not None:
+        if self._requests and (key := responses.answered_id(raw)) is not None:
             recorded = self._requests.pop(exchange + key, None)
         outputs = super().from_server(raw, exchange)
         if recorded is not None:

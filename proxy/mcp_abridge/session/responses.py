@@ -55,7 +55,7 @@ def unprocessed(
     state: SessionState, raw: bytes, exchange: bytes, error: Exception
 ) -> tuple[Output, ...]:
     """Process a message that cannot be read, or on which the proxy failed."""
-    key = answered(raw)
+    key = answered_id(raw)
     pending = None if key is None else state.inflight.answer(exchange + key)
     if isinstance(pending, PendingOwnRequest):
         return guards.give_up(state, pending, f"the answer cannot be read: {error}")
@@ -67,7 +67,7 @@ def unprocessed(
     return state.unprocessed(raw, pending, error)
 
 
-def answered(raw: bytes) -> bytes | None:
+def answered_id(raw: bytes) -> bytes | None:
     """Return the id that a message responds to, as far as it can be told; None if to none."""
     read = message.envelope(raw)
     if read.is_message:
@@ -247,7 +247,7 @@ def take_first(
 
     Returns the outputs and the rest to process; nothing of it if it may be the withheld response.
     """
-    key = answered(raw[:end])
+    key = answered_id(raw[:end])
     pending = None if key is None else state.inflight.retire(exchange + key)
     if pending is None:
         return (), raw

@@ -29,6 +29,8 @@ END_SIGNALS: "tuple[int, ...]" = (_signal.SIGINT, _signal.SIGTERM, HANGUP)
 """The signals that end the proxy."""
 CHILD_ENDED: int = _signal.SIGCHLD
 """What an alarm rings with if a child may have ended."""
+LONGEST_WAIT = 3600.0
+"""Seconds of a single wait: signals end it, but the clock may jump."""
 UNGUARDED = "no /bin/sh: nothing ends the server if this process is killed"
 
 PIPED = None

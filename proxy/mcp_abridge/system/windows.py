@@ -36,6 +36,7 @@ TERMINATED = KILLED = "did not end by itself: ended its processes"
 HANGUP = -1  # there is none
 END_SIGNALS: tuple[int, ...] = (signal.SIGINT, signal.SIGBREAK)
 CHILD_ENDED = 127
+LONGEST_WAIT = 0.1  # no signal ends one
 UNGUARDED = "no Job object: nothing ends the server if this process is killed"
 PIPED = "utf-8"
 WIDE = 1 << 20

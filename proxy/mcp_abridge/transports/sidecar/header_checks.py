@@ -56,8 +56,8 @@ def check(post: PostedBody, received: Headers, parameters: Mapping[str, Paramete
         raise RequestRefused(400, INVALID_REQUEST, reason)
     if not post.ids:
         return
-    wanted = PROTOCOL_VERSION, CLIENT_CAPABILITIES
-    missing = [name for name in wanted if value_at(first.params, "_meta", name) is ABSENT]
+    names = PROTOCOL_VERSION, CLIENT_CAPABILITIES
+    missing = [name for name in names if value_at(first.params, "_meta", name) is ABSENT]
     if missing:
         reason = f"params._meta must have {' and '.join(missing)}"
         raise RequestRefused(400, INVALID_PARAMS, reason)

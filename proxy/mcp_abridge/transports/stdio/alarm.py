@@ -1,14 +1,12 @@
 """A wait that any thread ends: the proxy would miss a signal, or its end, in any other."""
 
 import signal
-import sys
 from _queue import Empty, SimpleQueue  # `queue` takes 1 ms
 from collections.abc import Iterable
 from math import inf
 from time import monotonic
 
-# Seconds of a single wait: on Windows no signal ends one, elsewhere the clock may jump.
-_LONGEST = 0.1 if sys.platform == "win32" else 3600.0
+from mcp_abridge.system import platform
 
 
 class Alarm:
@@ -27,9 +25,9 @@ class Alarm:
         while True:
             rest = until - monotonic()
             try:
-                return self._bytes.get(timeout=max(0.0, min(rest, _LONGEST)))
+                return self._bytes.get(timeout=max(0.0, min(rest, platform.LONGEST_WAIT)))
             except Empty:
-                if rest <= _LONGEST:
+                if rest <= platform.LONGEST_WAIT:
                     return None
 
     def heed(self, signals: Iterable[int]) -> None:
