@@ -66,14 +66,14 @@ windows._kernel.CreateJobObjectW = lambda *_: None
 from mcp_abridge.cli import main
 sys.exit(main())
 """
-# The proxy, which Ctrl-Break reaches once a file is there: Wine passes on none.
+# The proxy, which a signal reaches once a file is there: Wine passes on no Ctrl-C.
 INTERRUPTED = """
 import os, signal, sys, threading, time
-gate = sys.argv.pop(1)
+gate, number = sys.argv.pop(1), int(sys.argv.pop(1))
 def interrupt():
     while not os.path.exists(gate):
         time.sleep(0.05)
-    signal.raise_signal(signal.SIGBREAK)
+    signal.raise_signal(number)
 threading.Thread(target=interrupt, daemon=True).start()
 from mcp_abridge.cli import main
 sys.exit(main())
@@ -190,17 +190,22 @@ def test_a_server_without_a_job_is_served_with_a_warning_and_ends_with_its_input
     assert log_messages(ended.stderr)[:2] == warnings
 
 
-def test_ctrl_break_ends_both_sides_and_answers_the_calls_in_flight(tmp_path: Path) -> None:
+@pytest.mark.fault(19, "stdio")
+@pytest.mark.parametrize("number", windows.END_SIGNALS)
+def test_a_signal_of_a_console_ends_both_sides_and_answers_the_calls_in_flight(
+    tmp_path: Path, number: int
+) -> None:
     gate = tmp_path / "gate"
-    words = [sys.executable, "-c", INTERRUPTED, str(gate), *OPTIONS, *naughty("silent")]
-    with Wrapped(words) as wire:
+    words = [sys.executable, "-c", INTERRUPTED, str(gate), str(int(number)), *OPTIONS]
+    with Wrapped([*words, *naughty("silent")]) as wire:
         wire.write(call(2, "never") + call(3))
         assert wire.line() == ok(2, "late")
         wire.write(call(4, "never"))
         gate.touch()
         lines = wire.rest()
-        assert wire.process.wait(SECONDS) == 128 + signal.SIGBREAK
-    assert [failure(line, 4) for line in lines[1:]] == ["the proxy was ended by SIGBREAK"]
+        assert wire.process.wait(SECONDS) == 128 + number
+    name = signal.Signals(number).name
+    assert [failure(line, 4) for line in lines[1:]] == [f"the proxy was ended by {name}"]
 
 
 def test_no_process_has_a_window() -> None:
