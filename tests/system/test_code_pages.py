@@ -29,7 +29,7 @@ for line in sys.stdin.buffer:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("PYTHONUTF8")
+    monkeypatch.delenv("PYTHONUTF8", raising=False)
     home = tmp_path / FOLDER
     home.mkdir()
     monkeypatch.setenv("USERPROFILE", str(home))
