@@ -10,7 +10,9 @@ delimited          CSV and TSV, with or without a head, as JSON
 markup             XML, as JSON
 repeated           git log, blocks of fields, logfmt, tables and JUnit, as JSON
 cutter             divides the room among the parts of a value; notes each omission
+omissions          how much of what is shown, and the notes that say so
 brief              an array of objects: all its rows in a few columns each, or fewer rows
+layout             the columns that fit, and how much of each
 columns            the columns of such rows, opened to the first scalar or text
 roles              what each is for, and the order in which they are chosen
 cells              the cells of the chosen columns, and what the rows have beside them

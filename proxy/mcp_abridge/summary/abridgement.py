@@ -25,19 +25,19 @@ from mcp_abridge.document.tree import (
 )
 from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.query.patterns import Pattern
-from mcp_abridge.summary import cutter
 from mcp_abridge.summary.brief import Lookout
-from mcp_abridge.summary.cutter import (
-    CHARACTERS,
-    COLUMNS,
-    ELEMENTS,
-    MEMBERS,
-    Omission,
-    SizeReducer,
-)
+from mcp_abridge.summary.cutter import SizeReducer
 from mcp_abridge.summary.examples import COUNTS
 from mcp_abridge.summary.excerpt import calls_for_more, excerpt
 from mcp_abridge.summary.media import description, without_data
+from mcp_abridge.summary.omissions import (
+    CHARACTERS,
+    COLUMNS,
+    LONGEST,
+    MEMBERS,
+    Omission,
+    notes_on,
+)
 from mcp_abridge.summary.place import UNSHOWN
 
 NAME = ABRIDGED
@@ -161,7 +161,6 @@ def _reserve(bound: int) -> int:
 
 _VIEW = "view"
 _PAGE = re.compile(r"\[\d*:\d*\]$")
-_OWN = frozenset(("more", "others", "read_from", "same", "counts"))
 _QUERIES = re.compile("(?i)quer|search|pattern|jql|filter|keyword|term|text|regex|^q$")
 _SOUGHT = re.compile(r"\w{3,}")
 _MOST_SOUGHT = 8  # words
@@ -322,7 +321,7 @@ class _Task(Struct, frozen=True):
             from mcp_abridge.query.windows import within  # for views alone
 
             expression = within(self.viewed, expression)
-        return expression if len(expression) <= 2 * cutter.LONGEST else None
+        return expression if len(expression) <= 2 * LONGEST else None
 
     def _window(self, cut: Omission, place: str) -> str:
         start, rest = cut.first_shown, cut.total - cut.visible
@@ -379,41 +378,12 @@ class _Task(Struct, frozen=True):
         room += encoded_size(facts) if facts else 0
         origin = self.origin()
         for more in self._more(cuts) if self.call.viewable else ():
-            notes = _beside(facts | {"more": more} | origin, cuts, room)
+            notes = notes_on(cuts, facts | {"more": more} | origin, room)
             if encoded_size(notes) <= room:
                 return notes
             origin = _first_words(origin)
-        return _beside(facts | origin, cuts, room)
+        return notes_on(cuts, facts | origin, room)
 
 
 def _first_words(notes: dict[str, str]) -> dict[str, str]:
     return {name: note.partition(";")[0] for name, note in notes.items()}
-
-
-def _beside(way: dict[str, Any], cuts: list[Omission], room: int) -> dict[str, Any]:
-    notes: dict[str, Any] = {}
-    others = list(cuts)
-    for cut in cuts:
-        path = f"@.{cut.path}" if cut.path in _OWN else cut.path
-        note = f"{notes[path]}; {cut}" if path in notes else str(cut)
-        rest = [other for other in others if other is not cut]
-        longer = {**notes, path: note}
-        if len(path) <= cutter.LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
-            notes, others = longer, rest
-    sums = _sums(others)
-    for cut in others[:1]:  # the greatest loss
-        longer = {"others": f"{sums['others']}, most at {cut.path}"}
-        fits = encoded_size(notes | longer | way) <= room
-        sums = longer if fits and len(cut.path) <= cutter.LONGEST else sums
-    return notes | sums | way
-
-
-def _sums(cuts: list[Omission]) -> dict[str, str]:
-    """Return the note on all paths without a note of their own: the sums shown of each unit."""
-    units = {
-        unit: [cut for cut in cuts if cut.unit == unit]
-        for unit in (ELEMENTS, MEMBERS, COLUMNS, CHARACTERS)
-    }
-    amounts = ", ".join(cutter.amount(some) for some in units.values() if some)
-    paths = len({cut.path for cut in cuts})
-    return {"others": f"{amounts} at {paths} path{'s' * (paths != 1)}"} if cuts else {}

@@ -37,19 +37,13 @@ from mcp_abridge.summary.columns import (
 )
 from mcp_abridge.summary.examples import Example, examples
 from mcp_abridge.summary.excerpt import NOTE_END
+from mcp_abridge.summary.layout import CLIPS, LARGE, MANY, Layout
 from mcp_abridge.summary.objects import Objects
 from mcp_abridge.summary.place import UNSHOWN
 
 _FEWEST = 3  # rows; fewer are shown as other arrays are
-_CLIPS = (24, 40, 60, 120, 250, 500, 1000)  # characters shown of a long text
-_FAIR = 40  # characters of each text, until it is known how many columns fit
-_LARGE = 100  # bytes of an average value that is no text, and of one that is said to be the same
 _HUGE = 400  # bytes of a value that is no text in a single row
-_CORE = 2  # columns that all rows must show
 _TYPICAL = 5  # columns that are probably shown
-_MANY = 32  # rows that are shown at least, if there is room for their names
-_WIDE = 160  # bytes of a row if not all rows fit
-_SURE = 0.97  # of the rows that should fit by their average, so many are tried first
 _TRIES = 8  # at columns that fit
 _WORDS = 100  # characters of the columns in the view of what is missing
 _WHOLE = 2000  # bytes of a row that is shown whole if a filter finds few
@@ -127,7 +121,7 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
     open_columns = [each for each in columns if each.path not in facts_paths]
     sample = b'","'.join(chain.from_iterable(each.values for each in open_columns[:_TYPICAL]))
     rest = rest * len(sample) // max(lookout.cost(sample), 1)
-    layout = _Layout(open_columns, len(rows), rest, table)
+    layout = Layout(open_columns, len(rows), rest, table)
     for _ in range(_TRIES):
         if not layout.picks:
             return None
@@ -149,90 +143,19 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
 def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     """Read the members that seem to be the same in all rows, and those that tell a state."""
     plain = [each for each in columns if each.plain]
-    constant = [each for each in plain if each.size <= _LARGE and len({*each.cells}) == 1]
+    constant = [each for each in plain if each.size <= LARGE and len({*each.cells}) == 1]
     some = [each for each in constant if each.cells[0] not in _NOTHING][:_CONSTANTS]
     some.sort(key=lambda each: len(each.path))
     values = {each.names: each.values[0] for each in some}
-    states = [each for each in plain if each.role == roles.STATE] if len(rows) >= _MANY else []
+    states = [each for each in plain if each.role == roles.STATE] if len(rows) >= MANY else []
     return facts_of(rows, values, [each.names for each in states[:_STATES]], room)
-
-
-class _Layout:
-    """The columns that are shown, the characters of each, and the number of rows.
-
-    `whole`: all rows are to fit; if even the core does not for all, fewer rows are shown. `opened`
-    are rows that were read for an earlier choice, by their number.
-    """
-
-    def __init__(self, columns: list[Column], count: int, room: int, table: bool) -> None:
-        self._table, self._room, self._count = table, room, count
-        self.opened: dict[tuple[int, int], Opened] = {}
-        usable = [each for each in columns if self._usable(each)]
-        useful = [each for each in usable if each.role != roles.APPENDIX]
-        usable = useful or usable[:1]
-        self._core = usable[:_CORE]
-        self._others = usable[_CORE:]
-        self.whole = self._fits(_CLIPS[0], room / count)
-        self._choose()
-
-    def leave_out(self, columns: list[Column]) -> None:
-        self._core = [each for each in self._core if each not in columns]
-        self._others = [each for each in self._others if each not in columns]
-        self._choose()
-
-    def _usable(self, column: Column) -> bool:
-        return column.textual or EACH in column.path or column.size <= _LARGE
-
-    def _cost(self, column: Column, clip: int) -> float:
-        names = 1 if self._table else sum(len(str(step)) + 3 for step in column.path[-2:]) + 1
-        return column.width(clip) + names
-
-    def _choose(self) -> None:
-        room = self._room - sum(len(each.name) + 3 for each in self._core) * self._table
-        width = room / self._count if self.whole else min(room / _MANY, _WIDE)
-        clip = max(clip for clip in _CLIPS[:2] if clip == _CLIPS[0] or self._fits(clip, width))
-        picks = {each.path: clip for each in self._core}
-        choice = list(self._core)
-        used = sum(self._cost(each, clip) for each in choice)
-        for each in self._others:
-            head = (len(each.name) + 3) * self._table * width / max(room, 1)
-            cost = self._cost(each, _FAIR) + head
-            if used + cost <= width:
-                choice.append(each)
-                picks[each.path] = _FAIR
-                used += cost
-        for some in (choice[:1], choice[1:], choice):
-            for clip in _CLIPS[2 : 3 if some is not choice else None]:
-                wider = sum(
-                    self._cost(each, clip) - self._cost(each, picks[each.path]) for each in some
-                )
-                if used + wider <= width:
-                    picks |= dict.fromkeys((each.path for each in some), clip)
-                    used += wider
-        self.picks = picks
-        self.columns = choice
-        names = sum(len(each.name) + 3 for each in choice[_CORE:]) * self._table
-        fitting = int((room - names) * _SURE / max(used, 1))
-        self.rows = self._count if self.whole else min(fitting, self._count)
-
-    def _fits(self, clip: int, width: float) -> bool:
-        return sum(self._cost(each, clip) for each in self._core) <= width
-
-    def shrink(self, excess: int) -> None:
-        """Choose again in less room, or show fewer rows."""
-        if self.whole and self._room > excess:
-            self._room -= max(excess, self._room // 20)
-            self.whole = self._fits(_CLIPS[0], self._room / self._count)
-            self._choose()
-        else:
-            self.rows -= max(self.rows * excess // max(self._room + excess, 1), 1)
 
 
 class _Page:
     """The rows and columns of a layout, as they are written."""
 
     def __init__(
-        self, layout: _Layout, facts: Facts, rows: list[Raw], lookout: Lookout, table: bool
+        self, layout: Layout, facts: Facts, rows: list[Raw], lookout: Lookout, table: bool
     ) -> None:
         self.columns, self._facts, self._rows = layout.columns, facts, rows
         self.whole = layout.whole
@@ -309,7 +232,7 @@ class _Page:
             parts, room, elements = list[Raw](), clip, elements_of(cell)
             for part in elements:
                 content = text(part)
-                most = max(room, _CLIPS[0])
+                most = max(room, CLIPS[0])
                 if content is not None and len(content) > most:
                     part = Raw(encode(f"{content[:most]}…"))
                 room -= len(bytes(part))

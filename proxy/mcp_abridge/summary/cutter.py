@@ -10,8 +10,7 @@ count as left out, are the whole.
 """
 
 import re
-from collections.abc import Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -24,14 +23,17 @@ from mcp_abridge.summary.brief import Brief, Lookout, brief
 from mcp_abridge.summary.columns import names_of
 from mcp_abridge.summary.examples import Example, examples_of_rows
 from mcp_abridge.summary.excerpt import MARK, NOTE_END, both_ends
+from mcp_abridge.summary.omissions import (
+    CHARACTERS,
+    COLUMNS,
+    ELEMENTS,
+    MEMBERS,
+    Omission,
+    by_path,
+)
 from mcp_abridge.summary.place import Place, element_place, member_place
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
-LONGEST = 100  # characters of a path in a note
-ELEMENTS, MEMBERS, CHARACTERS, COLUMNS = "", " members", " chars", " columns"
-
-_CONTAINERS = {ELEMENTS: "arrays", MEMBERS: "objects", CHARACTERS: "texts", COLUMNS: "arrays"}
-_NAMED = 6  # columns left out that a note names
 _PLENTY = 20  # plain values of an array that other content stands beside
 _AMPLE = 2000  # bytes: enough of a large element; with less than that or half of it, it is dropped
 _SOME = 150  # bytes: enough of an element if rows in brief take less than a quarter of the room
@@ -51,50 +53,6 @@ DEEPEST = 30  # levels; a deeper container that does not fit is emptied
 
 _Entry = tuple[bytes, Raw, Place]
 """A member or element: its encoded name, its value, its place."""
-
-
-class Omission(Struct, frozen=True):
-    """The count of elements, members or characters (`unit`) shown of `total`, at some places.
-
-    `path` is the place without positions, `place` the view expression of the first place, of which
-    `first_shown` of `first_total` are shown. `partial`: there may be more than `total`, in rows
-    that were not read. `loss` is in bytes. `last`: of the visible elements
-    or characters, so many stand at the end. `names` are the columns left out, `following` selects
-    some of them; `examples` are questions on all rows.
-    """
-
-    path: str
-    unit: str
-    place: str
-    first_shown: int
-    first_total: int
-    loss: int
-    visible: int
-    total: int
-    count: int = 1
-    last: int = 0
-    partial: bool = False
-    names: tuple[str, ...] = ()
-    following: str = ""
-    examples: tuple[Example, ...] = ()
-
-    def __str__(self) -> str:
-        several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
-        text = f"{amount([self])}{several}"
-        if self.last and self.count == 1:
-            ends = f"first {self.visible - self.last} and last {self.last}"
-            text = ends + text.removeprefix(str(self.visible))
-        if not self.names:
-            return text
-        more = f" and {len(self.names) - _NAMED} more" if len(self.names) > _NAMED else ""
-        return f"{text}, without {', '.join(self.names[:_NAMED])}{more}"
-
-
-def amount(cuts: Sequence[Omission]) -> str:
-    """Return how much of how much is shown at some places, in one unit."""
-    more = "+" * any(cut.partial for cut in cuts)
-    visible, total = sum(cut.visible for cut in cuts), sum(cut.total for cut in cuts)
-    return f"{visible} of {total}{more}{cuts[0].unit}"
 
 
 class SizeReducer(Struct, kw_only=True):
@@ -126,10 +84,7 @@ class SizeReducer(Struct, kw_only=True):
     @property
     def cuts(self) -> list[Omission]:
         """The omissions, one for each path and unit; the greatest loss first."""
-        alike: dict[tuple[str, str], list[Omission]] = {}
-        for cut in self.omissions:
-            alike.setdefault((cut.path, cut.unit), []).append(cut)
-        return sorted(map(_sum, alike.values()), key=lambda cut: -cut.loss)
+        return by_path(self.omissions)
 
     def fit(
         self, raw: Raw, room: int, at: Place, depth: int = 0, *, beside: bool = False
@@ -359,14 +314,6 @@ def _greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:
     if len(point) != 2 or not bytes(point[1]).lstrip(b"-")[:1].isdigit():
         return ()
     return ((f"max_by({place or '@'}, &[1])", "finds the greatest"),)
-
-
-def _sum(cuts: list[Omission]) -> Omission:
-    visible, total = sum(cut.visible for cut in cuts), sum(cut.total for cut in cuts)
-    loss, names = sum(cut.loss for cut in cuts), chain.from_iterable(cut.names for cut in cuts)
-    first = replace(cuts[0], loss=loss, names=tuple(dict.fromkeys(names)))
-    partial = any(cut.partial for cut in cuts)
-    return replace(first, visible=visible, total=total, count=len(cuts), partial=partial)
 
 
 def _alike(members: list[Raw]) -> bool:

@@ -11,8 +11,9 @@ from msgspec import Raw
 
 from mcp_abridge.document.possessive import possessive
 from mcp_abridge.document.tree import encode, level
-from mcp_abridge.summary.cutter import CHARACTERS, DEEPEST, HANDLE, Omission
+from mcp_abridge.summary.cutter import DEEPEST, HANDLE
 from mcp_abridge.summary.excerpt import NOTE_END
+from mcp_abridge.summary.omissions import CHARACTERS, Omission
 from mcp_abridge.summary.place import UNSHOWN, Place, element_place, member_place
 
 _SHORTEST = 512  # characters

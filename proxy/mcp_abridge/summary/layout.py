@@ -1,0 +1,87 @@
+"""The layout of rows in brief: which columns fit, how much of each text, and how many rows.
+
+Without it, the columns that name a row would be crowded out by those that stand first.
+"""
+
+from mcp_abridge.summary import roles
+from mcp_abridge.summary.cells import Opened
+from mcp_abridge.summary.columns import EACH, Column
+
+CLIPS = (24, 40, 60, 120, 250, 500, 1000)  # characters shown of a long text
+_FAIR = 40  # characters of each text, until it is known how many columns fit
+LARGE = 100  # bytes of an average value that is no text, and of one that is said to be the same
+_CORE = 2  # columns that all rows must show
+MANY = 32  # rows that are shown at least, if there is room for their names
+_WIDE = 160  # bytes of a row if not all rows fit
+_SURE = 0.97  # of the rows that should fit by their average, so many are tried first
+
+
+class Layout:
+    """The columns that are shown, the characters of each, and the number of rows.
+
+    `whole`: all rows are to fit; if even the core does not for all, fewer rows are shown. `opened`
+    are rows that were read for an earlier choice, by their number.
+    """
+
+    def __init__(self, columns: list[Column], count: int, room: int, table: bool) -> None:
+        self._table, self._room, self._count = table, room, count
+        self.opened: dict[tuple[int, int], Opened] = {}
+        usable = [each for each in columns if self._usable(each)]
+        useful = [each for each in usable if each.role != roles.APPENDIX]
+        usable = useful or usable[:1]
+        self._core = usable[:_CORE]
+        self._others = usable[_CORE:]
+        self.whole = self._fits(CLIPS[0], room / count)
+        self._choose()
+
+    def leave_out(self, columns: list[Column]) -> None:
+        self._core = [each for each in self._core if each not in columns]
+        self._others = [each for each in self._others if each not in columns]
+        self._choose()
+
+    def _usable(self, column: Column) -> bool:
+        return column.textual or EACH in column.path or column.size <= LARGE
+
+    def _cost(self, column: Column, clip: int) -> float:
+        names = 1 if self._table else sum(len(str(step)) + 3 for step in column.path[-2:]) + 1
+        return column.width(clip) + names
+
+    def _choose(self) -> None:
+        room = self._room - sum(len(each.name) + 3 for each in self._core) * self._table
+        width = room / self._count if self.whole else min(room / MANY, _WIDE)
+        clip = max(clip for clip in CLIPS[:2] if clip == CLIPS[0] or self._fits(clip, width))
+        picks = {each.path: clip for each in self._core}
+        choice = list(self._core)
+        used = sum(self._cost(each, clip) for each in choice)
+        for each in self._others:
+            head = (len(each.name) + 3) * self._table * width / max(room, 1)
+            cost = self._cost(each, _FAIR) + head
+            if used + cost <= width:
+                choice.append(each)
+                picks[each.path] = _FAIR
+                used += cost
+        for some in (choice[:1], choice[1:], choice):
+            for clip in CLIPS[2 : 3 if some is not choice else None]:
+                wider = sum(
+                    self._cost(each, clip) - self._cost(each, picks[each.path]) for each in some
+                )
+                if used + wider <= width:
+                    picks |= dict.fromkeys((each.path for each in some), clip)
+                    used += wider
+        self.picks = picks
+        self.columns = choice
+        names = sum(len(each.name) + 3 for each in choice[_CORE:]) * self._table
+        fitting = int((room - names) * _SURE / max(used, 1))
+        self.rows = self._count if self.whole else min(fitting, self._count)
+
+    def _fits(self, clip: int, width: float) -> bool:
+        return sum(self._cost(each, clip) for each in self._core) <= width
+
+    def shrink(self, excess: int) -> None:
+        """Choose again in less room, or show fewer rows."""
+        if self.whole and self._room > excess:
+            self._room -= max(excess, self._room // 20)
+            self.whole = self._fits(CLIPS[0], self._room / self._count)
+            self._choose()
+        else:
+            self.rows -= max(self.rows * excess // max(self._room + excess, 1), 1)

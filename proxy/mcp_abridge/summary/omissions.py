@@ -1,0 +1,114 @@
+"""Omissions: how much of what is shown at which place, and the notes that say so.
+
+Without them a cut value would read as whole.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mcp_abridge.document.measure import encoded_size
+from mcp_abridge.summary.examples import Example
+
+LONGEST = 100  # characters of a path in a note
+ELEMENTS, MEMBERS, CHARACTERS, COLUMNS = "", " members", " chars", " columns"
+
+_CONTAINERS = {ELEMENTS: "arrays", MEMBERS: "objects", CHARACTERS: "texts", COLUMNS: "arrays"}
+_NAMED = 6  # columns left out that a note names
+_OWN = frozenset(("more", "others", "read_from", "same", "counts"))
+
+
+class Omission(Struct, frozen=True):
+    """The count of elements, members or characters (`unit`) shown of `total`, at some places.
+
+    `path` is the place without positions, `place` the view expression of the first place, of which
+    `first_shown` of `first_total` are shown. `partial`: there may be more than `total`, in rows
+    that were not read. `loss` is in bytes. `last`: of the visible elements or characters, so many
+    stand at the end. `names` are the columns left out, `following` selects some of them; `examples`
+    are questions on all rows.
+    """
+
+    path: str
+    unit: str
+    place: str
+    first_shown: int
+    first_total: int
+    loss: int
+    visible: int
+    total: int
+    count: int = 1
+    last: int = 0
+    partial: bool = False
+    names: tuple[str, ...] = ()
+    following: str = ""
+    examples: tuple[Example, ...] = ()
+
+    def __str__(self) -> str:
+        several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
+        text = f"{_amount([self])}{several}"
+        if self.last and self.count == 1:
+            ends = f"first {self.visible - self.last} and last {self.last}"
+            text = ends + text.removeprefix(str(self.visible))
+        if not self.names:
+            return text
+        more = f" and {len(self.names) - _NAMED} more" if len(self.names) > _NAMED else ""
+        return f"{text}, without {', '.join(self.names[:_NAMED])}{more}"
+
+
+def _amount(cuts: Sequence[Omission]) -> str:
+    """Return how much of how much is shown at some places, in one unit."""
+    more = "+" * any(cut.partial for cut in cuts)
+    visible, total = sum(cut.visible for cut in cuts), sum(cut.total for cut in cuts)
+    return f"{visible} of {total}{more}{cuts[0].unit}"
+
+
+def by_path(omissions: list[Omission]) -> list[Omission]:
+    """Return one omission for each path and unit; the greatest loss first."""
+    alike: dict[tuple[str, str], list[Omission]] = {}
+    for cut in omissions:
+        alike.setdefault((cut.path, cut.unit), []).append(cut)
+    return sorted(map(_merged, alike.values()), key=lambda cut: -cut.loss)
+
+
+def _merged(cuts: list[Omission]) -> Omission:
+    visible, total = sum(cut.visible for cut in cuts), sum(cut.total for cut in cuts)
+    loss, names = sum(cut.loss for cut in cuts), chain.from_iterable(cut.names for cut in cuts)
+    first = replace(cuts[0], loss=loss, names=tuple(dict.fromkeys(names)))
+    partial = any(cut.partial for cut in cuts)
+    return replace(first, visible=visible, total=total, count=len(cuts), partial=partial)
+
+
+def notes_on(cuts: list[Omission], way: dict[str, Any], room: int) -> dict[str, Any]:
+    """Return a note for each path that fits, one on the others, and the `way` to see more.
+
+    A member of the server that is called as a note of our own has `@.` before its path.
+    """
+    notes: dict[str, Any] = {}
+    others = list(cuts)
+    for cut in cuts:
+        path = f"@.{cut.path}" if cut.path in _OWN else cut.path
+        note = f"{notes[path]}; {cut}" if path in notes else str(cut)
+        rest = [other for other in others if other is not cut]
+        longer = {**notes, path: note}
+        if len(path) <= LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
+            notes, others = longer, rest
+    sums = _sums(others)
+    for cut in others[:1]:  # the greatest loss
+        longer = {"others": f"{sums['others']}, most at {cut.path}"}
+        fits = encoded_size(notes | longer | way) <= room
+        sums = longer if fits and len(cut.path) <= LONGEST else sums
+    return notes | sums | way
+
+
+def _sums(cuts: list[Omission]) -> dict[str, str]:
+    """Return the note on all paths without a note of their own: the sums shown of each unit."""
+    units = {
+        unit: [cut for cut in cuts if cut.unit == unit]
+        for unit in (ELEMENTS, MEMBERS, COLUMNS, CHARACTERS)
+    }
+    amounts = ", ".join(_amount(some) for some in units.values() if some)
+    paths = len({cut.path for cut in cuts})
+    return {"others": f"{amounts} at {paths} path{'s' * (paths != 1)}"} if cuts else {}
