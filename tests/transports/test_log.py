@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from mcp_abridge.transports.log import TAIL, Level, Log
+from mcp_abridge.transports.log import TAIL, Level, Log, PollSink, ThreadSink
 
 from tests.transports.processes import fill
 
@@ -185,3 +185,26 @@ def test_a_closed_stderr_is_no_error(pipe: tuple[int, int]) -> None:
     log = Log(descriptor=pipe[1])
     log.pass_on(b"x" * 10_000)
     log.error("nobody hears it")
+
+
+@pytest.mark.parametrize("kind", [PollSink, ThreadSink])
+def test_a_log_that_nobody_reads_takes_no_more_and_makes_nobody_wait(
+    kind: type[PollSink | ThreadSink], pipe: tuple[int, int]
+) -> None:
+    reading, writing = pipe
+    before = fill(writing)
+    sink = kind(writing)
+    line = b"x" * 1000
+    accepted = 0
+    while count := sink.write(line):
+        accepted += count
+        assert accepted < 1 << 20
+    sink.wait(0.01)
+    assert sink.write(line) == 0
+    output = b""
+    while len(output) < before + accepted:
+        output += os.read(reading, 1 << 16)
+    sink.flush(60.0)
+    assert sink.write(b"more\n") == 5
+    sink.flush(60.0)
+    assert os.read(reading, 100) == b"more\n"

@@ -1,19 +1,22 @@
 """The proxy's stderr: the server's own output unchanged, and the proxy's log, one line a message.
 
 A stderr that is not read never blocks the protocol: the server's output is dropped after a second,
-log lines are held back up to a bound, and the number of lost bytes is logged.
+log lines are held back up to a bound, and the number of lost bytes is logged. If the platform can
+poll a pipe, it is written if it is ready; else, as on Windows, a thread waits (`ThreadSink`).
 """
 
+import os
 import re
+import select
 from datetime import UTC, datetime
-from threading import Lock
+from threading import Condition, Lock, Thread
 from time import monotonic
 from typing import Literal
 
 import msgspec
 
 from mcp_abridge.document.printable import printable
-from mcp_abridge.transports.stdio.sink import new_sink
+from mcp_abridge.transports.stdio.pipes import ready
 
 Level = Literal["error", "warning", "info", "debug"]
 LogForm = Literal["text", "json"]
@@ -27,6 +30,8 @@ _BACKLOG = 1 << 16  # bytes of log lines that wait for a reader
 _LONGEST_MESSAGE = 600  # characters
 _LONGEST_FIELD = 200  # characters of a text in an event
 _PATIENCE = 1.0  # seconds
+_ATOMIC = 4096  # bytes that a pipe takes without blocking if it takes any
+_ROOM = 1 << 16  # bytes, as a pipe has
 _PLAIN = re.compile(r"[\w./:*{}+-]+", re.ASCII)
 
 
@@ -43,7 +48,8 @@ class Log:
     ) -> None:
         self._detail = _RANK[level]
         self._form = form
-        self._sink = new_sink(descriptor)
+        sink = PollSink if hasattr(select, "poll") else ThreadSink
+        self._sink: PollSink | ThreadSink = sink(descriptor)
         self._dated = dated
         self._lock = Lock()
         self._midline = False
@@ -186,3 +192,73 @@ def _cut(text: str, limit: int) -> str:
 
 def _encode(value: object) -> str:
     return printable(msgspec.json.encode(value).decode(), json=True)
+
+
+class PollSink:
+    """A descriptor that is written if the system says that there is room."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLOUT)
+
+    def write(self, raw: bytes | bytearray | memoryview) -> int:
+        """Write as much as there is room for, perhaps nothing; return how much. Raises OSError."""
+        if not self._poll.poll(0):
+            return 0
+        try:
+            return os.write(self._descriptor, raw[:_ATOMIC])
+        except BlockingIOError:
+            return 0
+
+    def wait(self, seconds: float) -> None:
+        """Wait until there may be more room."""
+        ready(self._descriptor, "POLLOUT", seconds)
+
+    def flush(self, seconds: float) -> None:
+        """Wait until all is written, as what was accepted is."""
+
+
+class ThreadSink:
+    """A descriptor whose thread waits in place of the caller; as a PollSink in all else."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._bytes = bytearray()
+        self._change = Condition()
+        self._error: OSError | None = None
+        # From the start: later there may be no memory for it.
+        Thread(target=self._write_all, name="log", daemon=True).start()
+
+    def write(self, raw: bytes | bytearray | memoryview) -> int:
+        with self._change:
+            if self._error is not None:
+                raise self._error
+            count = min(len(raw), _ROOM - len(self._bytes))
+            self._bytes += raw[:count]
+            self._change.notify_all()
+            return count
+
+    def wait(self, seconds: float) -> None:
+        with self._change:
+            self._change.wait_for(lambda: len(self._bytes) < _ROOM, seconds)
+
+    def flush(self, seconds: float) -> None:
+        with self._change:
+            self._change.wait_for(lambda: not self._bytes or self._error is not None, seconds)
+
+    def _write_all(self) -> None:
+        try:
+            while True:
+                with self._change:
+                    self._change.wait_for(lambda: self._bytes)
+                    raw = bytes(self._bytes)
+                count = os.write(self._descriptor, raw)
+                with self._change:
+                    del self._bytes[:count]
+                    self._change.notify_all()
+        except OSError as error:  # it can never be read
+            with self._change:
+                self._error = error
+                self._bytes.clear()
+                self._change.notify_all()
