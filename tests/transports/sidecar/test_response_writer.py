@@ -224,10 +224,6 @@ UPSTREAMS = [
     ("Mcp-Session-Id", "abc"),
     ("Set-Cookie", "a=1"),
     ("Set-Cookie", "b=2"),
-    ("Content-Length", "7"),
-    ("Content-Encoding", "gzip"),
-    ("Transfer-Encoding", "chunked"),
-    ("Connection", "close"),
 ]
 
 
@@ -244,7 +240,6 @@ async def test_upstream_headers_win_in_a_stream(respond: Respond) -> None:
         "Transfer-Encoding": ["chunked"],
     }
     assert {name: response.headers.getall(name) for name in expected} == expected
-    assert not {"Connection", "Content-Length", "Content-Encoding"} & response.headers.keys()
 
 
 async def test_a_stream_that_becomes_json_has_the_headers_of_json(respond: Respond) -> None:
@@ -253,7 +248,7 @@ async def test_a_stream_that_becomes_json_has_the_headers_of_json(respond: Respo
     assert response.headers.getall("Content-Type") == ["application/json"]
     assert response.headers.getall("Content-Length") == [str(len(RESPONSE))]
     assert response.headers.getall("Mcp-Session-Id") == ["abc"]
-    assert not {"X-Accel-Buffering", "Content-Encoding", "Connection"} & response.headers.keys()
+    assert "X-Accel-Buffering" not in response.headers
 
 
 # More than the system takes of a client that does not read.

@@ -53,6 +53,11 @@ class RequestRefused(AbridgeError):
         return response
 
 
+def unavailable(reason: str, seconds: int) -> RequestRefused:
+    """Return the refusal of a request that may be tried again after some seconds."""
+    return RequestRefused(503, FAILED, reason, {"Retry-After": str(seconds)})
+
+
 class PostedBody(Struct):
     """The contents of one POST; without `messages`, JSON that cannot be read as such."""
 

@@ -25,11 +25,10 @@ _STREAM_HEADERS = {
     "Cache-Control": "no-cache, no-transform",
     "X-Accel-Buffering": "no",
 }
-# Headers about the upstream's body and connection, which differ from the proxy's.
-_UPSTREAMS = ("Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection", "Keep-Alive")
 
 _MOST_HELD = 64 << 10  # bytes of events held before the form is known
 _PIECE = 256 << 10  # bytes that the connection is given at once: it copies all that has to wait
+_SILENCE = Event(b": \n\n", None)
 _NO_RESPONSE = message.error(b"null", -1, "the server ended its answer without a response")
 
 
@@ -38,7 +37,8 @@ class ResponseWriter:
 
     `accepts` is the form that the client accepts. `streams` means that the upstream chose an event
     stream, `expected` is the number of responses that the POST is owed, `batch` means that it was
-    an array. `record` counts the bytes of the body. Methods that send raise ConnectionError or
+    an array. `headers` are not about the body or a connection. `record` counts the bytes of the
+    body. Methods that send raise ConnectionError or
     CancelledError if the client has gone.
     """
 
@@ -126,11 +126,11 @@ class ResponseWriter:
         for each in messages:
             await self.add(message_event(each))
 
-    async def keep_alive(self, event: Event) -> None:
-        """Send an event, lest silence be taken for the end; it begins an event stream."""
+    async def keep_alive(self) -> None:
+        """Send a comment, lest silence be taken for the end; it begins an event stream."""
         if self._form is None:
             await self._become_stream()
-        await self.add(event)
+        await self.add(_SILENCE)
 
     async def end(self, last: Event | None = None) -> web.StreamResponse:
         if last is not None and self._form != "stream":
@@ -204,8 +204,6 @@ class ResponseWriter:
 
     def _own(self, *, stream: bool) -> CIMultiDict[str]:
         headers = CIMultiDict(self._headers)
-        for name in _UPSTREAMS:
-            headers.popall(name, None)
         kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if (kind == STREAM) != stream:
             headers.popall("Content-Type", None)

@@ -23,17 +23,16 @@ from mcp_abridge.transports.sidecar.caller import (
     scope_of,
 )
 from mcp_abridge.transports.sidecar.request import (
-    FAILED,
     INVALID,
     PostedBody,
     RequestRefused,
     client_name,
+    unavailable,
 )
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter
 from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Services
 
 _KEPT = 10_000  # sessions remembered at most; the least recently used is forgotten first
-_RETRY_AFTER = "1"
 _TEACHES = frozenset(("initialize", "server/discover", "tools/list"))
 
 
@@ -155,7 +154,7 @@ class SessionRegistry:
             snapshot = await threaded(self._shared.store.get, _owner(name))
         except StoreError as error:
             reason = f"whose session this is cannot be looked up now: {error}"
-            raise RequestRefused(503, FAILED, reason, {"Retry-After": _RETRY_AFTER}) from None
+            raise unavailable(reason, 1) from None
         return None if snapshot is None else snapshot.document.decode()
 
     def _name_of(self, session: str) -> str:

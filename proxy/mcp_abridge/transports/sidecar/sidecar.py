@@ -36,7 +36,7 @@ from mcp_abridge.transports.sidecar.connection import (
     send_100_continue,
 )
 from mcp_abridge.transports.sidecar.metrics import Metrics
-from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused
+from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused, unavailable
 from mcp_abridge.transports.sidecar.route import AccessRecord, Handler
 from mcp_abridge.transports.sidecar.router import Mount, Router
 
@@ -270,7 +270,7 @@ class Sidecar:
         if there >= self._limits.concurrent:
             what = "streams" if _listens(request) else "requests"
             reason = f"{there} {what} are open, the most this proxy takes at once"
-            raise RequestRefused(503, FAILED, reason, {hdrs.RETRY_AFTER: "1"})
+            raise unavailable(reason, 1)
         return await self._within(mount, request, record)
 
     async def _within(
@@ -296,9 +296,7 @@ class Sidecar:
                 if self._endless(task, record):
                     await request.writer.write_eof()
                 raise ConnectionResetError from None
-            raise RequestRefused(
-                503, FAILED, "the proxy is ending", {hdrs.RETRY_AFTER: "1"}
-            ) from None
+            raise unavailable("the proxy is ending", 1) from None
         except (web.RequestPayloadError, HttpProcessingError):
             raise RequestRefused(400, INVALID, "bad HTTP request", closes=True) from None
         except BodyStalled:

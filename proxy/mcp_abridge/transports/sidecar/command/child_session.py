@@ -28,10 +28,10 @@ from mcp_abridge.transports.sidecar.caller import digest
 from mcp_abridge.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, unread
 from mcp_abridge.transports.sidecar.command.streams import EventStore, EventStream
 from mcp_abridge.transports.sidecar.request import (
-    FAILED,
     INVALID,
     PostedBody,
     RequestRefused,
+    unavailable,
 )
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter
 from mcp_abridge.transports.sidecar.route import AccessRecord
@@ -42,7 +42,6 @@ PRIMED = "2025-11-25"
 _EVENT_ID = re.compile(r"(\d{1,18})-(\d{1,18})")
 _REMEMBERED = 1000  # streams that a client may still want to resume
 _MOST_ASKED = 1000  # requests that wait for their answers, including those of disconnected clients
-_RETRY_AFTER = "5"
 _LAST_ANSWER = 5.0  # seconds for a server to answer a request that was cancelled
 
 
@@ -98,7 +97,7 @@ class ChildSession:
         record.client = self.driver.session.rules.client or ""
         if read.ids and len(self._pending) >= _MOST_ASKED:
             text = f"{len(self._pending)} requests of this session have no answer yet"
-            raise RequestRefused(503, FAILED, text, {"Retry-After": _RETRY_AFTER})
+            raise unavailable(text, 5)
         if set(read.ids) & self._pending.keys() or len(set(read.ids)) < len(read.ids):
             raise RequestRefused(400, INVALID, ID_IN_USE)
         if not read.ids:

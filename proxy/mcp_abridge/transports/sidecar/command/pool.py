@@ -13,10 +13,9 @@ from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.caller import of_the_largest_holders
 from mcp_abridge.transports.sidecar.command.child import ChildServer
 from mcp_abridge.transports.sidecar.command.pooled_server import PooledRequest, PooledServer
-from mcp_abridge.transports.sidecar.request import FAILED, RequestRefused
+from mcp_abridge.transports.sidecar.request import unavailable
 
 _WAIT = 10.0  # seconds that a request waits until the servers of other callers have given way
-_RETRY_AFTER = "5"
 
 Start = Callable[[], Awaitable[ChildServer]]
 
@@ -122,7 +121,7 @@ class Pool:
                         await self._change.wait()
         if not self._has_room:
             reason = f"all {self._limit} processes are in use (limits.children in --config)"
-            raise RequestRefused(503, FAILED, reason, {"Retry-After": _RETRY_AFTER})
+            raise unavailable(reason, 5)
 
     def _dispensable(self, caller: str) -> PooledServer | None:
         """Return the server to end for one more of the caller's: an idle one if there is one.

@@ -7,7 +7,6 @@ be told apart, only if no other is open.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterable
 
 from msgspec import Raw
@@ -55,9 +54,8 @@ class PooledRequest:
         self.over: str | None = None
         """The reason why no more messages follow; an empty text after a normal end."""
         self._cut = cut
-        self._messages: deque[bytes] = deque()
+        self._messages: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._size = 0
-        self._news = asyncio.Event()
 
     def restored(self, raw: bytes) -> bytes:
         """Return a message of the server with the client's id and progress token."""
@@ -72,25 +70,19 @@ class PooledRequest:
         if self._size > _MOST_BEHIND:
             self._cut()
             return
-        self._messages.append(raw)
+        self._messages.put_nowait(raw)
         self._size += len(raw)
-        self._news.set()
 
     def finish(self, reason: str = "") -> None:
         if self.over is None:
             self.over = reason
-        self._news.set()
+            self._messages.put_nowait(None)
 
     async def next(self, seconds: float | None = None) -> bytes | None:
         """Wait for the next message; None at the end. Raises TimeoutError after some seconds."""
-        while not self._messages:
-            if self.over is not None:
-                return None
-            self._news.clear()
-            async with asyncio.timeout(seconds):
-                await self._news.wait()
-        raw = self._messages.popleft()
-        self._size -= len(raw)
+        async with asyncio.timeout(seconds):
+            raw = await self._messages.get()
+        self._size -= len(raw or b"")
         return raw
 
 

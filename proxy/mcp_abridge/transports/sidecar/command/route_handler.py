@@ -31,12 +31,12 @@ from mcp_abridge.transports.sidecar.request import (
     NOT_JSON,
     RequestRefused,
     read_post,
+    unavailable,
 )
 from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Services
 
 _HANDSHAKES = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
 _GIVEN_UP = 4  # times the idle time, after which a session ends even if a call is pending
-_RETRY_AFTER = "5"
 _ID = re.compile(rb'"|-?\d+\Z')
 
 
@@ -187,8 +187,7 @@ class CommandRoute:
         largest = of_the_largest_holders(there, newcomer, self._starting)
         idle = next((session for session in largest if not session.connected), None)
         if idle is None:
-            reason = f"there are {most} sessions already"
-            raise RequestRefused(503, FAILED, reason, {"Retry-After": _RETRY_AFTER})
+            raise unavailable(f"there are {most} sessions already", 5)
         self._end(idle, "the session made room for another one")
 
     async def _reap(self) -> None:

@@ -16,7 +16,7 @@ from mcp_abridge.transports.http.negotiation import Wanted
 from mcp_abridge.transports.sidecar import header_checks
 from mcp_abridge.transports.sidecar.command.pool import Pool, Start
 from mcp_abridge.transports.sidecar.command.pooled_server import PooledRequest
-from mcp_abridge.transports.sidecar.command.streams import PING, SILENCE
+from mcp_abridge.transports.sidecar.command.streams import PING
 from mcp_abridge.transports.sidecar.request import FAILED, INVALID, PostedBody, RequestRefused
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event
 from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Services
@@ -124,7 +124,7 @@ class _Exchange:
                 raw = await pooled.next(PING)
             except TimeoutError:
                 if self._read.keeps_alive or self._answer.started:
-                    await self._answer.keep_alive(SILENCE)
+                    await self._answer.keep_alive()
                 continue
             if raw is None:
                 return

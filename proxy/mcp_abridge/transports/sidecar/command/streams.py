@@ -26,8 +26,6 @@ PING = 15.0
 _MOST_BEHIND = 8 << 20  # bytes that may wait for a client that reads slowly
 _STUCK = 30.0  # seconds without a byte read after which such a connection is ended
 _OVERHEAD = 200  # bytes that an event costs besides its data
-SILENCE = Event(b": \n\n", None)
-"""A comment that breaks the silence and has no meaning."""
 
 
 class EventStore(Bounded[tuple[int, int], bytes]):
@@ -178,7 +176,7 @@ class EventStream:
                     await self._news.wait()
             except TimeoutError:
                 if pings or answer.started:
-                    await answer.keep_alive(SILENCE)
+                    await answer.keep_alive()
         return None
 
     def _next(self) -> Event | None:
