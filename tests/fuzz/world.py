@@ -83,7 +83,7 @@ class World:
 
     def state(self) -> Hashable:
         session = self.session.state
-        waiting = session.inflight._pending.values()
+        waiting = session.inflight.pending.values()
         return (
             min(len(waiting), 4),
             min(len(session.inflight.suspended), 2),
@@ -116,7 +116,7 @@ class World:
         """Return True if a call whose answer may be withheld waits under the id of a request."""
         read = envelope(raw)
         key = None if read is None else read.key
-        waiting = key and self.session.state.inflight._pending.get(exchange + key)
+        waiting = key and self.session.state.inflight.pending.get(exchange + key)
         return bool(
             waiting and not waiting.query and waiting.rule and waiting.rule.failure_policy.withholds
         )
@@ -233,8 +233,8 @@ class World:
         self.flush()
         self.account.settle()
         inflight = self.session.state.inflight
-        if inflight._pending or inflight.suspended:
-            raise Wrong("nothing is left at the end", f"{inflight._pending}")
+        if inflight.pending or inflight.suspended:
+            raise Wrong("nothing is left at the end", f"{inflight.pending}")
         failures = [line for line in self.log if "the proxy failed" in line]
         if failures:
             raise Wrong("the proxy never fails on a message", failures[0])

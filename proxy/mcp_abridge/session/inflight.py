@@ -193,7 +193,8 @@ def recently_answered() -> Bounded[bytes, PendingRequest]:
 class InFlight:
     """Requests by their slots, and responses that no request waits for.
 
-    `suspended` are calls by the tokens of outputs that they wait for.
+    `pending` are those without a response, the oldest first; `suspended` are calls by the tokens of
+    outputs that they wait for.
 
     If responses are `resumable`, a request whose response matters is kept after it was answered.
     With a `deadline`, a call is due that many seconds after it was sent, or showed progress.
@@ -208,7 +209,7 @@ class InFlight:
     ) -> None:
         self._resumable = resumable
         self._clock = clock
-        self._pending: OrderedDict[bytes, PendingRequest] = OrderedDict()
+        self.pending: OrderedDict[bytes, PendingRequest] = OrderedDict()
         self._answered = recently_answered()
         self._replaced: OrderedDict[bytes, None] = OrderedDict()
         self._last_token = 0
@@ -227,7 +228,7 @@ class InFlight:
 
         Of two responses with one id, the first would be taken for the withheld one.
         """
-        earlier = self._pending.get(pending.slot)
+        earlier = self.pending.get(pending.slot)
         if earlier is None or earlier.query:
             return False
         return earlier.withholds or pending.withholds
@@ -252,31 +253,19 @@ class InFlight:
         # Responses in this slot are for the new request from now on.
         self._answered.drop(slot)
         self._replaced.pop(slot, None)
-        self._pending[slot] = pending
-        if len(self._pending) > _MOST_PENDING:
+        self.pending[slot] = pending
+        if len(self.pending) > _MOST_PENDING:
             # Not one whose rule withholds: a late response to a forgotten one is sent unchanged.
-            open = (slot for slot, each in self._pending.items() if not each.withholds)
-            self.retire(next(open, next(iter(self._pending))))
+            open = (slot for slot, each in self.pending.items() if not each.withholds)
+            self.retire(next(open, next(iter(self.pending))))
 
     def find(self, slot: bytes) -> PendingRequest | None:
         """Return the request that a response in this slot answers."""
-        return self._pending.get(slot) or self._answered.get(slot)
-
-    def holds(self, slot: bytes) -> bool:
-        return slot in self._pending
-
-    @property
-    def withholds(self) -> bool:
-        """True if the rule of a pending request withholds responses."""
-        return any(pending.withholds for pending in self._pending.values())
-
-    @property
-    def holds_calls(self) -> bool:
-        return any(pending.query for pending in self._pending.values())
+        return self.pending.get(slot) or self._answered.get(slot)
 
     def retire(self, slot: bytes) -> PendingRequest | None:
         """Forget and return a pending request; the query of a held call is forgotten with it."""
-        pending = self._pending.pop(slot, None)
+        pending = self.pending.pop(slot, None)
         if pending is not None and pending.query:
             self.retire(pending.query)
         return pending
@@ -305,7 +294,7 @@ class InFlight:
         else:
             slots = [
                 slot
-                for slot, pending in self._pending.items()
+                for slot, pending in self.pending.items()
                 if exchange is None or pending.exchange == exchange
             ]
         requests = [pending for pending in map(self.retire, slots) if pending is not None]
@@ -315,10 +304,10 @@ class InFlight:
 
     def _due(self, slots: Iterable[bytes] | None) -> Iterator[tuple[float, PendingRequest]]:
         """Yield the deadlines and their requests: of all, or of these and their queries."""
-        requests = self._pending.values() if slots is None else map(self._pending.get, slots)
+        requests = self.pending.values() if slots is None else map(self.pending.get, slots)
         for pending in requests:
             if pending is not None and slots is not None and pending.query:
-                pending = self._pending.get(pending.query)
+                pending = self.pending.get(pending.query)
             if pending is not None and pending.due is not None:
                 yield pending.due, pending
 
@@ -364,7 +353,7 @@ class InFlight:
             self.deadline is None
             and not self.queries
             and not self._replaced
-            and all(pending.only_counted for pending in self._pending.values())
+            and all(pending.only_counted for pending in self.pending.values())
         )
 
     def is_stray(self, exchange: bytes, key: bytes) -> bool:

@@ -278,7 +278,8 @@ def take_half(
         reason = message.broke_off_reason(size)
         state.log(reason)
         outputs = () if pending is None else guards.give_up(state, pending, reason)
-    withheld = state.inflight.withholds if key is None else pending and pending.withholds
+    every = state.inflight.pending.values() if key is None else (pending,)
+    withheld = any(each is not None and each.withholds for each in every)
     if withheld and half.lstrip()[:1] in (b"{", b"["):
         return outputs, _other_response(state, rest, exchange)
     return outputs if responds else (Noise(half),), rest
@@ -287,7 +288,7 @@ def take_half(
 def _other_response(state: SessionState, rest: bytes, exchange: bytes) -> bytes:
     """Return the rest of a line if it is surely not part of a response to be withheld, else b""."""
     other = message.responds_to(rest)
-    return rest if other is not None and state.inflight.holds(exchange + other) else b""
+    return rest if other is not None and exchange + other in state.inflight.pending else b""
 
 
 def noise_size(raw: bytes) -> int:

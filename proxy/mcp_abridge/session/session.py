@@ -188,17 +188,17 @@ class Session:
 
     def awaits(self, exchange: bytes, ids: Collection[bytes]) -> bool:
         """Return True if a request in an exchange with one of these ids is pending."""
-        return any(self.state.inflight.holds(exchange + id) for id in ids)
+        return any(exchange + id in self.state.inflight.pending for id in ids)
 
     @property
     def holds_calls(self) -> bool:
         """True while the server has yet to get a call that waits for something."""
-        return bool(self.state.inflight.suspended) or self.state.inflight.holds_calls
+        inflight = self.state.inflight
+        return bool(inflight.suspended) or any(each.query for each in inflight.pending.values())
 
     def withholds(self, exchange: bytes, ids: Collection[bytes]) -> bool:
         """Return True if one of these requests is pending and its rule withholds responses."""
-        slots = [exchange + id for id in ids if self.state.inflight.holds(exchange + id)]
-        pending = map(self.state.inflight.find, slots)
+        pending = (self.state.inflight.pending.get(exchange + id) for id in ids)
         return any(each is not None and each.withholds for each in pending)
 
     def restart_deadlines(self, exchange: bytes, ids: Collection[bytes]) -> None:

@@ -131,15 +131,11 @@ class Driver:
         await give_way(len(raw))
         return await self._routed(self.session.from_server(raw, exchange))
 
-    async def fail(self, ids: Collection[bytes], cause: str) -> Routed:
+    async def fail(self, ids: Collection[bytes], cause: str, exchange: bytes = b"") -> Routed:
         """End requests without a response: each gets an error, the call of a query goes on."""
-        outputs = [output for id in ids for output in self.session.unanswered(id, cause)]
-        errors = self.session.fail_pending(cause, b"", ids)
+        outputs = [out for id in ids for out in self.session.unanswered(exchange + id, cause)]
+        errors = self.session.fail_pending(cause, exchange, ids)
         return await self._routed([*map(ToClient, errors), *outputs])
-
-    async def unanswered(self, token: bytes, cause: str) -> Routed:
-        """Continue without a response to a probe, see `Session.unanswered`; never raises."""
-        return await self._routed(self.session.unanswered(token, cause))
 
     async def expire(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Routed:
         """Return the messages about calls without a response in time, see `Session.expire`."""

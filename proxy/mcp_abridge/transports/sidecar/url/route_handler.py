@@ -163,7 +163,7 @@ class UrlRoute:
         if isinstance(answer, bytes):
             routed = await driver.from_server(answer, exchange)
         else:
-            routed = await driver.unanswered(query.token, answer)
+            routed = await driver.fail([id], answer, exchange)
         if cancelled:
             # The server has never received the call, so no answer could come.
             routed.to_client.append(message.error(key, message.CANCELLED, "Request cancelled"))
