@@ -6,7 +6,7 @@ Those of its bytes, ids and shapes are in test_answers.py, those of its end in t
 from functools import partial
 
 import pytest
-from mcp_abridge.transports.correlation import elements
+from mcp_abridge.document.message import elements
 
 from tests.faults.naughty import result
 from tests.faults.processes import until

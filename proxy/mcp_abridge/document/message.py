@@ -61,6 +61,11 @@ class Message(Struct, gc=False):
         return None if self.id is ABSENT else id_key(bytes(self.id))
 
     @property
+    def request_key(self) -> bytes | None:
+        """The key of a request; None for any other message."""
+        return None if not self.verb or self.key == b"null" else self.key
+
+    @property
     def verb(self) -> str:
         """The method's name; empty for a response, or if it is no string."""
         if self.method is ABSENT:
@@ -131,6 +136,26 @@ def envelope(raw: bytes) -> Message:
     except DocumentError:
         return Message()
     return content if isinstance(content, Message) else Message()
+
+
+def elements(raw: bytes) -> list[bytes]:
+    """Return the messages of a batch, or `raw` itself if it is not a batch."""
+    if raw.lstrip()[:1] != b"[":
+        return [raw]
+    try:
+        content = read(raw)
+    except DocumentError:
+        return [raw]
+    return [raw] if isinstance(content, Message) else [bytes(each) for each in content]
+
+
+def messages(raw: bytes) -> list[Message]:
+    """Return the message in `raw`, or those of a batch; what cannot be read is left out.
+
+    >>> [each.key for each in messages(b'[{"id":1,"method":"a"},5,[],{"id":2,"result":{}}]')]
+    [b'1', b'2']
+    """
+    return [each for each in map(envelope, elements(raw)) if each.is_message]
 
 
 def members(raw: bytes | Raw) -> dict[str, Raw]:

@@ -54,10 +54,10 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
 
         if ambiguous(raw):
             return _refuse_ambiguous(state, envelope, exchange)
-    method, key = envelope.verb, envelope.key
+    method, key = envelope.verb, envelope.request_key
     if not method:
         return (ToServer(raw),)
-    if key is None or key == b"null":
+    if key is None:
         return _notification(state, raw, envelope, exchange, method)
     pending = PendingRequest(exchange, key, method)
     if method == "tools/call":
@@ -378,17 +378,13 @@ def take_irregular(
 
 def requests_in(raw: bytes, exchange: bytes) -> list[PendingRequest]:
     """Return the requests in a line: one, those of a batch, or one whose id an end shows."""
-    try:
-        envelope = message.read(raw)
-        batch = [] if isinstance(envelope, Message) else [bytes(each) for each in envelope]
-        elements = [message.read(each) for each in batch if each[:1] == b"{"] or [envelope]
-    except DocumentError:
+    batch = message.messages(raw)
+    if not batch:
         id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :])
         return [] if id is None else [PendingRequest(exchange, id, "")]
     requests: list[PendingRequest] = []
-    for each in elements:
-        if isinstance(each, Message) and each.method is not ABSENT:
-            tool = string_at(each.params, "name") if each.verb == "tools/call" else None
-            if each.key is not None and each.key != b"null":
-                requests.append(PendingRequest(exchange, each.key, "", tool or ""))
+    for each in batch:
+        tool = string_at(each.params, "name") if each.verb == "tools/call" else None
+        if each.method is not ABSENT and each.key not in (None, b"null"):
+            requests.append(PendingRequest(exchange, each.key or b"", "", tool or ""))
     return requests

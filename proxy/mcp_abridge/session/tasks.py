@@ -9,9 +9,8 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import members, string_at
-from mcp_abridge.document.tree import encode, text
-from mcp_abridge.errors import DocumentError
+from mcp_abridge.document.message import members, string_at, value_at
+from mcp_abridge.document.tree import encode
 from mcp_abridge.session.inflight import GET_TASK, PendingRequest
 from mcp_abridge.session.state import SessionState
 
@@ -26,13 +25,8 @@ _FINAL = ("result", "error")  # of a task in tasks/get and NEWS
 
 def begins(state: SessionState, result: Raw, call: PendingRequest) -> bool:
     """Return True if a result names a task that the call became; record it then."""
-    try:
-        parts = members(result)
-        kind = text(parts["resultType"]) if "resultType" in parts else None
-    except DocumentError:
-        return False
-    task = result if kind == "task" else parts.get("task", Raw(b"{}"))
-    name = string_at(task, "taskId")
+    is_task = string_at(result, "resultType") == "task"
+    name = string_at(result if is_task else value_at(result, "task"), "taskId")
     if name is not None:
         state.tasks.add(_key(name), replace(call, as_task=False))
     return name is not None

@@ -74,31 +74,6 @@ def progress_token(request: Message) -> bytes | None:
     return _key(request.params, "_meta", message.PROGRESS_TOKEN)
 
 
-def messages(raw: bytes) -> list[Message]:
-    """Return the message in `raw`, or those of a batch; what cannot be read is left out.
-
-    >>> [each.key for each in messages(b'[{"id":1,"method":"a"},5,[],{"id":2,"result":{}}]')]
-    [b'1', b'2']
-    """
-    return [each for each in map(message.envelope, elements(raw)) if each.is_message]
-
-
-def request_key(each: Message) -> bytes | None:
-    """Return the id of a request, None for any other message."""
-    return None if not each.verb or each.key == b"null" else each.key
-
-
-def elements(raw: bytes) -> list[bytes]:
-    """Return the messages of a batch, or `raw` itself if it is not a batch."""
-    if raw.lstrip()[:1] != b"[":
-        return [raw]
-    try:
-        read = message.read(raw)
-    except DocumentError:
-        return [raw]
-    return [raw] if isinstance(read, Message) else [bytes(each) for each in read]
-
-
 def answered_ids(raw: bytes) -> list[bytes]:
     """Return the ids of the responses in a message; b"null" for a response without an id.
 
@@ -108,12 +83,12 @@ def answered_ids(raw: bytes) -> list[bytes]:
     key = message.responds_to(raw)
     if key is not None:
         return [key]
-    return [each.key or _NULL for each in messages(raw) if each.responds]
+    return [each.key or _NULL for each in message.messages(raw) if each.responds]
 
 
 def refuses(raw: bytes, key: bytes) -> bool:
     """Return True for a JSON-RPC error about the request with this id, or without an id."""
-    contents = messages(raw)
+    contents = message.messages(raw)
     if len(contents) != 1 or contents[0].key not in (key, None, _NULL):
         return False
     # Other formats have an `error` too, of another meaning (OAuth, RFC 6749 section 5.2).
@@ -123,7 +98,7 @@ def refuses(raw: bytes, key: bytes) -> bool:
 
 def negotiated_version(raw: bytes) -> str | None:
     """Return the protocol version that the response to `initialize` names."""
-    for each in messages(raw):
+    for each in message.messages(raw):
         return string_at(each.result, "protocolVersion")
     return None
 

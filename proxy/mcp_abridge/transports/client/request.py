@@ -5,9 +5,10 @@ import asyncio
 import msgspec
 from msgspec import Struct
 
+from mcp_abridge.document import message
 from mcp_abridge.document.message import PROTOCOL_VERSION, string_at
 from mcp_abridge.document.tree import ABSENT
-from mcp_abridge.transports.correlation import correlate, messages, request_key
+from mcp_abridge.transports.correlation import correlate
 from mcp_abridge.transports.http.headers import MODERN
 
 
@@ -43,9 +44,8 @@ def client_request(raw: bytes) -> ClientRequest:
     >>> post.waiting, post.method, post.modern
     ({b'"a"': 'tools/list'}, 'tools/list', False)
     """
-    contents = messages(raw)
-    keys = ((request_key(each), each.verb) for each in contents)
-    waiting = {key: method for key, method in keys if key is not None}
+    contents = message.messages(raw)
+    waiting = {key: each.verb for each in contents if (key := each.request_key) is not None}
     if raw.lstrip()[:1] == b"[" or not contents:
         return ClientRequest(raw, waiting, next(iter(waiting.values()), ""))
     [single] = contents

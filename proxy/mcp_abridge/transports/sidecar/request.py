@@ -11,7 +11,6 @@ from mcp_abridge.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message,
 from mcp_abridge.errors import AbridgeError, DocumentError
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
 from mcp_abridge.transports.aio import give_way
-from mcp_abridge.transports.correlation import request_key
 from mcp_abridge.transports.http import body, negotiation
 from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
 from mcp_abridge.transports.sidecar.caller import digest
@@ -121,7 +120,7 @@ async def read_post(
     raw = await read_body(request, limits)
     messages, batch = _messages(raw, route)
     version = request.headers.get(VERSION)
-    ids = tuple(key for key in map(request_key, messages) if key is not None)
+    ids = tuple(key for each in messages if (key := each.request_key) is not None)
     post = PostedBody(
         raw=raw,
         messages=messages,

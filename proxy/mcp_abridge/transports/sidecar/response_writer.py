@@ -15,7 +15,6 @@ from multidict import CIMultiDict
 
 from mcp_abridge.document import message
 from mcp_abridge.document.tree import ABSENT
-from mcp_abridge.transports.correlation import elements
 from mcp_abridge.transports.http.negotiation import JSON, STREAM, Wanted
 from mcp_abridge.transports.http.sse import Event, encode_event
 from mcp_abridge.transports.sidecar.route import AccessRecord
@@ -255,7 +254,7 @@ def _slices(pieces: Iterable[bytes]) -> Iterator[bytes | memoryview]:
 def _messages(event: Event) -> list[tuple[bytes, bool]]:
     if event.event not in (None, "", "message") or not event.data or event.data.isspace():
         return []
-    return [(raw, _responds(raw)) for raw in elements(event.data.lstrip())]
+    return [(raw, _responds(raw)) for raw in message.elements(event.data.lstrip())]
 
 
 def _responds(raw: bytes) -> bool:

@@ -17,7 +17,6 @@ from mcp_abridge.transports.aio import Tasks, give_way
 from mcp_abridge.transports.correlation import (
     Correlation,
     correlate,
-    elements,
     negotiated_version,
     progress_token,
 )
@@ -187,7 +186,7 @@ class ChildSession:
             record.answered_by = "proxy"
         await self._route(routed)
         if b'"notifications/cancelled"' in raw:
-            self._on_cancelled(elements(raw), routed.to_server)
+            self._on_cancelled(message.elements(raw), routed.to_server)
         await self._child.ready()
 
     def _on_cancelled(self, messages: Iterable[bytes], forwarded: Iterable[bytes]) -> None:
@@ -195,7 +194,9 @@ class ChildSession:
 
         The server does not know a call that was held: its cancellation names the proxy's query.
         """
-        cancelled = {correlate(each).cancels for line in forwarded for each in elements(line)}
+        cancelled = {
+            correlate(each).cancels for line in forwarded for each in message.elements(line)
+        }
         for each in messages:
             cancels = correlate(each).cancels
             if cancels is not None and cancels in self._pending:
@@ -274,7 +275,7 @@ class ChildSession:
 
     def _deliver(self, raw: bytes) -> EventStream:
         stream = self._get
-        for part in elements(raw) or [raw]:
+        for part in message.elements(raw) or [raw]:
             correlation = correlate(part)
             target = self._target(correlation)
             if target is not None:

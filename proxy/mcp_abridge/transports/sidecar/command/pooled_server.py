@@ -15,7 +15,7 @@ from mcp_abridge.document import message
 from mcp_abridge.session.guards import cancellation
 from mcp_abridge.session.own_requests import QueryIds
 from mcp_abridge.transports.aio import threaded
-from mcp_abridge.transports.correlation import Correlation, correlate, elements
+from mcp_abridge.transports.correlation import Correlation, correlate
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.command.child import HASTY, ChildServer, unread
 
@@ -233,10 +233,10 @@ class PooledServer:
             if rest is not None:
                 return [*self._broken_off(line[:rest], line[rest:]), *self._messages(line[rest:])]
         if end is None or end == len(line):
-            return elements(line) or [line]
+            return message.elements(line) or [line]
         key = correlate(line[:end]).answers
         if key not in self._requests:
-            return elements(line) or [line]
+            return message.elements(line) or [line]
         text = message.trailing_bytes_reason(end, len(line))
         self._log.warning(text)
         return [message.error(key, -1, text), *self._messages(line[end:])]
