@@ -1,5 +1,7 @@
 """The secret of a store, and the environments that it tells apart."""
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,10 +36,11 @@ def test_a_name_in_a_store_cannot_be_computed_from_a_guess_of_what_it_stands_for
         Folder(str(tmp_path / name)).put(key, Snapshot(b"{}", b"[]"))
         changed_variables(str(tmp_path / name), "a command", {"TOKEN": "x"})
     one, other = (
-        {file.name for file in (tmp_path / name).iterdir()} - {"secret"}
+        {file.name for file in (tmp_path / name).iterdir()} - {"secret", scope.ENVIRONMENTS}
+        | {*re.findall(r'[^"]{40}', (tmp_path / name / scope.ENVIRONMENTS).read_text())}
         for name in ("one", "other")
     )
-    assert len(one) == len(other) == 2
+    assert len(one) == len(other) == 3
     assert one.isdisjoint(other)
 
 
@@ -54,4 +57,5 @@ def test_a_new_environment_is_compared_with_the_likest_of_the_same_server(tmp_pa
 def test_endless_environments_fill_no_folder(tmp_path: Path) -> None:
     for number in range(scope._MOST + 9):
         changed_variables(str(tmp_path), "a", {"RUN": str(number)})
-    assert len(list(tmp_path.glob("*.environment"))) == scope._MOST
+    assert {file.name for file in tmp_path.iterdir()} == {"secret", scope.ENVIRONMENTS}
+    assert len(json.loads((tmp_path / scope.ENVIRONMENTS).read_text())) == scope._MOST

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 
-from mcp_abridge.storage.regular import write_private
+from mcp_abridge.storage.regular import write_whole
 from mcp_abridge.storage.snapshots import digest
 from mcp_abridge.system import platform
 
@@ -22,8 +22,9 @@ _OF_THE_SESSION = {
 SECRET = "secret"
 """The file with the secret of a store."""
 _SECRET_BYTES = 32
-_SUFFIX = ".environment"
-_MOST = 64  # environments that a store remembers; the least recently used is forgotten first
+ENVIRONMENTS = "environments.json"
+"""The file of a store with the environments of servers, as digests."""
+_MOST = 64  # of them; the first one is forgotten first
 
 
 def place(upstream: str | Sequence[str]) -> str:
@@ -71,24 +72,16 @@ def changed_variables(folder: str, place: str, variables: Mapping[str, str]) -> 
 
     key = secret(os.path.join(folder, SECRET))
     digests = {name: digest(key, name, value) for name, value in variables.items()}
-    start = digest(key, place)
-    own = f"{start}-{digest(key, *digests.values())}{_SUFFIX}"
-    paths = sorted(
-        (each.path for each in os.scandir(folder) if each.name.endswith(_SUFFIX)),
-        key=os.path.getmtime,
-    )
-    earlier: list[dict[str, str]] = []
-    for path in (each for each in paths if os.path.basename(each).startswith(start)):
-        if os.path.basename(path) == own:
-            os.utime(path)
-            return []
-        with suppress(ValueError), open(path, encoding="utf-8") as file:
-            earlier.append(json.load(file))
-    write_private(os.path.join(folder, own), json.dumps(digests).encode())
-    for path in paths[: 1 - _MOST]:
-        os.unlink(path)
+    new, path, known = [digest(key, place), digests], os.path.join(folder, ENVIRONMENTS), []
+    with suppress(FileNotFoundError, ValueError), open(path, encoding="utf-8") as file:
+        known = json.load(file)
+    if new in known:
+        return []
+    raw = json.dumps([*known, new][-_MOST:]).encode()
+    write_whole(path, raw, f"{path}.{os.getpid()}")
     differences = [
         [name for name in {**digests, **each} if digests.get(name) != each.get(name)]
-        for each in earlier
+        for server, each in known
+        if server == new[0]
     ]
     return min(differences, key=len, default=[])
