@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mcp_abridge.transports.log import Level, Log
 
 _BAD_RULES = 2
-_NOT_FOUND = 127
 _TERMINAL = (
     "an MCP client is expected on stdin, which is a terminal; this command belongs into a client's "
     "configuration. `mcp-abridge demo` shows it at work; Ctrl-C ends it"
@@ -61,7 +60,7 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
             from mcp_abridge.errors import did_you_mean
 
             cause += f"; nor is it a verb of mcp-abridge{did_you_mean(first_word, VERBS)}"
-        server = _absent(cause)
+        server = platform.absent()
     log, rules, records, session = _session(options)
     from mcp_abridge.transports.stdio.relay import Relay
 
@@ -74,19 +73,6 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
     relay = Relay(server, session, _store(options, log), log, options.max_message, cause)
     rules.refuse = relay.refuse
     _end(rules, records, log, relay.run)
-
-
-def _absent(cause: str) -> platform.ChildProcess:
-    try:
-        server = platform.absent()
-        # Check that descriptors are left: shutdown and later imports need at least four.
-        for descriptor in (*os.pipe(), *os.pipe()):
-            os.close(descriptor)
-        return server
-    except OSError:
-        # No descriptors are left, not even to send the client a response.
-        os.write(2, f"mcp-abridge: error: {cause}\n".encode())
-        os._exit(_NOT_FOUND)
 
 
 def _bridge(options: "Options", url: str) -> "NoReturn":

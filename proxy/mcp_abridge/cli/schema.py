@@ -8,22 +8,17 @@ import argparse
 from mcp_abridge.cli.terminal import put
 from mcp_abridge.ruleset.selection import shipped
 
-_FILES = {
-    "--reference": "rules/REFERENCE.md",
-    "--config": "examples/sidecar/schema.json",
-    "--sidecar": "examples/sidecar/REFERENCE.md",
-}
-
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     instead = parser.add_mutually_exclusive_group()
-    for flag, help in (
-        ("--reference", "print the reference of the rule language instead, as Markdown"),
-        ("--config", "print the schema of a configuration of serve instead"),
-        ("--sidecar", "print the reference of serve instead, as Markdown"),
+    for flag, file, noun in (
+        ("--reference", "rules/REFERENCE.md", "the reference of the rule language"),
+        ("--config", "examples/sidecar/schema.json", "the schema of a configuration of serve"),
+        ("--sidecar", "examples/sidecar/REFERENCE.md", "the reference of serve"),
     ):
-        instead.add_argument(flag, dest="file", action="store_const", const=_FILES[flag], help=help)
+        help = f"print {noun} instead{', as Markdown' * file.endswith('.md')}"
+        instead.add_argument(flag, dest="file", action="store_const", const=file, help=help)
     parser.set_defaults(file="rules/schema.json")
 
 
