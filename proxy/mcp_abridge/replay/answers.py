@@ -83,20 +83,15 @@ def document(answer: ClientView, before: LocatedDocument | None) -> Any:
     It is in the place of the server's, `before`. Raises DocumentError if there is none.
     """
     if before is not None:
-        if not (every := copies(answer, before)):
-            raise DocumentError("the answer does not hold the document that the server's held")
-        return every[0]
+        for copy in before.frame.copies:
+            if (content := _copy(answer, before, copy)) is not _ABSENT:
+                return content
+        raise DocumentError("the answer does not hold the document that the server's held")
     if answer.structured is not None:
         return tree.loads(bytes(answer.structured))
     if len(answer.texts) != 1:
         raise DocumentError(f"the answer has no document, but {len(answer.texts)} texts")
     return value(answer.texts[0])
-
-
-def copies(answer: ClientView, before: LocatedDocument) -> list[Any]:
-    """Return the document from each place of the answer that held the server's document."""
-    values = (_copy(answer, before, copy) for copy in before.frame.copies)
-    return [value for value in values if value is not _ABSENT]
 
 
 _ABSENT: Any = object()
