@@ -25,7 +25,7 @@ from mcp_abridge.document.tree import (
 )
 from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.query.patterns import Pattern
-from mcp_abridge.summary.brief import Lookout
+from mcp_abridge.summary.brief import Lookout, sought_by
 from mcp_abridge.summary.cutter import SizeReducer
 from mcp_abridge.summary.examples import COUNTS
 from mcp_abridge.summary.excerpt import calls_for_more, excerpt
@@ -161,21 +161,6 @@ def _reserve(bound: int) -> int:
 
 _VIEW = "view"
 _PAGE = re.compile(r"\[\d*:\d*\]$")
-_QUERIES = re.compile("(?i)quer|search|pattern|jql|filter|keyword|term|text|regex|^q$")
-_SOUGHT = re.compile(r"\w{3,}")
-_MOST_SOUGHT = 8  # words
-
-
-def sought_by(arguments: dict[str, Any]) -> tuple[str, ...]:
-    """Return the words that the arguments of a call look for, in lower case.
-
-    >>> sought_by({"query": "Crash AND start", "limit": 9, "repo": "acme"})
-    ('crash', 'start')
-    """
-    queries = (value for name, value in arguments.items() if _QUERIES.search(name))
-    texts = " ".join(each for each in queries if isinstance(each, str)).lower()
-    words = dict.fromkeys(_SOUGHT.findall(texts[:1000]))
-    return tuple(word for word in words if word not in ("and", "not"))[:_MOST_SOUGHT]
 
 
 class _Task(Struct, frozen=True):

@@ -9,6 +9,7 @@ Work is bounded by the bytes to write, not by the array, but for the few members
 all rows.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from functools import cache, cached_property
@@ -52,6 +53,12 @@ _CONSTANTS = 60  # columns that may be the same in all rows
 _NOTHING = (None, b'""', b"[]", b"{}")
 _CUT = Raw('"…"'.encode())
 
+_QUERIES = re.compile("(?i)quer|search|pattern|jql|filter|keyword|term|text|regex|^q$")
+_LANGUAGE = re.compile(r"(?i)[={}<>~]|\w\(|^\s*(?:select|with|show|from)\s")
+_LITERAL = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|~\s*(\w+)""")
+_SOUGHT = re.compile(r"\w{3,}")
+_MOST_SOUGHT = 8  # words
+
 _Clip = tuple[int, ColumnPath, int, int]
 """A text that is cut: its row, its column, the characters shown, and those of the whole."""
 
@@ -73,6 +80,31 @@ class Lookout(Struct, frozen=True):
         """Return the bytes of plain JSON that take as many tokens as a part does."""
         part = bytes(part)
         return int(len(part) * density(part)) if self.light else len(part)
+
+
+def sought_by(arguments: dict[str, Any]) -> tuple[str, ...]:
+    """Return the words that the arguments of a call look for, in lower case.
+
+    Of a query in a language, such as SQL, JQL or GraphQL, these are in its quoted texts.
+
+    >>> sought_by({"query": "Crash AND start", "limit": 9, "repo": "acme"})
+    ('crash', 'start')
+    >>> sought_by({"sql_query": "select name from orders where note like '%copper%' limit 9"})
+    ('copper',)
+    """
+    queries = (
+        (name, value[:1000])
+        for name, value in arguments.items()
+        if isinstance(value, str) and _QUERIES.search(name)
+    )
+    texts = " ".join(
+        " ".join(map("".join, _LITERAL.findall(query)))
+        if _LANGUAGE.search(query) and "pattern" not in name and "regex" not in name
+        else query
+        for name, query in queries
+    ).lower()
+    words = dict.fromkeys(_SOUGHT.findall(texts[:1000]))
+    return tuple(word for word in words if word not in ("and", "not"))[:_MOST_SOUGHT]
 
 
 class Brief(Struct):
