@@ -72,16 +72,16 @@ def changed_variables(folder: str, place: str, variables: Mapping[str, str]) -> 
 
     key = secret(os.path.join(folder, SECRET))
     digests = {name: digest(key, name, value) for name, value in variables.items()}
-    new, path, known = [digest(key, place), digests], os.path.join(folder, ENVIRONMENTS), []
+    new, path, earlier = [digest(key, place), digests], os.path.join(folder, ENVIRONMENTS), []
     with suppress(FileNotFoundError, ValueError), open(path, encoding="utf-8") as file:
-        known = json.load(file)
-    if new in known:
+        earlier = json.load(file)
+    if new in earlier:
         return []
-    raw = json.dumps([*known, new][-_MOST:]).encode()
+    raw = json.dumps([*earlier, new][-_MOST:]).encode()
     write_whole(path, raw, f"{path}.{os.getpid()}")
     differences = [
         [name for name in {**digests, **each} if digests.get(name) != each.get(name)]
-        for server, each in known
+        for server, each in earlier
         if server == new[0]
     ]
     return min(differences, key=len, default=[])
