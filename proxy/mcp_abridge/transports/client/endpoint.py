@@ -176,7 +176,11 @@ class HttpClient:
         url = url or self.url
         for _ in range(_REDIRECTS):
             data = raw if raw is None or upload is None else _body(raw, upload)
-            response = await self._answer(method, url, data, all_headers)
+            try:
+                response = await self._answer(method, url, data, all_headers)
+            except ConnectionLost as lost:
+                before = "the server cannot be reached: " if self._transparent else ""
+                raise ConnectionLost(f"{before}{lost}") from None
             async with response:
                 location = response.headers.get("Location")
                 if location is None or response.status not in _REDIRECT_STATUS:

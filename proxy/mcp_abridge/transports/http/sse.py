@@ -131,11 +131,6 @@ def encode_event(
     return b"\n".join([*lines, b"", b""])
 
 
-def endpoint_event(url: bytes) -> Event:
-    """Return the event of HTTP+SSE that names the endpoint for messages."""
-    return Event(encode_event(url, event=ENDPOINT), url, event=ENDPOINT)
-
-
 def _read(raw: bytes) -> Event:
     data: list[bytes] = []
     id = event = retry = None

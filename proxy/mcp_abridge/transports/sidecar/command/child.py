@@ -73,7 +73,7 @@ class ChildServer:
     async def _start(self, command: Sequence[str], env: Mapping[str, str] | None) -> None:
         try:
             self._transport, protocol = await self._loop.subprocess_exec(
-                lambda: _Protocol(self._loop, self._on_exit, self._on_deaf),
+                lambda: _Protocol(self, self._loop),
                 *platform.program(command),
                 env=env,
                 **self._group.options,
@@ -88,7 +88,7 @@ class ChildServer:
         self._stdin, self._stdout = protocol.stdin, protocol.stdout
         self._forwarding = self._loop.create_task(self._forward(protocol.stderr))
         if self.deaf:
-            self._on_deaf()
+            self.on_deaf()
 
     @property
     def pid(self) -> int:
@@ -161,12 +161,14 @@ class ChildServer:
             self._end = self._loop.create_task(self._ending(pace))
         await asyncio.shield(self._end)
 
-    def _on_exit(self) -> None:
+    def on_exit(self) -> None:
+        """Record its end, whoever holds its pipes."""
         self._exited.set()
         for silence in self._reads:
             silence.reschedule(self._loop.time() + _STRAGGLERS)
 
-    def _on_deaf(self) -> None:
+    def on_deaf(self) -> None:
+        """Record that it reads no more input."""
         self.deaf = True
         if self._forwarding is None:
             return  # its start is not over: `start` calls this again
@@ -238,26 +240,20 @@ class ChildServer:
 
 
 class _Protocol(SubprocessStreamProtocol):
-    """Also reports the end of the process, whoever holds its pipes, and that of its stdin."""
+    """Also reports the end of the process, and that of its stdin."""
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        on_exit: Callable[[], None],
-        on_deaf: Callable[[], None],
-    ) -> None:
+    def __init__(self, child: ChildServer, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(limit=_CHUNK, loop=loop)
-        self._on_exit = on_exit
-        self._on_deaf = on_deaf
+        self._child = child
 
     def process_exited(self) -> None:
         super().process_exited()
-        self._on_exit()
+        self._child.on_exit()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         super().pipe_connection_lost(fd, exc)
         if fd == 0:
-            self._on_deaf()
+            self._child.on_deaf()
 
 
 def unread(error: Exception) -> str:

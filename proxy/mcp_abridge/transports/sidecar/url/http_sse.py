@@ -16,7 +16,7 @@ from mcp_abridge.transports.aio import Tasks
 from mcp_abridge.transports.client.endpoint import HttpResponse, NoAnswer
 from mcp_abridge.transports.client.request import client_request
 from mcp_abridge.transports.driver import Driver, Routed, Timer
-from mcp_abridge.transports.http.sse import ENDPOINT, endpoint_event
+from mcp_abridge.transports.http.sse import ENDPOINT, Event, encode_event
 from mcp_abridge.transports.sidecar.request import INVALID, RequestRefused, read_post
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, translate
 from mcp_abridge.transports.sidecar.route import AccessRecord, Route
@@ -72,7 +72,8 @@ class SseSessions:
                     location = (event.data or b"").decode("utf-8", "replace")
                     stream.url = self._upstream.endpoint.within(location, upstream.url)
                     self._streams[name] = stream
-                    await answer.add(endpoint_event(f"?{QUERY}={name}".encode()))
+                    own = f"?{QUERY}={name}".encode()
+                    await answer.add(Event(encode_event(own, event=ENDPOINT), own, event=ENDPOINT))
                 elif not event.data or event.data.isspace():
                     await answer.add(event)
                 else:

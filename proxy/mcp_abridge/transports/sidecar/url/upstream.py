@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 
 from aiohttp import web
 from multidict import CIMultiDict
@@ -59,18 +59,8 @@ class Upstream:
         message only are left out. `record` gets the size of the answer.
         """
         headers = self._headers(request, raw, read, own)
-        async with AsyncExitStack() as open:
-            try:
-                response = await open.enter_async_context(
-                    self.endpoint.request(
-                        "POST" if own else request.method,
-                        headers,
-                        raw or None,
-                        url=url or self._url(request),
-                    )
-                )
-            except ConnectionLost as error:
-                raise ConnectionLost(f"the server cannot be reached: {error}") from None
+        method, url = "POST" if own else request.method, url or self._url(request)
+        async with self.endpoint.request(method, headers, raw or None, url=url) as response:
             if response.status < 200:
                 # No other protocol was requested, and the bytes that follow may be no HTTP.
                 response.close()
