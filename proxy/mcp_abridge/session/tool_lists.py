@@ -17,9 +17,7 @@ from mcp_abridge.session.tools.definitions import ToolFacts
 CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 """The notification that the list of tools changed (MCP: Tools, List Changed Notification)."""
 
-# Bytes; a list that is too long to be stored counts as changed by any rules.
-_MOST_COST = 4 << 20
-_PAGE_COST = 4096
+_MOST_SIZE = 4 << 20  # bytes; a list that is longer is not stored, and counts as changed
 
 
 class RewrittenToolList(Struct, frozen=True):
@@ -119,7 +117,6 @@ class ToolListHistory:
 
     def __init__(self) -> None:
         self._pages: dict[bytes, int] = {}
-        self._cost = 0
         self.size = 0
         """Bytes of the list as the server sent it."""
 
@@ -130,18 +127,17 @@ class ToolListHistory:
         """
         if not next_page:
             self._pages.clear()
-            self._cost = self.size = 0
+            self.size = 0
         raw = bytes(original)
         if raw not in self._pages:
             self.size += len(raw)
-            self._cost += len(raw) + _PAGE_COST
-        if self._cost <= _MOST_COST:
+        if self.size <= _MOST_SIZE:
             self._pages[_shared(raw)] = _digest(raw, edited)
 
     def differs(self, rewrite: Callable[[Raw], Raw | None]) -> bool:
         """Return True if the client would receive another list now, as edited by `rewrite`."""
         pages = list(self._pages.items())  # pages may be recorded meanwhile
-        return self._cost > _MOST_COST or any(
+        return self.size > _MOST_SIZE or any(
             _digest(page, rewrite(Raw(page))) != digest for page, digest in pages
         )
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -51,14 +50,6 @@ class Access(Struct, frozen=True):
     origins: tuple[str, ...] = ()
     tokens: Callable[[], tuple[Token, ...]] = tuple
     """Returns the tokens that open the route now; none if anybody may use it."""
-
-    def __repr__(self) -> str:
-        number = len(self.tokens())
-        secrets = f"{number} secret" if number else "none"
-        return f"Access(hosts={self.hosts!r}, origins={self.origins!r}, tokens={secrets})"
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        return [("hosts", self.hosts), ("origins", self.origins), ("tokens", len(self.tokens()))]
 
     def refusal(self, headers: Headers, path_token: str | None = None) -> AccessRefused | None:
         """Return why a request is refused, or None."""

@@ -88,7 +88,8 @@ class Replacement:
             if mount.route.refresh is not None:
                 await mount.route.refresh()
         fixed = [f"listen {address}" for address in new.unopened]
-        fixed += [name for name in ("store", "limits") if self._differs(name, new)]
+        now = self._current
+        fixed += [name for name in ("store", "limits") if getattr(new, name) != getattr(now, name)]
         text = "; ".join(changes) or "no route has changed"
         if fixed:
             self._log.warning(
@@ -97,9 +98,6 @@ class Replacement:
             )
         else:
             self._log.info(f"the configuration was read again: {text}")
-
-    def _differs(self, name: str, new: Configuration) -> bool:
-        return bool(getattr(new, name) != getattr(self._current, name))
 
     def _mounts(self, new: Configuration) -> tuple[list[Mount], list[str]]:
         earlier = {(each.route.listen, each.route.path): each for each in self._sidecar.mounts}

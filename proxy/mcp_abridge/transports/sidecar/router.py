@@ -35,7 +35,7 @@ class Router:
     under its path; of several such routes the longest path wins.
     """
 
-    def __init__(self, mounts: Iterable[Mount]) -> None:
+    def __init__(self, mounts: Iterable[Mount] = ()) -> None:
         self.replace(mounts)
 
     def replace(self, mounts: Iterable[Mount]) -> None:

@@ -6,8 +6,7 @@ Every request writes one line to the log, without a header's value, a token or a
 import asyncio
 import os
 import socket
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -54,15 +53,13 @@ class Sidecar:
     """Serve mounted routes, each on its own listener."""
 
     def __init__(
-        self, mounts: Iterable[Mount], limits: LimitsSpec, log: Log, metrics: Metrics
+        self, mounts: Sequence[Mount], limits: LimitsSpec, log: Log, metrics: Metrics
     ) -> None:
         self._limits = limits
         self._log = log
         self._metrics = metrics
-        by_listener: dict[str, list[Mount]] = defaultdict(list)
-        for mount in mounts:
-            by_listener[mount.route.listen].append(mount)
-        self._listeners = {listen: Router(all) for listen, all in by_listener.items()}
+        self._listeners = {mount.route.listen: Router() for mount in mounts}
+        self._distribute(mounts)
         self._listening: dict[str, asyncio.Server] = {}
         self._servers: list[SidecarServer] = []
         most = limits.connections or most_connections(limits.concurrent)
@@ -120,16 +117,16 @@ class Sidecar:
                 await mount.handler.open()
                 self._handlers.append(mount.handler)
 
-    async def replace(self, mounts: Iterable[Mount]) -> None:
+    def _distribute(self, mounts: Sequence[Mount]) -> None:
+        for listen, router in self._listeners.items():
+            router.replace(mount for mount in mounts if mount.route.listen == listen)
+
+    async def replace(self, mounts: Sequence[Mount]) -> None:
         """Serve these mounts from now on, at listeners that there are; requests go on.
 
         A handler that has no mount any more is closed after the time to drain.
         """
-        by_listener: dict[str, list[Mount]] = {listen: [] for listen in self._listeners}
-        for mount in mounts:
-            by_listener[mount.route.listen].append(mount)
-        for listen, router in self._listeners.items():
-            router.replace(by_listener[listen])
+        self._distribute(mounts)
         await self._open_handlers()
         mounted = [each for mount in self.mounts for each in (mount.handler, *mount.earlier)]
         for handler in self._handlers:

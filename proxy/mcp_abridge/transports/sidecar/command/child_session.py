@@ -309,19 +309,15 @@ class ChildSession:
         stream = self._pending.pop(correlation.answers)
         stream.ids.discard(correlation.answers)
         if correlation.answers == self._initialize:
-            self._on_initialized(raw, failed=correlation.failed)
+            self.version = negotiated_version(raw)
+            if correlation.failed:
+                self._tasks.spawn(self.end("the server has refused the session"))
         if not stream.ids and stream is not self._get:
             for token in stream.tokens:
                 if self._tokens.get(token) is stream:
                     del self._tokens[token]
             stream.tokens = ()  # the stream may be remembered for long
             stream.finish()
-
-    def _on_initialized(self, raw: bytes, *, failed: bool) -> None:
-        if failed:
-            self._tasks.spawn(self.end("the server has refused the session"))
-            return
-        self.version = negotiated_version(raw)
 
     def _touch(self) -> None:
         self.last_used = self._loop.time()
