@@ -47,36 +47,17 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self._registry,
         )
-        self._sizes = Counter(
-            "mcp_abridge_response_bytes",
-            "Responses of tools as the upstream sent them and as the client got them, on the wire "
-            "and as far as the model reads them.",
-            ("tool", "stage"),
-            registry=self._registry,
-        )
-        calls = Counter(
-            "mcp_abridge_calls",
-            "Calls of tools by what became of their responses.",
-            ("tool", "outcome"),
-            registry=self._registry,
-        )
-        warnings = Counter(
-            "mcp_abridge_warnings",
-            "What rules warned of; the answers went out all the same.",
-            ("rule", "kind"),
-            registry=self._registry,
-        )
-        refusals = Counter(
-            "mcp_abridge_refused_requests",
-            "HTTP requests that the proxy itself answered with an error.",
-            ("status",),
-            registry=self._registry,
-        )
-        self._unrecorded = Counter(
-            "mcp_abridge_unrecorded_calls",
-            "Calls that the ledger could not record; the log says why.",
-            registry=self._registry,
-        )
+        says = "Responses of tools as the upstream sent them and as the client got them, on the "
+        says += "wire and as far as the model reads them."
+        self._sizes = self._counter("mcp_abridge_response_bytes", says, "tool", "stage")
+        says = "Calls of tools by what became of their responses."
+        calls = self._counter("mcp_abridge_calls", says, "tool", "outcome")
+        says = "What rules warned of; the answers went out all the same."
+        warnings = self._counter("mcp_abridge_warnings", says, "rule", "kind")
+        says = "HTTP requests that the proxy itself answered with an error."
+        refusals = self._counter("mcp_abridge_refused_requests", says, "status")
+        says = "Calls that the ledger could not record; the log says why."
+        self._unrecorded = self._counter("mcp_abridge_unrecorded_calls", says)
         self._seconds = _Bounded(seconds)
         self._calls = _Bounded(calls)
         self._warnings = _Bounded(warnings)
@@ -138,6 +119,9 @@ class Metrics:
         True
         """
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
+
+    def _counter(self, name: str, says: str, *labels: str) -> Counter:
+        return Counter(name, says, labels, registry=self._registry)
 
     def _gauge(self, name: str, says: str) -> Gauge:
         return Gauge(name, says, registry=self._registry)
