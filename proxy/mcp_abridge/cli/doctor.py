@@ -159,23 +159,15 @@ def _some(names: list[str]) -> str:
     return f"{len(names)} ({', '.join(names[:_SHOWN])}{', ...' * (len(names) > _SHOWN)})"
 
 
-# The names that clients say, if these are not those of their configurations.
-_CLIENT_INFO = {
-    "claude-desktop": "claude-ai",
-    "cline": "@cline/core",
-    "qwen-code": "qwen-cli-mcp-client",
-    "vscode": "Visual Studio Code",
-}
-
-
 def _clients(settings: argparse.Namespace) -> Iterator[Finding]:
     from mcp_abridge.cli.wrap.changes import Configs
+    from mcp_abridge.cli.wrap.places import dialect
 
     servers: dict[str, dict[str, bool]] = {}
     for each in Configs(None).servers:
         servers.setdefault(each.place.client, {})[each.name] = each.own_words is not None
     for name, every in servers.items():
-        client = client_for(_CLIENT_INFO.get(name, name)).within(os.environ)
+        client = client_for(dialect(name).says or name).within(os.environ)
         budget: object = settings.budget
         if budget in (None, "auto"):
             limit = client.limit_bytes

@@ -115,9 +115,8 @@ class Redaction:
         if not (self._patterns or self._finders):
             return raw
         params = members(members(raw).get("params", msgspec.Raw(b"{}")))
-        parts = {name: params[name] for name in ("arguments", "_meta") if name in params}
-        masked = {name: self._value(loads(bytes(part))) for name, part in parts.items()}
-        return message.replaced(raw, params={**params, **masked}) if parts else raw
+        masked = self._parts(params, "arguments", "_meta")
+        return message.replaced(raw, params={**params, **masked}) if masked else raw
 
     def response(self, raw: bytes, *, names: bool = True) -> bytes:
         """Return a response with a masked result or error. Raises DocumentError.
@@ -127,10 +126,11 @@ class Redaction:
         if not (self._patterns or self._finders):
             return raw
         raw = replace_lone(raw)
-        outer = members(raw)
-        parts = {name: outer[name] for name in ("result", "error") if name in outer}
-        masked = {name: self._value(loads(bytes(part)), names) for name, part in parts.items()}
-        return message.replaced(raw, **masked)
+        return message.replaced(raw, **self._parts(members(raw), "result", "error", names=names))
+
+    def _parts(self, whole: dict[str, Any], *some: str, names: bool = True) -> dict[str, Any]:
+        parts = {name: whole[name] for name in some if name in whole}
+        return {name: self._value(loads(bytes(part)), names) for name, part in parts.items()}
 
     def text(self, text: str) -> str:
         """Return a text with masked parts; JSON stays JSON."""

@@ -93,17 +93,21 @@ class Dialect(NamedTuple):
     """The `type` of a server with a command, if the entry has a type."""
     add: str = ""
     """The start of the line that adds a server; `--` and the command follow."""
+    says: str = ""
+    """Its name in `clientInfo`, if that is another one."""
 
 
 DIALECTS = {
     "claude-code": Dialect(add="claude mcp add {} --"),
+    "claude-desktop": Dialect(says="claude-ai"),
     "codex": Dialect(add="codex mcp add {} --"),
     # `gemini mcp add` removes the first --, which the wrapper does not need.
     "gemini-cli": Dialect(add="gemini mcp add {}"),
-    "qwen-code": Dialect(add="qwen mcp add {}"),
+    "qwen-code": Dialect(add="qwen mcp add {}", says="qwen-cli-mcp-client"),
+    "vscode": Dialect(says="Visual Studio Code"),
     "copilot-cli": Dialect(local="local", add="copilot mcp add {} --"),
     "opencode": Dialect(env="environment", local="local", add="opencode mcp add {} --"),
-    "cline": Dialect(add="cline mcp add {} --yes --"),
+    "cline": Dialect(add="cline mcp add {} --yes --", says="@cline/core"),
 }
 
 
