@@ -7,14 +7,12 @@ from collections.abc import Iterator
 
 from mcp_abridge.cli import PROGRAM, options, server
 from mcp_abridge.cli.server import Finding, Listed, Severity, Silent, Tools, edited, json_size
-from mcp_abridge.cli.terminal import print_lines
+from mcp_abridge.cli.terminal import print_lines, short_list
 from mcp_abridge.document.paths import matches
 from mcp_abridge.errors import AbridgeError, RuleErrors, did_you_mean
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.selection import NO_RULES, Selection
 from mcp_abridge.session.tools.definitions import MOST_INPUT_SCHEMA
-
-_SHOWN = 5  # how many names of tools are printed
 
 _Lines = tuple[str, ...]
 """The level of a finding, its text, and lines that stand below it."""
@@ -139,24 +137,16 @@ def _rules(selection: Selection, bare: Listed) -> Iterator[Finding]:
     yield "ok", f"tools with a rule: {ruled}; with the budget alone: {len(bounded)}"
     if widgets := [tool for tool in bounded if edit.facts[tool].app]:
         clients = "a client that shows widgets (MCP Apps)"
-        yield "ok", f"of these with a widget: {_some(widgets)}; {clients} gets their answers whole"
+        many = f"of these with a widget: {len(widgets)} ({short_list(widgets)})"
+        yield "ok", f"{many}; {clients} gets their answers whole"
     if alone:
-        many = f"tools whose answers pass whatever their length: {_some(alone)}"
+        many = f"tools whose answers pass whatever their length: {len(alone)} ({short_list(alone)})"
         yield "ok", f"{many}; --budget auto bounds them"
     for name, tool in bare.tools.items():
         size = json_size(tool.get("inputSchema"))
         if size > MOST_INPUT_SCHEMA and client_tools.get(name) == tool:  # of others, the edit warns
             reason = f"is {size} bytes; claude.ai drops tools above {MOST_INPUT_SCHEMA}"
             yield "warning", f"{name}: the server's own inputSchema {reason}"
-
-
-def _some(names: list[str]) -> str:
-    """Return the number of names, and the first of them.
-
-    >>> _some(["a", "b"])
-    '2 (a, b)'
-    """
-    return f"{len(names)} ({', '.join(names[:_SHOWN])}{', ...' * (len(names) > _SHOWN)})"
 
 
 def _clients(settings: argparse.Namespace) -> Iterator[Finding]:
@@ -174,5 +164,5 @@ def _clients(settings: argparse.Namespace) -> Iterator[Finding]:
             reason = f"its limit is {limit:,}" if limit else "it has no known limit"
             budget = f"{client.budget_bytes:,} bytes, since {reason}"
         bare = [server for server, is_own in every.items() if not is_own]
-        advice = f"; not wrapped: {', '.join(bare[:_SHOWN])}, see {PROGRAM} wrap" if bare else ""
+        advice = f"; not wrapped: {short_list(bare)}, see {PROGRAM} wrap" if bare else ""
         yield "ok", f"{name}: {len(every)} servers, budget {budget}{advice}"

@@ -89,6 +89,12 @@ def count_text(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def short_list(names: list[str]) -> str:
+    """Return six names, and how many more there are."""
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return ", ".join(names[:6]) + more
+
+
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return a value as JSON for people; what JSON does not know has its repr."""
     # Names, arguments and answers of servers may hold what orjson refuses: integers beyond 64 bits

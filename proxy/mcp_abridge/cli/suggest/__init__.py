@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from mcp_abridge.cli import PROGRAM, server, transcripts
 from mcp_abridge.cli.suggest import calls
-from mcp_abridge.cli.suggest.draft import SMALL, Answered, drafted, short_list
+from mcp_abridge.cli.suggest.draft import SMALL, Answered, drafted
 from mcp_abridge.cli.suggest.rules import DraftedRule, page, rules_of
-from mcp_abridge.cli.terminal import check_output, put, refuse_error, say, show
+from mcp_abridge.cli.terminal import check_output, put, refuse_error, say, short_list, show
 from mcp_abridge.cli.transcripts import Report
 from mcp_abridge.document.tree import plain
 from mcp_abridge.errors import AbridgeError, did_you_mean

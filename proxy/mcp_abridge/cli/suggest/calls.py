@@ -9,8 +9,7 @@ from typing import Any
 
 from mcp_abridge.cli.call import UnusableCall, parsed, values_of
 from mcp_abridge.cli.server import Listed, Tools, arguments_of, listing, with_needs
-from mcp_abridge.cli.suggest.draft import short_list
-from mcp_abridge.cli.terminal import ask, check_output, json_text, say
+from mcp_abridge.cli.terminal import ask, check_output, json_text, say, short_list
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.system import platform
 

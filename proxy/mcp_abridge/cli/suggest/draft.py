@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import UNSET, Raw, Struct
 
 from mcp_abridge.cli.suggest.profile import MemberProfile, User, member_at
+from mcp_abridge.cli.terminal import short_list
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.tree import Document, encode, plain
 from mcp_abridge.replay.exchanges import RecordedExchange
@@ -334,9 +335,3 @@ def _link_rank(column: Column) -> tuple[int, int, int]:
     names = ("html_url", "web_url", "url", "link", "href")
     rank = names.index(column.path[-1]) if column.path[-1] in names else len(names)
     return (len(column.path), rank, column.position)
-
-
-def short_list(paths: list[str]) -> str:
-    """Return six paths, and how many more there are."""
-    more = f" and {len(paths) - 6} more" if len(paths) > 6 else ""
-    return ", ".join(paths[:6]) + more
