@@ -6,11 +6,13 @@ import re
 import shlex
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_abridge.cli import view
 
 from tests.cli.conftest import Run
 
@@ -204,6 +206,17 @@ def test_an_answer_within_the_budget_has_views_and_so_has_one_without_a_budget(
         file.write_text(text)
         [(name, value)] = json.loads(text).items()
         assert json.loads(run("view", file, name, *words).out) == {"view": value}
+
+
+def test_the_command_of_a_view_means_the_same_rules_in_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "github").mkdir()  # is no rule file: a name alone is a bundled one
+    (tmp_path / "own.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    arguments = Namespace(rules=["github", "own.yaml"], allow_python=False, budget=None)
+    words = shlex.split(view.command(arguments, "answer.json"))
+    assert words[-3:] == ["--rules=github", f"--rules={tmp_path / 'own.yaml'}", "answer.json"]
 
 
 def test_a_view_that_cannot_be_made_is_refused(tmp_path: Path, run: Run) -> None:

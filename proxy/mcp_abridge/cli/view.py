@@ -13,7 +13,7 @@ from mcp_abridge.replay import answers
 from mcp_abridge.replay.answers import ClientView
 from mcp_abridge.replay.exchanges import ExchangeError, RecordedExchange, as_json, recorded
 from mcp_abridge.replay.play import Replay
-from mcp_abridge.ruleset.selection import NO_RULES
+from mcp_abridge.ruleset.selection import NO_RULES, absolute
 from mcp_abridge.shaping.pipeline import shape
 
 _CLIENT = "claude-code"  # the client whose hooks may replace an answer
@@ -68,8 +68,7 @@ def command(arguments: argparse.Namespace, file: str) -> str:
         program = launcher(shared=True)
     except NotPossible:
         program = [PROGRAM]
-    names = arguments.rules or ()
-    flags = [f"--rules={os.path.abspath(n) if os.path.exists(n) else n}" for n in names]
+    flags = [f"--rules={absolute(name)}" for name in arguments.rules or ()]
     flags += ["--allow-python"] if arguments.allow_python else []
     flags += [f"--budget={arguments.budget}"] if arguments.budget else []
     return shlex.join([*program, "view", *flags, file])

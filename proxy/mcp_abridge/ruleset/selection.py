@@ -108,6 +108,16 @@ def paths(name: str) -> "list[Path]":
     raise _NoFile(f"no bundled rule file has this name{advice}")
 
 
+def absolute(name: str) -> str:
+    """Return a name that means the same files in any folder, see `load`. Raises AbridgeError."""
+    if name == NO_RULES or name in library():
+        return name
+    [first, *_] = paths(name)
+    if not first.exists():
+        raise AbridgeError(f"--rules {name}: there is no such file")
+    return os.path.abspath(name)
+
+
 def shipped(name: str) -> "Path":
     """Return a file or a folder beside the package, in a wheel and in a checkout alike."""
     from pathlib import Path

@@ -2,7 +2,6 @@
 
 import argparse
 import base64
-import os
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -28,7 +27,7 @@ from mcp_abridge.cli.wrap.files import ConfigFile
 from mcp_abridge.cli.wrap.places import DIALECTS, dialect
 from mcp_abridge.cli.wrap.records import Records, recorded_keys
 from mcp_abridge.document.masks import MASK, masked_words
-from mcp_abridge.errors import AbridgeError
+from mcp_abridge.ruleset.selection import absolute
 from mcp_abridge.system import platform
 
 
@@ -46,7 +45,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Wrap, print or list. Returns 1 if a server or a file was left as it is, 2 for misuse."""
-    rules = [word for name in arguments.rules or () for word in ("--rules", _absolute(name))]
+    rules = [word for name in arguments.rules or () for word in ("--rules", absolute(name))]
     if arguments.hook:
         return hooks.install(arguments, entry.launcher(shared=False), rules)
     if arguments.print:
@@ -104,17 +103,6 @@ def _wrap(
     elif offline and entry.may_want_login(server):
         result += "; its URL is asked then if it wants a login, for which mcp-remote comes between"
     return result
-
-
-def _absolute(name: str) -> str:
-    from mcp_abridge.ruleset.selection import library, paths
-
-    if name == "none" or name in library():
-        return name
-    [first, *_] = paths(name)
-    if not first.exists():
-        raise AbridgeError(f"--rules {name}: there is no such file")
-    return os.path.abspath(name)
 
 
 def _list(arguments: argparse.Namespace) -> int:
