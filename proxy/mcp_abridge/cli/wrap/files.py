@@ -14,7 +14,7 @@ from typing import Any
 
 from mcp_abridge.cli.wrap.difference import Changes, masked_value
 from mcp_abridge.cli.wrap.entry import NotPossible
-from mcp_abridge.cli.wrap.text import EntryPath, Json, Layout, Syntax, Toml, entry_at
+from mcp_abridge.cli.wrap.text import EntryPath, Json, JsonLayout, Syntax, Toml, entry_at
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.ledger import default_path
 from mcp_abridge.storage.regular import open_regular, write_private, write_whole
@@ -57,8 +57,8 @@ class ConfigFile:
             raise ValueError("its values are nested too deeply") from None
 
     @cached_property
-    def _layout(self) -> Layout:
-        return Layout(self.before)
+    def _layout(self) -> JsonLayout:
+        return JsonLayout(self.before)
 
     @property
     def text(self) -> str:

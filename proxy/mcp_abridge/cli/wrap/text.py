@@ -63,7 +63,7 @@ class Json:
             raise SyntaxProblem(error.lineno, error.colno, error.msg.lower()) from None
 
     def locate(self, text: str, path: EntryPath) -> tuple[int, int]:
-        return Layout(text).span(path)
+        return JsonLayout(text).span(path)
 
     def literal(self, value: Any) -> str:
         return json_text(value)
@@ -86,7 +86,7 @@ class Json:
         return text[:at] + text[at + 1 : start].rstrip() + text[end:]
 
 
-class Layout:
+class JsonLayout:
     """Where the values of a JSON text stand: each object that holds one is looked through once."""
 
     def __init__(self, text: str) -> None:
