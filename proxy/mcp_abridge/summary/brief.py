@@ -233,13 +233,14 @@ class _Page:
 
         What the call looks for stays in sight.
         """
-        alike = defaultdict[bytes, dict[int, str]](dict)
+        alike = defaultdict[bytes, list[int]](list)
         for row, (cell, before) in enumerate(zip(cells, whole, strict=True)):
-            content = None if cell is before else text(before)
-            if content is not None and not around(content, self._sought):
-                alike[bytes(cell or b"")][row] = content
+            if cell is not before:
+                alike[bytes(cell or b"")].append(row)
         head = clip // 3
-        for texts in alike.values():
+        for group in alike.values():
+            contents = [(row, text(whole[row])) for row in group if len(group) > 1]
+            texts = {row: each for row, each in contents if each and not around(each, self._sought)}
             ends = {content[head - clip :] for content in texts.values()}
             for row, content in texts.items() if 2 * len(ends) > len(texts) > 1 else ():
                 cells[row] = Raw(encode(f"{content[:head]}…{content[head - clip :]}"))

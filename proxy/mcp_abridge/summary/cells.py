@@ -3,7 +3,7 @@
 Invariant: each member of an opened object is in a cell, or its path is in `left_out`.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any
 
@@ -185,8 +185,10 @@ def _below(value: Raw | None, path: ColumnPath) -> Iterator[Raw]:
 _EMPTY = (b"null", b"{}")
 
 
-def around(content: str, sought: Iterable[str]) -> int:
+def around(content: str, sought: Collection[str]) -> int:
     """Return where the first word that the call looks for stands in a text; 0 if nowhere."""
+    if not sought:
+        return 0
     lowered = content.lower()
     places = [at for word in sought if (at := lowered.find(word)) > 0]
     return min(places, default=0)

@@ -193,7 +193,7 @@ def _python(text: str) -> TextStructure | None:
         return None
     try:
         value = _JSON.decode(notations.from_python(text, objects=True)[0])
-        loses = _CALL.search(text) is not None  # the names of classes
+        loses = "(" in text and _CALL.search(text) is not None  # the names of classes
         return value, TextFrame(form="Python", loses=loses)
     except _NOTHING:
         return None
