@@ -15,6 +15,7 @@ from mcp_abridge.document.tree import (
     Document,
     Value,
     encode,
+    encode_text,
     have_room,
     loads,
     opened,
@@ -261,6 +262,6 @@ def freeze(document: Document) -> Callable[[], bytes]:
     source = document.source
     unopened = type(source) is Raw or isinstance(source, str)
     if unopened and not (document.changed or document.closers):
-        return cache(lambda: encode(source))
+        return cache(lambda: encode_text(source) if isinstance(source, str) else encode(source))
     now = document.encode()
     return lambda: now
