@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 from mcp_abridge.document.tree import Document, encode, loads
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.view import look
+from mcp_abridge.summary.columns import EACH, columns_of
+from mcp_abridge.summary.layout import Layout
+from mcp_abridge.summary.roles import in_order
 from mcp_abridge.summary.structure_in_text import read_structure
 from mcp_abridge.transforms.abridge import Abridge
+from msgspec import Raw
 
 from tests.builders import document as result_of
 from tests.builders import texts
@@ -247,6 +251,54 @@ def test_two_columns_of_inner_rows_stand_side_by_side_if_no_element_lacks_a_valu
 
     assert {"children[].name", "children[].size"} <= {*columns(size=5)}
     assert "children[].size" not in columns()
+
+
+def test_a_column_of_inner_rows_that_is_left_out_makes_room_for_others_than_their_columns() -> None:
+    inner = [{f"part{k}": f"{k} of {n}" for k in range(9)} for n in range(3)]
+    rows = [encode({"id": n, "title": f"Order {n}", "lines": inner, "n": n}) for n in range(40)]
+    layout = Layout(in_order(columns_of([Raw(row) for row in rows])), 40, 7000, table=True)
+    before = [each for each in layout.columns if EACH in each.path]
+    layout.leave_out(before[1:])
+    assert [each for each in layout.columns if EACH in each.path] == before[:1]
+
+
+def test_names_with_the_same_beginning_have_room_to_be_told_apart() -> None:
+    name = "Consumer Price Index for All Urban Consumers: "
+    rows = [
+        {
+            "title": f"{name}{n} in all cities of the country, seasonally adjusted",
+            "n": n,
+            "note": "x" * 300,
+        }
+        for n in range(90)
+    ]
+    table, _ = brief(rows, 4500)
+    place = table["columns"].index("title")
+    names = [row[place] for row in table["rows"]]
+    assert len({*names}) == len(names) >= 30
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ({"title": ["Storm surge {}"]}, {"publisher": "Nature {}"}),
+        ({"fullName": {"value": "Storm surge {}"}}, {"synonym": {"value": "Storm at sea {}"}}),
+        ({"pod": "web-{}"}, {"cgroup": "/kube.slice/pod{:020x}{:020x}"}),
+        ({"task_id": "load-{}", "task_name": "load-{}"}, {"query": "Select all of the {} rows"}),
+    ],
+)
+def test_the_column_that_names_a_row_is_chosen_by_its_name_and_its_values(
+    name: dict[str, Any], other: dict[str, Any]
+) -> None:
+    def filled(value: Any, n: int) -> Any:
+        return json.loads(
+            re.sub(r"\{(:020x)?\}", lambda m: f"{n:020x}" if m[1] else str(n), json.dumps(value))
+        )
+
+    rows = [filled({**other, **name}, n) | {"note": "x" * 300} for n in range(40)]
+    table, _ = brief(rows, 2500)
+    first = table["columns"][0]
+    assert first.partition(".")[0].partition("[")[0] in name
 
 
 @pytest.mark.parametrize("odd", ["3500", "unknown"])

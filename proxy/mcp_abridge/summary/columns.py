@@ -187,8 +187,10 @@ class _Opened:
                 self._open((*path, step), [*chain.from_iterable(some)], of_elements)
             return True
         points = equal and max(lengths) in range(2, _POINT + 1)
+        single = owners is None and lengths <= {0, 1}
         return (
-            points
+            (points or single)
+            and bool(kinds)
             and kinds.isdisjoint((0x7B, 0x5B))
             and self._by_position(path, arrays, max(lengths))
         )

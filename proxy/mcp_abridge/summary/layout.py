@@ -5,7 +5,7 @@ Without it, the columns that name a row would be crowded out by those that stand
 
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.cells import Opened
-from mcp_abridge.summary.columns import EACH, Column
+from mcp_abridge.summary.columns import EACH, Column, array_of
 
 CLIPS = (24, 40, 60, 120, 250, 500, 1000)  # characters shown of a long text
 _FAIR = 40  # characters of each text, until it is known how many columns fit
@@ -13,6 +13,8 @@ LARGE = 100  # bytes of an average value that is no text, and of one that is sai
 _CORE = 2  # columns that all rows must show
 MANY = 32  # rows that are shown at least, if there is room for their names
 _WIDE = 160  # bytes of a row if not all rows fit
+_TELLING = 4  # clips of which one may be needed to tell names apart
+_APART = 0.9  # of the names that have to be told apart
 _SURE = 0.97  # of the rows that should fit by their average, so many are tried first
 
 
@@ -29,20 +31,29 @@ class Layout:
         usable = [each for each in columns if self._usable(each)]
         useful = [each for each in usable if each.role != roles.APPENDIX]
         usable = useful or usable[:1]
+        self._least = {each.path: _telling(each) for each in usable[:1]}
         self._core = usable[:_CORE]
         self._others = usable[_CORE:]
         self.whole = self._fits(CLIPS[0], room / count)
         self._choose()
 
     def leave_out(self, columns: list[Column]) -> None:
-        self._core = [each for each in self._core if each not in columns]
-        self._others = [each for each in self._others if each not in columns]
+        """Choose without some columns of arrays, and without others of the same arrays."""
+        arrays = {array_of(each.path) for each in columns}
+        stay = [each for each in self.columns if each not in columns]
+        self._core = [each for each in self._core if each in stay]
+        self._others = [
+            each
+            for each in self._others
+            if each in stay or EACH not in each.path or array_of(each.path) not in arrays
+        ]
         self._choose()
 
     def _usable(self, column: Column) -> bool:
         return column.textual or EACH in column.path or column.size <= LARGE
 
     def _cost(self, column: Column, clip: int) -> float:
+        clip = max(clip, self._least.get(column.path, 0))
         names = 1 if self._table else sum(len(str(step)) + 3 for step in column.path[-2:]) + 1
         return column.width(clip) + names
 
@@ -68,7 +79,7 @@ class Layout:
                 if used + wider <= width:
                     picks |= dict.fromkeys((each.path for each in some), clip)
                     used += wider
-        self.picks = picks
+        self.picks = {path: max(clip, self._least.get(path, 0)) for path, clip in picks.items()}
         self.columns = choice
         names = sum(len(each.name) + 3 for each in choice[_CORE:]) * self._table
         fitting = int((room - names) * _SURE / max(used, 1))
@@ -85,3 +96,17 @@ class Layout:
             self._choose()
         else:
             self.rows -= max(self.rows * excess // max(self._room + excess, 1), 1)
+
+
+def _telling(column: Column) -> int:
+    """Return the characters of its texts that tell nearly all of them apart, by either end.
+
+    Fewer rows that differ say more than all rows with the same beginning.
+    """
+    kinds = {*column.values}
+    for clip in CLIPS[:_TELLING]:
+        ends = clip * 2 // 3
+        apart = max(len({each[:clip] for each in kinds}), len({each[-ends:] for each in kinds}))
+        if _APART * len(kinds) <= apart:
+            return clip
+    return CLIPS[0]

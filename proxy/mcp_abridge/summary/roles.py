@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import inf
 from operator import attrgetter
 
+from mcp_abridge.summary import words
 from mcp_abridge.summary.all_rows import Names
 from mcp_abridge.summary.columns import EACH, Column, Pair
 
@@ -18,54 +19,6 @@ NAME, KEY, STATE, VALUE, TIME, PERSON = "name", "key", "state", "value", "time",
 LONG_KEY, REST, APPENDIX = "long_key", "rest", "appendix"
 
 
-def _worth(**words: str) -> dict[str, float]:
-    return {word: float(rank[1:]) for rank, listed in words.items() for word in listed.split()}
-
-
-_NAMES = _worth(
-    _5="title subject summary headline alertname filename",
-    _4="name path file filepath address displayname lastname function symbol username",
-    _3="message text label rule display login entity caption question msg email key plain_text"
-    " ruleid identifier",
-    _2="description content snippet excerpt",
-    _1="url uri body",
-)
-_STATES = _worth(
-    _5="status state phase severity level conclusion health action actions",
-    _3="priority type kind category reason result outcome code relation",
-)
-_VALUES = _worth(
-    _4="value total amount count price score cost balance",
-    _3="size duration sum avg restarts usage comments line lineno startline line_number",
-)
-_KEYS = _worth(_5="number key iid identifier", _4="id", _3="code sha hash uid uuid slug ref entity")
-_TIMES = _worth(
-    _1="time timestamp date at ts created updated modified day start started starts end"
-)
-_NO_QUANTITIES = {
-    *_TIMES,
-    *("id", "iid", "column", "col", "index", "orderindex", "page", "pid", "port", "row", "year"),
-}
-_PLACES = frozenset(("line", "lineno", "startline", "line_number", "number", "code", "offset"))
-_AMOUNTS = _worth(
-    _1="total amount count cost balance size duration sum usage bytes hours minutes estimate"
-    " quantity qty points spent views downloads sessions visits additions deletions"
-)
-_UNITS = _worth(_1="ms s sec seconds h kb mb gb kg km eur usd gbp chf cents")
-_TYPED = ("number", "value")  # a value that is called by the object around it
-_RATES = frozenset(("avg", "average", "max", "mean", "min", "per", "unit"))  # are no amounts
-_OTHERS = _worth(  # things that have names of their own
-    _1="user author owner creator reporter assignee committer actor customer project repo"
-    " repository parent team milestone organization links avatar icon context agent host tool"
-    " subject"
-)
-_TEXTS = frozenset(("content", "plain_text", "text"))
-_PEOPLE = _worth(
-    _4="assignee assignees",
-    _3="author authors user username sender from login",
-    _2="owner owners reporter requester creator customer",
-)
-_IDS = frozenset(("id", "gid", "uid", "uuid", "key", "node_id", "self", "url", "href", "web_url"))
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
 _CLOCK = re.compile(rb'\[*"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.,+Z-]*)?)?"')
@@ -129,7 +82,7 @@ def in_order(
 def _things(columns: Sequence[Column]) -> set[Names]:
     """Return the places of objects with an id of their own in a row that has one: other things."""
     paths = [column.names for column in columns]
-    owners = {path[:-1] for path in paths if path and path[-1].lower() in _IDS}
+    owners = {path[:-1] for path in paths if path and path[-1].lower() in words.IDS}
     return {each for each in owners if any(each[:end] in owners for end in range(len(each)))}
 
 
@@ -158,18 +111,21 @@ class _Facts:
         self.distinct = self.kinds / max(len(self.values), 1)
         self.filled = len(self.values) / len(column.cells)
         self.numeric = all(map(NUMBER.fullmatch, self.values))
-        timely = self.numeric and not _TIMES.keys().isdisjoint(self.words[-1:])
+        timely = self.numeric and not words.TIMES.keys().isdisjoint(self.words[-1:])
         self.clock = timely or (not self.numeric and self._mostly(_CLOCK))
         self.link = not self.numeric and self._mostly(_LINK)
         self.opaque = not self.link and self._mostly(_OPAQUE)
         # A path that leads through arrays and things with names of their own costs.
-        others = sum(name in _OTHERS for name in self._lowered[:-1])
-        self._away = 0.3 * len(self.names) + 3 * others + self._each
+        others = sum(name in words.OTHERS for name in self._lowered[:-1])
+        indexes = sum(isinstance(step, int) for step in column.path)
+        self._away = 0.3 * (len(self.names) + indexes) + 3 * others + self._each
         inner = (names[:end] for end in range(1, len(names)))
-        self._inside = sum(each in things and each[-1].lower() not in _OTHERS for each in inner)
+        self._inside = sum(
+            each in things and each[-1].lower() not in words.OTHERS for each in inner
+        )
         # The text of a field may lie in an array: of rich text, and then it has no name.
-        indexed = any(isinstance(step, int) for step in column.path)
-        self._of_element = indexed and self._lowered[-1] not in _TEXTS
+        self._prose = not words.PROSE.keys().isdisjoint(self._lowered[0 if indexes else -1 :])
+        self._of_element = indexes > 0 and self._lowered[-1] not in words.TEXTS
         self.name = self._worth_as_name(sought)
         if equal:  # which stand for it: an id that is the name, too
             same = (_Facts(each, sought, things).name for each in equal)
@@ -189,10 +145,15 @@ class _Facts:
     def word(self, worth: dict[str, float]) -> float:
         """The worth of the last name or its last word, and a little for the names before."""
         best = worth.get(self._last, 0)
-        if self.words:
-            best = max(best, worth.get(self.words[-1], 0) - _LESS)
+        own = self.words
+        if self._last in words.HOLDERS and len(self._lowered) > 1:
+            best = max(best, worth.get(self._lowered[-2], 0))
+            own = _words(self.names[-2])
+        if own:
+            part = 1.5 * (not words.PARTS.isdisjoint(own[-2:-1]))
+            best = max(best, worth.get(own[-1], 0) - _LESS - part)
         for name in self._lowered[:-1]:
-            if name in worth and name not in _OTHERS:
+            if name in worth and name not in words.OTHERS:
                 best = max(best, 0.8 * worth[name])
         return best
 
@@ -209,11 +170,12 @@ class _Facts:
             return -9
         beginnings = {value[:_BEGINNING] for value in self.values}
         distinct = len(beginnings) / max(len(self.values), 1)
-        score = 3 * distinct + 2 * self.filled + self.word(_NAMES) - self._away
+        score = 3 * distinct + 2 * self.filled + self.word(words.NAMES) - self._away
         score += 1 if b" " in b"".join(self.values[:3]) else 0
         score -= min(max(self.column.size - _SHORT, 0) / _LONG, 1)
         hashes = self.opaque or (self.column.size <= _LONG and self._mostly(_WITH_HASH))
         score -= 3 * self.link + 2 * hashes + 3 * self.opaque + 2 * (self.distinct < 0.3)
+        score -= 2 * self._prose
         score -= (3 + 2 * self._of_element) * self._inside + 3 * self._mostly(_NO_LETTERS)
         return score + (6 if self._matches(sought) else 0)
 
@@ -221,7 +183,7 @@ class _Facts:
         plain = self.distinct == 1 and self.filled == 1 and self.column.size <= _KEY
         if not plain or self.clock or self.link or self._each:
             return -9
-        word = self.word(_KEYS)
+        word = self.word(words.KEYS)
         if not word:
             return -9
         return word - self._away - len(self.names) - self.column.size / 10 - 4 * self.opaque
@@ -236,7 +198,7 @@ class _Facts:
         several = 0 < self.distinct <= 0.6 and self.kinds <= 20
         if not several or self.clock or self.link or self.opaque or self.column.size > _STATE:
             return -9
-        word = self.word(_STATES)
+        word = self.word(words.STATES)
         if not word and (self.numeric or self._mostly(_NO_LETTERS)):
             return -9
         word -= 2 * (self.words[-1:] == ("id",))  # which the name beside it tells
@@ -244,9 +206,9 @@ class _Facts:
         return word + (1 if plain else 0.5) + self.filled - 0.7 * self._away
 
     def _worth_as_value(self) -> float:
-        if not self.numeric or self.clock or not _NO_QUANTITIES.isdisjoint(self.words[-1:]):
+        if not self.numeric or self.clock or not words.NO_QUANTITIES.isdisjoint(self.words[-1:]):
             return -9
-        word = self.word(_VALUES)
+        word = self.word(words.VALUES)
         if self.column.textual and not word and not self._measured():
             return -9  # digits of an id
         return word + 1 + self.filled - 0.7 * self._away
@@ -264,11 +226,11 @@ class _Facts:
 
     def _worth_as_person(self) -> float:
         *above, last = self._lowered
-        worth = max(_PEOPLE.get(name, 0) for name in (above or [last]))
+        worth = max(words.PEOPLE.get(name, 0) for name in (above or [last]))
         textual = self._each or self.column.textual
         if not worth or not textual or self.link or self.opaque or self.clock:
             return -9
-        own = self.word(_NAMES) if above else 3
+        own = self.word(words.NAMES) if above else 3
         if own < 3:
             return -9
         return worth + own / 2 + self.filled - 0.3 * len(above)
@@ -298,7 +260,7 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
         fit = (each for each in waiting if getattr(each, role) > least)
         free = (each for each in fit if each.column.size <= longest)
         if role == NAME and len(waiting) < len(facts):  # a second name is no id of another thing
-            free = (each for each in free if each.word(_NAMES) or not each.appendix)
+            free = (each for each in free if each.word(words.NAMES) or not each.appendix)
         best = max(free, key=attrgetter(role), default=None)
         if best is not None:
             waiting.remove(best)
@@ -358,11 +320,11 @@ def is_link(column: Column) -> bool:
 def is_known(column: Column) -> bool:
     """Return True if the name of a column says what it is for."""
     facts = _Facts(column)
-    words = (
-        *map(facts.word, (_NAMES, _STATES, _VALUES, _KEYS)),
-        not _TIMES.keys().isdisjoint(facts.words),
+    telling = (
+        *map(facts.word, (words.NAMES, words.STATES, words.VALUES, words.KEYS)),
+        not words.TIMES.keys().isdisjoint(facts.words),
     )
-    return any(words)
+    return any(telling)
 
 
 def is_quantity(column: Column) -> bool:
@@ -373,20 +335,20 @@ def is_quantity(column: Column) -> bool:
 
 def is_amount(column: Column) -> bool:
     """Return True if the values of a column can be added up: sizes, durations, but no prices."""
-    words = _words(_number_name(column))
-    words = words[:-1] if len(words) > 1 and words[-1] in _UNITS else words
-    amounts = column.plain and not column.textual and words[-1:] and words[-1] in _AMOUNTS
-    return bool(amounts) and _RATES.isdisjoint(words) and is_quantity(column)
+    own = _words(_number_name(column))
+    own = own[:-1] if len(own) > 1 and own[-1] in words.UNITS else own
+    amounts = column.plain and not column.textual and own[-1:] and own[-1] in words.AMOUNTS
+    return bool(amounts) and words.RATES.isdisjoint(own) and is_quantity(column)
 
 
 def _number_name(column: Column) -> str:
     """Return the name of a number, which may be that of an object around it, without its unit."""
     *above, last = column.names
-    return (above[-1] if above and last in _TYPED else last).partition("(")[0]
+    return (above[-1] if above and last in words.TYPED else last).partition("(")[0]
 
 
 def _is_place(name: str) -> bool:
-    return name.lower() in _PLACES or not _PLACES.isdisjoint(_words(name)[-1:])
+    return name.lower() in words.PLACES or not words.PLACES.isdisjoint(_words(name)[-1:])
 
 
 def in_order_of_time(column: Column) -> bool:

@@ -1,0 +1,58 @@
+"""The words of many services for what a column is for; each with its worth in a role.
+
+Without one of them the values decide, and a list of pods is read by the longest text in it.
+"""
+
+
+def _worth(**words: str) -> dict[str, float]:
+    return {word: float(rank[1:]) for rank, listed in words.items() for word in listed.split()}
+
+
+NAMES = _worth(
+    _5="title subject summary headline heading caption topic alertname filename",
+    _4="name path file filepath address displayname function symbol username"
+    " hostname fqdn dn cn ticker nom titre titel bezeichnung nombre titulo",
+    _3="message text label rule display login entity question msg email key plain_text"
+    " ruleid identifier",
+    _2="description content snippet excerpt",
+    _1="url uri body",
+)
+PROSE = _worth(
+    _1="comment comments note notes remark remarks details instructions terms raw html json xml sql"
+)
+HOLDERS = _worth(_1="value text content rendered default en simpletext raw #text $t")
+PARTS = frozenset(("first", "last", "middle", "given", "family"))  # of a person's name
+STATES = _worth(
+    _5="status state phase severity level conclusion health action actions",
+    _3="priority type kind category reason result outcome code relation",
+)
+VALUES = _worth(
+    _4="value total amount count price score cost balance",
+    _3="size duration sum avg restarts usage comments line lineno startline line_number",
+)
+KEYS = _worth(_5="number key iid identifier", _4="id", _3="code sha hash uid uuid slug ref entity")
+TIMES = _worth(_1="time timestamp date at ts created updated modified day start started starts end")
+NO_QUANTITIES = {
+    *TIMES,
+    *("id", "iid", "column", "col", "index", "orderindex", "page", "pid", "port", "row", "year"),
+}
+PLACES = frozenset(("line", "lineno", "startline", "line_number", "number", "code", "offset"))
+AMOUNTS = _worth(
+    _1="total amount count cost balance size duration sum usage bytes hours minutes estimate"
+    " quantity qty points spent views downloads sessions visits additions deletions"
+)
+UNITS = _worth(_1="ms s sec seconds h kb mb gb kg km eur usd gbp chf cents")
+TYPED = ("number", "value")  # a value that is called by the object around it
+RATES = frozenset(("avg", "average", "max", "mean", "min", "per", "unit"))  # are no amounts
+OTHERS = _worth(  # things that have names of their own
+    _1="user author owner creator reporter assignee committer actor customer project repo"
+    " repository parent team milestone organization links avatar icon context agent host tool"
+    " subject"
+)
+TEXTS = frozenset(("content", "plain_text", "text"))
+PEOPLE = _worth(
+    _4="assignee assignees",
+    _3="author authors user username sender from login",
+    _2="owner owners reporter requester creator customer",
+)
+IDS = frozenset(("id", "gid", "uid", "uuid", "key", "node_id", "self", "url", "href", "web_url"))
