@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import PROTOCOL_VERSION, string_at
-from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.transports.correlation import correlate
 from mcp_abridge.transports.http.headers import MODERN
 
@@ -49,14 +48,12 @@ def client_request(raw: bytes) -> ClientRequest:
     if raw.lstrip()[:1] == b"[" or not contents:
         return ClientRequest(raw, waiting, next(iter(waiting.values()), ""))
     [single] = contents
-    version = None
-    if waiting and single.params is not ABSENT:
-        version = string_at(single.params, "_meta", PROTOCOL_VERSION)
+    version = string_at(single.params, "_meta", PROTOCOL_VERSION) if waiting else None
     return ClientRequest(
         raw,
         waiting,
         single.verb,
         None if waiting else correlate(raw).cancels,
-        version is not None and version >= MODERN,
+        (version or "") >= MODERN,
         version,
     )

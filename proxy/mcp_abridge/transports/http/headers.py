@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import PROTOCOL_VERSION, members, string_at
+from mcp_abridge.document.message import PROTOCOL_VERSION, string_at, value_at
 
 SESSION = "Mcp-Session-Id"
 VERSION = "Mcp-Protocol-Version"
@@ -90,9 +90,7 @@ def declared(raw: bytes) -> Parameters:
     """Return the parameter headers of each tool in a response to tools/list, {} for all else."""
     if _ANNOTATION.encode() not in raw:
         return {}
-    response = _decode(Raw(raw))
-    result = response.get("result") if isinstance(response, dict) else None
-    tools = result.get("tools") if isinstance(result, dict) else None
+    tools = _decode(value_at(message.envelope(raw).result, "tools"))
     if not isinstance(tools, list):
         return {}
     return {
@@ -141,7 +139,7 @@ def decoded(text: str) -> str | None:
 
 
 def _values(params: Raw, headers: ParameterHeaders) -> Iterator[tuple[str, str]]:
-    arguments = _decode(members(params).get("arguments", Raw(b"{}")))
+    arguments = _decode(value_at(params, "arguments"))
     for path, header in headers:
         value = arguments
         for name in path:

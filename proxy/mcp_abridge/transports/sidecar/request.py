@@ -120,6 +120,7 @@ async def read_post(
     raw = await read_body(request, limits)
     messages, batch = _messages(raw, route)
     version = request.headers.get(VERSION)
+    declared = [string_at(each.params, "_meta", PROTOCOL_VERSION) or "" for each in messages]
     ids = tuple(key for each in messages if (key := each.request_key) is not None)
     post = PostedBody(
         raw=raw,
@@ -129,7 +130,7 @@ async def read_post(
         accepts=negotiation.negotiate(", ".join(request.headers.getall("Accept", []))),
         session=request.headers.get(SESSION),
         version=version,
-        modern=max(version or "", _declared(messages)) >= MODERN,
+        modern=any(each >= MODERN for each in (version or "", *declared)),
     )
     record.method = post.method
     record.session = "" if post.session is None else digest(post.session)
@@ -167,12 +168,3 @@ def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:
             parts = "the body is nested too deeply" if "deeply" in str(cause) else "Parse error"
             raise RequestRefused(route.malformed_status, NOT_JSON, parts) from None
     return [], False
-
-
-def _declared(messages: list[Message]) -> str:
-    versions = (
-        string_at(read.params, "_meta", PROTOCOL_VERSION) or ""
-        for read in messages
-        if bytes(read.params)
-    )
-    return max(versions, default="")
