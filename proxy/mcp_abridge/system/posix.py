@@ -10,13 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any, NoReturn, Protocol
-
-    class Alarm(Protocol):
-        """A wait that signals end, see `transports.stdio.alarm`."""
-
-        def heed(self, signals: Iterable[int]) -> None: ...
-
+    from typing import Any, NoReturn
 
 TERMINATE: int = _signal.SIGTERM
 KILL: int = _signal.SIGKILL
@@ -28,7 +22,7 @@ HANGUP: int = _signal.SIGHUP
 END_SIGNALS: "tuple[int, ...]" = (_signal.SIGINT, _signal.SIGTERM, HANGUP)
 """The signals that end the proxy."""
 CHILD_ENDED: int = _signal.SIGCHLD
-"""What an alarm rings with if a child may have ended."""
+"""The number in place of a signal's if a child may have ended."""
 LONGEST_WAIT = 3600.0
 """Seconds of a single wait: signals end it, but the clock may jump."""
 UNGUARDED = "no /bin/sh: nothing ends the server if this process is killed"
@@ -156,9 +150,11 @@ def ignores(number: int) -> bool:
     return bool(_signal.getsignal(number) == _signal.SIG_IGN)
 
 
-def listen(child: ChildProcess, alarm: "Alarm") -> None:
-    """Ring an alarm with each signal that ends the proxy, and with the end of a child."""
-    alarm.heed([*(each for each in END_SIGNALS if not ignores(each)), CHILD_ENDED])
+def listen(child: ChildProcess, ring: "Callable[[int], None]") -> None:
+    """Call `ring` with each signal that ends the proxy, and with CHILD_ENDED; in this thread."""
+    for each in _HELD:
+        if not ignores(each):
+            _signal.signal(each, lambda number, _: ring(number))
     release_signals()
 
 

@@ -19,16 +19,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio
-
-    class Alarm(Protocol):
-        """A wait that signals end, see `transports.stdio.alarm`."""
-
-        def ring(self, byte: int) -> None: ...
-        def heed(self, signals: Iterable[int]) -> None: ...
 
 
 TERMINATE, KILL = 15, 9
@@ -180,13 +174,14 @@ def ignores(number: int) -> bool:
     return signal.getsignal(number) is signal.SIG_IGN
 
 
-def listen(child: ChildProcess, alarm: "Alarm") -> None:
-    alarm.heed(END_SIGNALS)
+def listen(child: ChildProcess, ring: Callable[[int], None]) -> None:
+    for each in END_SIGNALS:
+        signal.signal(each, lambda number, _: ring(number))
 
     def wait() -> None:
         assert child.process is not None
         child.process.wait()
-        alarm.ring(CHILD_ENDED)
+        ring(CHILD_ENDED)
 
     if child.process is not None:
         Thread(target=wait, name="end", daemon=True).start()

@@ -69,7 +69,7 @@ class Shutdown:
 
     def listen(self) -> None:
         """Receive signals from now on, in this thread, which must be the main thread."""
-        platform.listen(self._child, self._alarm)
+        platform.listen(self._child, self._alarm.ring)
 
     def wait(self) -> None:
         """Return once the server has ended and all of its output was passed on."""
