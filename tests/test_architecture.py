@@ -139,7 +139,7 @@ def test_starting_the_wrapper_loads_nothing_slow() -> None:
 # them: whoever reads how a call is handled opens each of them.
 CALL_PATH = {
     **{"response": 10, "stdio": 19},
-    **{"json": 41, "stream": 42, "session": 41, "stateless": 46},
+    **{"json": 40, "stream": 41, "session": 41, "stateless": 46},
 }
 
 
