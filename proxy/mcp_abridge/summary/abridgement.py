@@ -65,8 +65,8 @@ def abridge(
     if call.viewable and call.whole is not None and not viewed:
         call.all_question = call.whole_question(given_whole(document, call))
     task = _Task(document, bound, call, viewed, first_look or bound, form)
-    value = opened(document.cell[0]) if inside is not None and not inside.loses else None
-    if isinstance(value, dict) and "text" in value:
+    whole_object = inside is not None and not inside.loses and document.kind == "object"
+    if whole_object and "text" in opened(document.cell[0]):
         task = replace(task, place="")  # a view takes `text` for the member
     if inside is not None and inside.loses:
         task = replace(task, rows=_rows(document.cell[0], form, call) if call.viewable else {})
@@ -183,10 +183,13 @@ class _Task(Struct, frozen=True):
             if len(content) <= self.bound and encoded_size(value) <= self.bound:
                 return []
             return self._text(content)
-        structure = compact(raw(value))
-        if len(structure) <= self.bound and not self.origin():
+        return self._whole_structure(Raw(compact(raw(value))))
+
+    def _whole_structure(self, structure: Raw) -> list[Notice]:
+        size = len(memoryview(structure))
+        if size <= self.bound and not self.origin():
             return []
-        fitted, notices = self._structured(Raw(structure), self._look(len(structure)))
+        fitted, notices = self._structured(structure, self._look(size))
         if fitted is not None:
             self.document.root.set(fitted)
         return notices
@@ -208,7 +211,7 @@ class _Task(Struct, frozen=True):
         """
         if not (outside.before or outside.after):
             self.document.root.set(structure)
-            return self.whole()
+            return self._whole_structure(structure)
         around = encoded_size(outside.before + outside.after)
         bound = self._look(len(bytes(structure)))
         room = target = bound - around

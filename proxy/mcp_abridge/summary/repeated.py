@@ -35,13 +35,15 @@ class Rows(NamedTuple):
 
     def as_json(self) -> bytes:
         """Return the rows as JSON; a column of numbers alone becomes numbers."""
-        kinds: dict[str, bool] = {}
+        texts = set[str]()
         for row in self.rows:
             for name, cell in row.items():
-                if kinds.get(name, True):
-                    kinds[name] = JSON_NUMBER.fullmatch(cell) is not None
-        numbers = {name for name, is_number in kinds.items() if is_number}
+                if name not in texts and JSON_NUMBER.fullmatch(cell) is None:
+                    texts.add(name)
         with uncollected():
+            numbers = set[str]().union(*self.rows) - texts
+            if not numbers:
+                return encode(self.rows)
             return encode(
                 [row | {n: Raw(row[n].encode()) for n in numbers & row.keys()} for row in self.rows]
             )
