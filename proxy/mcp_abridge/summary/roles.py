@@ -173,7 +173,8 @@ class _Facts:
         score = 3 * distinct + 2 * self.filled + self.word(words.NAMES) - self._away
         score += 1 if b" " in b"".join(self.values[:3]) else 0
         score -= min(max(self.column.size - _SHORT, 0) / _LONG, 1)
-        hashes = self.opaque or (self.column.size <= _LONG and self._mostly(_WITH_HASH))
+        one = self.column.size <= _LONG and b" " not in self.values[0]  # word
+        hashes = self.opaque or (one and self._mostly(_WITH_HASH))
         score -= 3 * self.link + 2 * hashes + 3 * self.opaque + 2 * (self.distinct < 0.3)
         score -= 2 * self._prose
         score -= (3 + 2 * self._of_element) * self._inside + 3 * self._mostly(_NO_LETTERS)
