@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 if sys.platform == "win32":
-    from tests.windows.system import snapshot
+    from tests.windows.system import hold, snapshot
 
 SECONDS = 60.0
 LIFE = 6.0  # seconds in which a group must have ended, whatever happened
@@ -26,7 +26,10 @@ class Process:
 
     @property
     def children(self) -> set[int]:
-        return set(children(self.pid))
+        below = set(children(self.pid))
+        if sys.platform == "win32":
+            hold(below)
+        return below
 
     @property
     def descriptors(self) -> int:
@@ -94,6 +97,8 @@ def descendants(of: int) -> set[int]:
     below: set[int] = set()
     while more := {pid for pid, parent in parents.items() if parent in {of, *below}} - below:
         below |= more
+    if sys.platform == "win32":
+        hold(below)
     return below
 
 

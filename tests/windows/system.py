@@ -9,7 +9,7 @@ import os
 import queue
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ctypes import wintypes
 from typing import Any
 
@@ -118,3 +118,9 @@ def snapshot() -> Iterator[tuple[int, int]]:
         yield entry.pid, entry.parent
         more = kernel.Process32Next(handle, ctypes.byref(entry))
     kernel.CloseHandle(handle)
+
+
+def hold(pids: Iterable[int]) -> None:
+    """Have the numbers of processes be given to no others until the tests end."""
+    for pid in pids:
+        ctypes.WinDLL("kernel32").OpenProcess(0x100000, False, pid)  # SYNCHRONIZE
