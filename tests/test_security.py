@@ -60,7 +60,8 @@ TESTS = {
     "Rule files are data": "ruleset/loading/test_plugins: nothing_is_run_that_is_not_allowed; "
     "query/test_patterns: any_expression_of_a_model_is_evaluated_or_refused",
     "No verb of the installed": "cli/test_current_folder: no_verb_runs_what_the_current_folder_has",
-    "`hook`, `weigh` and": "cli/test_hook: a_server_that_names_a_users_file_gets_nothing; "
+    "`hook`, `weigh` and": "cli/test_hook: a_server_that_names_a_users_file_gets_nothing, "
+    "an_answer_that_copilot_saved_or_shows_twice; "
     "cli/test_weigh: an_answer_that_the_client_saved_is_weighed_whole_and_no_other_file; "
     "cli/test_unreadable: one_bad_file_in_a_folder_has_its_line",
     "`serve` off loopback": "faults/test_callers: a_token_opens_a_route, an_evil_origin_or_host; "

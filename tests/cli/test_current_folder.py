@@ -133,7 +133,8 @@ def serve(place: Checkout) -> None:
 
 def hook(place: Checkout) -> None:
     response = [{"type": "text", "text": json.dumps(ROWS)}]
-    event = {"tool_name": "mcp__shelf__rows", "tool_input": {}, "tool_response": response}
+    call = {"tool_name": "mcp__shelf__rows", "tool_input": {}, "tool_response": response}
+    event = {"hook_event_name": "PostToolUse", **call}
     assert "3999" in place.run("hook", *WITH_RULES, stdin=json.dumps(event))
 
 

@@ -1,4 +1,4 @@
-"""`hook` cuts an answer as Claude Code hands it over, and `view` reads the rest of it."""
+"""`hook` cuts an answer as a client hands it over, and `view` reads the rest of it."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 import time
+import tomllib
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,7 @@ SAVED = (
     " saved to %s.\nFormat: Plain text\nUse offset and limit parameters to read specific portions"
     " of the file, search within it for specific content, and jq to make structured queries.\n"
 )
+Event = dict[str, Any]
 RunHook = Callable[..., tuple[Any, str]]
 
 
@@ -65,6 +67,22 @@ def blocks(*texts: str) -> list[dict[str, str]]:
     return [{"type": "text", "text": text} for text in texts]
 
 
+def assert_cut_and_read(text: str, run: Run) -> None:
+    """Check that an answer is WHOLE, cut, and that the commands of its notice read the rest."""
+    assert len(text) <= 10_000
+    document = json.loads(text)
+    first = document["items"]["rows"]
+    assert first[0][:3] == [0, "Row 0", "closed"]
+    following, *ways = document["_abridged"]["more"].split("; ")
+    *words, view = shlex.split(following.removeprefix("run "))
+    assert (Path(words[0]).stem, words[1]) == ("mcp-abridge", "view")
+
+    rest = json.loads(run(*words[1:], view).out)["view"]
+    assert next(iter(rest[0].values())) == len(first)
+    [counts] = [shlex.split(way)[0] for way in ways if way.endswith(" counts")]
+    assert json.loads(run(*words[1:], counts).out)["view"] == {"open": 600, "closed": 300}
+
+
 @pytest.mark.parametrize("form", ["blocks", "structuredContent", "file"])
 def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
     form: str, run_hook: RunHook, tmp_path: Path, run: Run
@@ -78,18 +96,8 @@ def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
 
     assert (error, output["hookEventName"]) == ("", "PostToolUse")
     [block] = output["updatedMCPToolOutput"]
-    assert len(block["text"]) <= 10_000
-    document = json.loads(block["text"])
-    first = document["items"]["rows"]
-    assert first[0][:3] == [0, "Row 0", "closed"]
-    following, *ways = document["_abridged"]["more"].split("; ")
-    words = shlex.split(following.removeprefix("run "))
-    assert (Path(words[0]).stem, words[1]) == ("mcp-abridge", "view")
-
-    rest = json.loads(run(*words[1:]).out)["view"]
-    assert next(iter(rest[0].values())) == len(first)
-    [counts] = [shlex.split(way)[0] for way in ways if way.endswith(" counts")]
-    assert json.loads(run(*words[1:3], counts).out)["view"] == {"open": 600, "closed": 300}
+    assert output["updatedToolOutput"] == [block]
+    assert_cut_and_read(block["text"], run)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +222,8 @@ def test_the_command_of_a_view_means_the_same_rules_in_any_folder(
     (tmp_path / "github").mkdir()  # is no rule file: a name alone is a bundled one
     (tmp_path / "own.yaml").touch()
     monkeypatch.chdir(tmp_path)
-    arguments = Namespace(rules=["github", "own.yaml"], allow_python=False, budget=None)
+    names = ["github", "own.yaml"]
+    arguments = Namespace(rules=names, allow_python=False, budget=None, client="claude-code")
     words = shlex.split(view.command(arguments, "answer.json"))
     assert words[-3:] == ["--rules=github", f"--rules={tmp_path / 'own.yaml'}", "answer.json"]
 
@@ -225,26 +234,201 @@ def test_a_view_that_cannot_be_made_is_refused(tmp_path: Path, run: Run) -> None
     assert "items[" in run("view", file, "items[", code=1).out
 
 
+def test_an_answer_with_half_a_character_is_cut(run_hook: RunHook) -> None:
+    output, error = run_hook([*blocks(WHOLE), *blocks("\ud83d"), {"type": "image", "source": "?"}])
+    assert (output["updatedToolOutput"][2:], error) == ([{"type": "image", "source": "?"}], "")
+
+
+# Of each client that shows a text in place of an answer: the event, and where its answer is.
+CODEX: Event = {
+    "hook_event_name": "PostToolUse",
+    "turn_id": "01a2",
+    "tool_name": "mcp__crm__list",
+    "tool_input": {"query": "x"},
+    "tool_use_id": "call_2",
+    "tool_response": {"content": blocks(WHOLE)},
+}
+COPILOT: Event = {
+    "toolName": "my-crm-list",
+    "toolArgs": {"query": "x"},
+    "toolResult": {"resultType": "success", "textResultForLlm": WHOLE},
+}
+GEMINI: Event = {
+    "hook_event_name": "AfterTool",
+    "tool_name": "mcp_crm_list",
+    "tool_input": {"query": "x"},
+    "tool_response": {"llmContent": [{"text": WHOLE}], "returnDisplay": WHOLE},
+    "mcp_context": {"server_name": "crm", "tool_name": "list"},
+}
+VIBE: Event = {
+    "hook_event_name": "post_tool",
+    "tool_name": "mcp_crm.list",
+    "tool_input": {"query": "x"},
+    "tool_status": "success",
+    "tool_output": None,
+    "tool_output_text": WHOLE,
+}
+OTHERS = {"codex": CODEX, "copilot-cli": COPILOT, "gemini-cli": GEMINI, "mistral-vibe": VIBE}
+PICTURE = {"type": "image", "data": "AA", "mimeType": "image/png"}
+
+
+def text_in(client: str, output: Any) -> str:
+    """Return the text that a client shows its model; its output has nothing else."""
+    if client == "copilot-cli":
+        [(name, result)] = output.items()
+        assert (name, result.pop("resultType")) == ("modifiedResult", "success")
+        [(name, text)] = result.items()
+        assert name == "textResultForLlm"
+    else:
+        text = output.pop("reason")
+        assert output == {"decision": "block" if client == "codex" else "deny"}
+    assert isinstance(text, str)
+    return text
+
+
+@pytest.fixture
+def run_event(monkeypatch: pytest.MonkeyPatch, run: Run, tmp_path: Path) -> Callable[..., Any]:
+    """Return a function that hands an event to `hook`, and returns its output, None if silent."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def run_event(event: Any, *options: str) -> Any:
+        out, error = run("hook", *options, stdin=json.dumps(event).encode())
+        assert error == ""
+        return json.loads(out) if out else None
+
+    return run_event
+
+
+@pytest.mark.parametrize("client", OTHERS)
+def test_each_client_shows_its_model_the_cut_answer(
+    client: str, run_event: Callable[..., Any], run: Run
+) -> None:
+    for options in ((), ("--client", client)):
+        text = text_in(client, run_event(OTHERS[client], *options))
+        if client == "gemini-cli":  # which calls it an error
+            text = text.removeprefix("The tool has succeeded. Its answer:\n")
+        assert_cut_and_read(text, run)
+
+
 @pytest.mark.parametrize(
-    ("response", "tool", "reason"),
+    ("client", "member", "value"),
     [
-        ({"stdout": WHOLE}, "Bash", "'Bash' is no tool of a server; set the hook's matcher to mcp"),
-        ({"text": WHOLE}, "mcp__a__b", "its tool_response is neither a text nor a list of content"),
-        ([WHOLE], "mcp__a__b", "its tool_response is neither a text nor a list of content"),
-        (
-            [{"type": "image", "source": WHOLE}],
-            "mcp__a__b",
-            "its event has another form than Claude Code's, AttributeError(",
-        ),
-        (blocks(WHOLE), None, "its event has another form than Claude Code's, TypeError("),
+        ("codex", "tool_response", {"content": blocks("ok"), "structuredContent": {"items": ROWS}}),
+        ("mistral-vibe", "tool_output", {"items": ROWS}),
     ],
 )
-def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(
-    response: Any, tool: Any, reason: str, run_hook: RunHook
+def test_the_copy_that_a_clients_model_reads_is_cut(
+    client: str, member: str, value: Any, run_event: Callable[..., Any], run: Run
 ) -> None:
-    output, error = run_hook(response, tool=tool, code=1)
-    prefix = "mcp-abridge hook: the answer stays as it is: "
-    assert (output, error.startswith(prefix + reason)) == (None, True), error
+    output = run_event({**OTHERS[client], "tool_output_text": "ok", member: value})
+    assert_cut_and_read(text_in(client, output), run)
+
+
+def test_an_answer_that_copilot_saved_or_shows_twice_is_cut_once(
+    run_event: Callable[..., Any], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    file = tmp_path / f"1795904267298-copilot-tool-output-{'3e' * 16}.txt"
+    both = f"{json.dumps({'items': ROWS}, indent=2)}\n\n{WHOLE}"
+
+    def answer(text: str) -> Any:
+        return run_event(
+            {**COPILOT, "toolResult": {**COPILOT["toolResult"], "textResultForLlm": text}}
+        )
+
+    notice = f"Output too large to read at once (183.3 KB). Saved to: {file}\nConsider using tools"
+    assert answer(notice) is None
+    file.write_text(both)
+    for text in (notice, both):
+        assert_cut_and_read(text_in("copilot-cli", answer(text)), run)
+
+    (tmp_path / "history").write_text(WHOLE)
+    (tmp_path / "other").mkdir()
+    for path in (
+        "history",
+        "other/../history",
+        f"other/{file.name}/x",
+        "x-copilot-tool-output-1.txt",
+    ):
+        assert answer(notice.replace(file.name, path)) is None
+    if sys.platform != "win32":
+        file.unlink()
+        file.symlink_to(tmp_path / "history")
+        assert answer(notice) is None
+        file.unlink()
+        os.mkfifo(file)
+        assert answer(notice) is None
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {**CODEX, "tool_use_id": "exec-8cf2"},  # a script computes with it
+        {**CODEX, "tool_response": {"content": [*blocks(WHOLE), PICTURE]}},
+        {**CODEX, "tool_response": {"content": blocks(WHOLE), "isError": True}},
+        {**CODEX, "tool_name": "Bash", "tool_response": WHOLE},
+        {**COPILOT, "toolName": "view"},
+        {**COPILOT, "toolResult": {"resultType": "failure", "textResultForLlm": WHOLE}},
+        {**GEMINI, "tool_response": {**GEMINI["tool_response"], "error": {"message": WHOLE}}},
+        {**GEMINI, "tool_response": {"llmContent": [{"text": WHOLE}, {"inlineData": {}}]}},
+        {**GEMINI, "mcp_context": None},
+        {**VIBE, "tool_status": "failure"},
+        {**VIBE, "tool_name": "read_file"},
+        # Programs that run the hooks of Claude Code, and say other things to them.
+        {"hookEventName": "PostToolUse", "toolName": "crm__list", "toolOutput": WHOLE},
+        {"hook_event_name": "PostToolUse", "tool_name": "mcp__a__b", "tool_response": WHOLE},
+        {**CODEX, "turn_id": None, "tool_response": {"text": WHOLE}},
+        {**CODEX, "tool_response": [WHOLE]},
+        [WHOLE],
+        WHOLE,
+    ],
+)
+def test_what_is_no_answer_of_a_server_to_cut_stays_as_it_is(
+    event: Any, run_event: Callable[..., Any]
+) -> None:
+    assert run_event(event) is None
+
+
+def test_one_client_is_served_if_it_is_named(run_event: Callable[..., Any]) -> None:
+    assert run_event(CODEX, "--client", "claude-code") is None
+    assert run_event(CODEX, "--client", "codex") is not None
+
+
+def test_claude_codes_own_tools_are_cut_if_they_are_named(
+    run_event: Callable[..., Any], tmp_path: Path
+) -> None:
+    own = tmp_path / "session" / "tool-results"
+    own.mkdir(parents=True)
+    (own / "b1.txt").write_text(WHOLE)
+    (tmp_path / "history").write_text(WHOLE)
+    fields = {"stdout": WHOLE[:30_000], "stderr": "", "interrupted": False, "isImage": False}
+    event = {
+        "hook_event_name": "PostToolUse",
+        "transcript_path": str(tmp_path / "session.jsonl"),
+        "tool_name": "Bash",
+        "tool_input": {"command": "cat rows.json"},
+        "tool_response": {**fields, "persistedOutputPath": str(own / "b1.txt")},
+    }
+    fetched = {"code": 200, "result": WHOLE}
+    page = {**event, "tool_name": "WebFetch", "tool_input": {}, "tool_response": fetched}
+
+    assert run_event(event) is None
+    assert run_event(page, "--tools", "Bash") is None
+    output = run_event(event, "--tools", "Bash")["hookSpecificOutput"]["updatedToolOutput"]
+    assert json.loads(output.pop("stdout"))["_abridged"]["items"].startswith("165 of 900;")
+    assert {**output, "stdout": fields["stdout"]} == fields
+    output = run_event(page, "--tools", "WebFetch")["hookSpecificOutput"]["updatedToolOutput"]
+    assert json.loads(output["result"])["_abridged"]["items"].startswith("165 of 900;")
+
+    reading = {"command": "mcp-abridge view a.json 'items[9:500]'"}
+    elsewhere = {**fields, "persistedOutputPath": str(tmp_path / "history")}
+    for other in (
+        {**event, "tool_input": reading},
+        {**event, "tool_response": elsewhere},
+        {**event, "tool_response": {**fields, "interrupted": True}},
+        {**event, "tool_name": "Read"},
+    ):
+        assert run_event(other, "--tools", "Bash") is None
 
 
 @pytest.mark.parametrize(
@@ -296,7 +480,88 @@ def test_wrap_makes_the_settings_for_the_hook_if_there_are_none(tmp_path: Path, 
         assert file.read_text() == text
 
 
-@pytest.mark.parametrize("word", ["fs", "--all", "--json", "--login", "--print", "--client=codex"])
+GROUP = '{"matcher": "X", "hooks": [{"type": "command", "command": "x"}]}'
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "text"),
+    [
+        ("codex", ".codex/hooks.json", None),
+        ("codex", ".codex/hooks.json", f'{{"hooks": {{"PostToolUse": [{GROUP}]}}}}'),
+        ("copilot-cli", ".copilot/hooks/mcp-abridge.json", None),
+        ("copilot-cli", ".copilot/hooks/mcp-abridge.json", '{"version": 1, "hooks": {}}\n'),
+        ("gemini-cli", ".gemini/settings.json", None),
+        ("gemini-cli", ".gemini/settings.json", '{\n  "mcpServers": {},\n  "hooks": {\n  }\n}\n'),
+        ("mistral-vibe", ".vibe/hooks.toml", None),
+        ("mistral-vibe", ".vibe/hooks.toml", ""),
+        ("mistral-vibe", ".vibe/hooks.toml", '# mine\r\n[[hooks]]\r\nname = "a"  # b'),
+    ],
+)
+def test_the_hook_of_each_client_comes_and_goes_to_the_byte(
+    client: str, file: str, text: str | None, tmp_path: Path, run: Run, monkeypatch: Any
+) -> None:
+    for name in ("CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "VIBE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    home = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path)}
+    path = tmp_path / file
+    if text is not None:
+        path.parent.mkdir(parents=True)
+        path.write_bytes(text.encode())
+    words = ("wrap", "--hook", "--client", client)
+    assert f'"{client}' not in run(*words, "--dry-run", **home).out
+    assert path.exists() == (text is not None)
+    run(*words)
+    load = tomllib.loads if file.endswith("toml") else json.loads
+    document = load(path.read_bytes().decode())
+    if client == "copilot-cli":
+        assert document["version"] == 1
+    command = r"mcp-abridge(?:[.]exe.)? hook\b"
+    assert re.search(command, json.dumps(document["hooks"]))
+    assert run(*words).out == "the hook is there already\n"
+    run(*words, "--rules", "slack")
+    assert "hook --rules slack" in path.read_text()
+    run("unwrap", "--hook")
+    assert (path.read_bytes().decode() if path.exists() else None) == text
+    assert run("unwrap", "--hook").out == "the hook is not there\n"
+
+
+def test_the_hook_goes_from_a_file_that_its_client_has_written_anew(
+    tmp_path: Path, run: Run
+) -> None:
+    path = tmp_path / ".gemini" / "settings.json"
+    path.parent.mkdir()
+    for settings in ({"a": {"b": [1]}}, {"hooks": {"AfterTool": [json.loads(GROUP)]}, "a": 1}):
+        path.write_text(json.dumps(settings))
+        run("wrap", "--hook", "--client", "gemini-cli", GEMINI_CLI_HOME=str(tmp_path))
+        path.write_text(json.dumps(json.loads(path.read_text()), indent=2))
+        run("unwrap", "--hook")
+        assert json.loads(path.read_text()) == settings
+
+
+def test_a_file_of_hooks_that_cannot_take_one_more_stays_as_it_is(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "hooks.toml"
+    for text in ("hooks = []\n", "[[hooks\n"):
+        path.write_text(text)
+        words = run("wrap", "--hook", "--client", "mistral-vibe", code=1, VIBE_HOME=str(tmp_path))
+        assert words.err.endswith("; edit it by hand\n")
+        assert path.read_text() == text
+
+
+def test_the_hook_runs_for_the_tools_that_are_named(tmp_path: Path, run: Run) -> None:
+    tools = ("--tools", "Bash", "--tools", "WebFetch")
+    run("wrap", "--hook", *tools, CLAUDE_CONFIG_DIR=str(tmp_path))
+    settings = json.loads((tmp_path / "settings.json").read_text())
+    [group] = settings["hooks"]["PostToolUse"]
+    assert group["matcher"] == "mcp__.*|Bash|WebFetch"
+    assert group["hooks"][0]["command"].endswith(" hook --tools=Bash --tools=WebFetch")
+    assert run("wrap", "--hook", "--client", "codex", *tools, code=2).err.endswith("claude-code\n")
+    assert (
+        "--hook is for claude-code, codex"
+        in run("wrap", "--hook", "--client", "cursor", code=2).err
+    )
+
+
+@pytest.mark.parametrize("word", ["fs", "--all", "--json", "--login", "--print"])
 def test_wrap_refuses_what_does_not_go_with_the_hook(word: str, run: Run) -> None:
     words = run("wrap", "--hook", word, code=2).err
-    assert words.endswith("only --dry-run and --rules may follow\n")
+    assert words.endswith("only --client, --dry-run, --rules and --tools may follow\n")

@@ -57,7 +57,7 @@ def directly(tool: str, arguments: Json) -> tuple[str, Any]:
 SEARCH = ("toolsearch", "tool_search")
 VIEW = re.compile(r"call again with (\w+)='([^']*)'")
 COMMAND = re.compile(
-    r"run (\S*mcp-abridge view (?:'[^']+'|\S+) '[^']+')"
+    r"run ((?:'[^']+mcp-abridge'|\S*mcp-abridge) view (?:--\S+ )*(?:'[^']+'|\S+) '[^']+')"
 )  # in an answer that `hook` cut
 
 

@@ -13,7 +13,17 @@ from tests.clients.programs import CLIENTS, Talk
 from tests.reference.markdown import rendered, table
 
 PAGE = Path(__file__).resolve().parents[2] / "examples" / "clients" / "README.md"
-COLUMNS = ("client", "version", "name it says", "copy", "limit", "direct", "wrapped", "rest")
+COLUMNS = (
+    "client",
+    "version",
+    "name it says",
+    "copy",
+    "limit",
+    "direct",
+    "wrapped",
+    "hook",
+    "rest",
+)
 
 
 def rows(bench: Bench, checks: list[Check]) -> list[list[str]]:
@@ -23,7 +33,7 @@ def rows(bench: Bench, checks: list[Check]) -> list[list[str]]:
     if bench.client.whole:
         outcome = failures or "a script gets the whole result"
         copies = ("`codex-mcp-client`", "what a script prints")
-        return [[name, version, *copies, "-", "-", "-", outcome]]
+        return [[name, version, *copies, "-", "-", "-", "silent", outcome]]
     wrapped = bench.wrapped
     if len(wrapped.visible) <= len(SMALL) + 1:
         return []
@@ -36,6 +46,7 @@ def rows(bench: Bench, checks: list[Check]) -> list[list[str]]:
         "none" if limit is None else f"{limit:,}",
         f"{size(bench.direct, len(SMALL))} / {size(bench.direct_both, 0)}",
         f"{size(wrapped, len(SMALL) + 1)} / {size(wrapped, len(SMALL) + 3)}",
+        "cuts" if bench.client.shell else "-",
         failures or "works",
     ]]  # fmt: skip
 
@@ -53,7 +64,7 @@ def size(talk: Talk, number: int) -> str:
 def write(rows: list[list[str]]) -> None:
     """Write the page with these rows in place of those that it has for the same clients."""
     page = PAGE.read_text()
-    lines = [line[2:-2].split(" | ") for line in page.splitlines() if line.count(" | ") == 7]
+    lines = [line[2:-2].split(" | ") for line in page.splitlines() if line.count(" | ") == 8]
     every = {cells[0]: cells for cells in (*lines, *rows)}
     names = [client.name for client in CLIENTS if client.name in every]
     setup = [(client.name, client.line) for client in CLIENTS if not client.program]

@@ -70,6 +70,8 @@ class Client:
     `stateless` clients open a session for each call; `refuses` are the tools whose results the
     client turns into an error if nobody helps; `whole` clients run scripts over whole results;
     `doubles` show both copies: LlamaIndex, which no name tells apart, and whole results to people.
+    `shell` is the tool that runs commands, of clients whose hooks replace answers; `vetted` are the
+    words with which hooks run though nobody has trusted them.
     `adds` are the words between `mcp add NAME` and a server's command, None without such a line;
     `lists` programs have `mcp list`.
     """
@@ -78,6 +80,8 @@ class Client:
     adds: tuple[str, ...] | None = None
     lists = True
     transcripts = ""  # the folder in the user's home, if `weigh` reads it
+    shell = ""
+    vetted: tuple[str, ...] = ()
     program = ""  # a key of install.PINS, if it is not the name
     stateless = False
     refuses: frozenset[str] = frozenset()
@@ -106,6 +110,7 @@ class Client:
 
 class ClaudeCode(Client):
     name, binary = "claude-code", "claude"
+    shell = "Bash"
     adds = ("--",)
     transcripts = ".claude/projects"
 
@@ -115,11 +120,17 @@ class ClaudeCode(Client):
         return self.bin("-p", PROMPT, "--dangerously-skip-permissions"), anthropic(place)
 
 
+def codex_call(tool: str, arguments: Json) -> tuple[str, Json]:
+    return tool, {"cmd": arguments["command"]} if "command" in arguments else arguments
+
+
 class Codex(Client):
     """With a model of its catalogue that calls functions; unknown models have smaller limits."""
 
     name, binary = "codex", "codex"
     adds = ("--",)
+    shell, vetted = "exec_command", ("--dangerously-bypass-hook-trust",)
+    phrase: Phrase = staticmethod(codex_call)
     model = "gpt-5.5"
     transcripts = ".codex/sessions"
 
@@ -163,6 +174,7 @@ class CodexScripts(Codex):
 
 class Gemini(Client):
     name, binary = "gemini-cli", "gemini"
+    shell = "run_shell_command"
     adds = ()
     refuses = frozenset(("array", "number", "rows_text"))
 
@@ -206,6 +218,7 @@ class OpenCode(Client):
 
 class Copilot(Client):
     name, binary = "copilot-cli", "copilot"
+    shell = "bash"
     adds = ("--",)
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
@@ -263,6 +276,8 @@ class Continue(Client):
 
 
 def vibe_script(tool: str, arguments: Json) -> tuple[str, Json]:
+    if "command" in arguments:
+        return tool, {"command": arguments["command"]}
     call = f"tools.mcp_probe.{tool}({json.dumps(arguments)})"
     return "run_typescript", {"code": f"async function main() {{ return await {call}; }}"}
 
@@ -295,6 +310,7 @@ max_context_size = 1000000
 
 class Vibe(Client):
     name, binary = "mistral-vibe", "vibe"
+    shell = "bash"
     adds = ("--transport", "stdio")
     lists = False
     phrase = staticmethod(vibe_script)

@@ -17,7 +17,7 @@ SITUATIONS = {
         "wrap": ("--all --dry-run", "wrap servers in clients' configurations"),
         "unwrap": ("--all", "restore clients' configurations"),
         "serve": ("-- npx -y some-server", "serve MCP over HTTP, for one server or several"),
-        "hook": ("", "cut answers for Claude Code, of any server"),
+        "hook": ("", "cut answers of any server, for clients with hooks"),
         "demo": ("", "make real calls, before and after"),
     },
     "which answers, and what is saved": {

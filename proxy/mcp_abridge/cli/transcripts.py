@@ -122,16 +122,21 @@ def sessions(path: str, report: Report) -> Iterator[tuple[RecordedSession, list[
 
 
 def saved_answer(text: str, transcript: str) -> str | None:
-    """Return the answer that Claude Code saved, if a text is its words in place of one.
-
-    A server can write the same words about any path. So no path of a text is opened: it only names
-    a file in the folder that the client has for the session of `transcript`.
-    """
+    """Return the answer that Claude Code saved, if a text is its words in place of one."""
     match = _CLAUDE_FILE.search(text) if _CLAUDE_CUT.match(text) else None
-    if match is None or not transcript.endswith(ENDING):
+    return session_file(match[1].removesuffix("."), transcript) if match else None
+
+
+def session_file(path: str, transcript: str) -> str | None:
+    """Return the content of a file that Claude Code saved, None if the path names another one.
+
+    A server can write any path. So none is opened: it only names a file in the folder that the
+    client has for the session of `transcript`.
+    """
+    if not transcript.endswith(ENDING):
         return None
     session = _CLAUDE_AGENT.sub("", os.path.abspath(transcript).removesuffix(ENDING))
-    *_, owner, folder, name = f"//{match[1].removesuffix('.').replace(os.sep, '/')}".split("/")
+    *_, owner, folder, name = f"//{path.replace(os.sep, '/')}".split("/")
     path = os.path.join(session, folder, name)
     # On Windows a name may begin with a drive.
     own = (os.path.basename(session), "tool-results") == (owner, folder)

@@ -16,7 +16,7 @@ from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.selection import NO_RULES, absolute
 from mcp_abridge.shaping.pipeline import shape
 
-_CLIENT = "claude-code"  # the client whose hooks may replace an answer
+_CLIENT = "claude-code"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a saved answer, or - for stdin")
     parser.add_argument("view", metavar="VIEW", help="items[0:20], grep('error'), help ...")
     options.add(parser, options.by_name("rules", "allow_python", "budget"))
+    parser.add_argument("--client", metavar="NAME", default=_CLIENT, help="whose budget it has")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,9 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def replay_of(exchange: RecordedExchange, arguments: argparse.Namespace) -> Replay:
-    """Answer a recorded call as Claude Code gets it. Raises RuleErrors."""
-    rules = options.selection(arguments, os.environ)(None, _CLIENT)
-    return Replay(rules, exchange, client=_CLIENT)
+    """Answer a recorded call as its client gets it. Raises RuleErrors."""
+    rules = options.selection(arguments, os.environ)(None, arguments.client)
+    return Replay(rules, exchange, client=arguments.client)
 
 
 def answer_of(replay: Replay, reader: str) -> ClientView:
@@ -65,10 +66,12 @@ def command(arguments: argparse.Namespace, file: str) -> str:
     from mcp_abridge.cli.wrap.entry import NotPossible, launcher
 
     try:
-        program = launcher(shared=True)
+        # A shell of other clients may read a profile that sets another PATH, as Codex's does.
+        program = launcher(shared=arguments.client == _CLIENT)
     except NotPossible:
         program = [PROGRAM]
     flags = [f"--rules={absolute(name)}" for name in arguments.rules or ()]
     flags += ["--allow-python"] if arguments.allow_python else []
     flags += [f"--budget={arguments.budget}"] if arguments.budget else []
+    flags += [f"--client={arguments.client}"] if arguments.client != _CLIENT else []
     return shlex.join([*program, "view", *flags, file])

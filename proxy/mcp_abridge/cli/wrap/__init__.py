@@ -11,6 +11,7 @@ from urllib.parse import quote
 import orjson
 
 from mcp_abridge.cli import PROGRAM
+from mcp_abridge.cli.events import BUILT_IN
 from mcp_abridge.cli.options import URL
 from mcp_abridge.cli.terminal import (
     console,
@@ -35,6 +36,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     changes.add(parser)
     parser.add_argument("--rules", action="append", metavar="R", help="rules for the servers")
+    parser.add_argument(
+        "--tools",
+        action="append",
+        choices=BUILT_IN,
+        help="with --hook: this tool of Claude Code's own, too",
+    )
     parser.add_argument("--login", action="store_true", help="the URL wants a login (mcp-remote)")
     parser.add_argument(
         "--print",

@@ -12,7 +12,7 @@ from mcp_abridge.cli.terminal import print_lines, refuse, show
 from mcp_abridge.cli.wrap.difference import difference
 from mcp_abridge.cli.wrap.entry import NotPossible, Server, server_at, servers
 from mcp_abridge.cli.wrap.files import Changed, ConfigFile, load
-from mcp_abridge.cli.wrap.places import CLIENTS, files, place_of
+from mcp_abridge.cli.wrap.places import CLIENTS, HOOKS, files, place_of
 from mcp_abridge.cli.wrap.records import EntryKey, Records, exclusive
 from mcp_abridge.cli.wrap.text import SyntaxProblem, entry_at
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
@@ -28,11 +28,12 @@ Edit = Callable[[ConfigFile, Server, Records], str]
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of both verbs."""
+    every = list(dict.fromkeys([*CLIENTS, *HOOKS]))
     parser.add_argument("names", nargs="*", metavar="NAME", help="a server, in all scopes")
     parser.add_argument("--all", action="store_true", help="every server")
-    parser.add_argument("--hook", action="store_true", help="the hook of Claude Code, not servers")
+    parser.add_argument("--hook", action="store_true", help="the hook of a client, not servers")
     parser.add_argument(
-        "--client", metavar="C", choices=CLIENTS, help=f"only this one: {', '.join(CLIENTS)}"
+        "--client", metavar="C", choices=every, help=f"only this one: {', '.join(every)}"
     )
     parser.add_argument("--dry-run", action="store_true", help="show the changes, write nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")

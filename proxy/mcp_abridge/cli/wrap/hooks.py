@@ -1,9 +1,10 @@
-"""`wrap --hook`: without it, the settings of Claude Code would be edited by hand."""
+"""`wrap --hook`: without it, the settings of clients would be edited by hand."""
 
 import argparse
 import os
 import re
 import shlex
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -13,113 +14,141 @@ from mcp_abridge.cli.wrap.changes import print_next_step
 from mcp_abridge.cli.wrap.difference import difference, masked_value
 from mcp_abridge.cli.wrap.entry import NotPossible
 from mcp_abridge.cli.wrap.files import ConfigFile, remove_backups
+from mcp_abridge.cli.wrap.places import HOOKS, HookFile, hook_path
 from mcp_abridge.cli.wrap.records import Records, exclusive
-from mcp_abridge.cli.wrap.text import Json, SyntaxProblem, entry_at
+from mcp_abridge.cli.wrap.text import Json, Syntax, SyntaxProblem, Toml, entry_at
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.system import platform
 
-_MATCHER = "mcp__.*"
-_EVENT = ("hooks", "PostToolUse")
-_EMPTY = b"{ }\n"  # of a file that `wrap` makes; the space tells it from a user's own
+_CLAUDE = "claude-code"
+_UNUSUAL = "an unusual form"
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\S')  # of JSON
+_TROUBLE = (AbridgeError, AttributeError, LookupError, OSError, TypeError, ValueError)
+
+_Entry = dict[str, Any]
 
 
 def install(arguments: argparse.Namespace, launch: list[str], rules: list[str]) -> int:
     """Add the hook that `launch` starts. Returns 1 if the settings cannot be edited, 2 for misuse.
 
-    A hook with other rules is replaced if there are `rules`.
+    A hook with other rules or tools is replaced if there are `rules` or tools.
     """
-    command = shlex.join([*launch, "hook", *rules])
-    group = {"matcher": _MATCHER, "hooks": [{"type": "command", "command": command}]}
-
-    def edit(text: str, settings: Any) -> str:
-        if rules:
-            text = _without_hook(text, settings)
-            settings = Json().read(text)
-        return _with_hook(text, settings, group)
-
-    return _edit("wrap", arguments, edit, group)
+    client, tools = arguments.client or _CLAUDE, arguments.tools or []
+    if client not in HOOKS or (tools and client != _CLAUDE):
+        which = f"--tools is for {_CLAUDE}" if tools else f"--hook is for {', '.join(HOOKS)}"
+        return refuse("wrap", which)
+    place = HOOKS[client]
+    command = shlex.join([*launch, "hook", *rules, *(f"--tools={tool}" for tool in tools)])
+    entry = place.entry("|".join([place.matcher, *tools]), command)
+    return _edit("wrap", arguments, {client: entry}, replace=bool(rules or tools))
 
 
 def uninstall(arguments: argparse.Namespace) -> int:
-    """Remove the hook. Returns 1 if the settings cannot be edited, 2 for misuse."""
-    return _edit("unwrap", arguments, _without_hook, None)
+    """Remove the hook of a client, or of all. Returns 1 or 2 as `install` does."""
+    clients = HOOKS if arguments.client is None else HOOKS.keys() & {arguments.client}
+    return _edit("unwrap", arguments, dict.fromkeys(clients), replace=True)
 
 
-def _edit(verb: str, arguments: argparse.Namespace, edit: Any, group: Any) -> int:
-    others = ("names", "all", "client", "json", "login", "print")
+def _edit(
+    verb: str,
+    arguments: argparse.Namespace,
+    entries: Mapping[str, _Entry | None],
+    *,
+    replace: bool,
+) -> int:
+    """Put entries into the files of their clients, or none; `replace` those that are there."""
+    others = ("names", "all", "json", "login", "print")
     if any(getattr(arguments, name, None) for name in others):
-        words = "--dry-run and --rules" if verb == "wrap" else "--dry-run"
-        return refuse(verb, f"--hook is for all servers of Claude Code: only {words} may follow")
-    folder = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
-    path = os.path.realpath(os.path.join(folder, "settings.json"))
-    try:
-        with nullcontext() if arguments.dry_run else exclusive():
-            records = Records(dry_run=arguments.dry_run)
-            file = ConfigFile(path, None if os.path.exists(path) else _EMPTY)
-            file.text = edit(file.text, file.document)
-            _check(verb, file)
-            changed = file.text != file.before
-            if changed:
-                file.changes[_EVENT] = masked_value(_own_group(file.document)), group
-                print_lines(*difference(file.syntax, path, file.changes))
-            if not arguments.dry_run:
-                if changed:
-                    backup = _write(file, records)
-                    note = f"; its backup is {backup}" if verb == "wrap" else ""
-                    print_lines(f"{path} is written{note}", stderr=True)
-                if verb == "unwrap":
-                    remove_backups(path)
-    except (AbridgeError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
-        reason = str(error) if isinstance(error, AbridgeError | OSError) else "an unusual form"
-        place = f":{error.line}:{error.column}" if isinstance(error, SyntaxProblem) else ""
-        refuse(verb, f"{path}{place}: {reason}; edit it by hand")
-        return 1
-    if not changed:
+        flags = "--client, --dry-run, --rules and --tools"
+        flags = flags if verb == "wrap" else "--client and --dry-run"
+        return refuse(verb, f"--hook is for all servers of a client: only {flags} may follow")
+    changed, code = False, 0
+    with nullcontext() if arguments.dry_run else exclusive():
+        for client, entry in entries.items():
+            place, path = HOOKS[client], hook_path(client)
+            try:
+                file = ConfigFile(path, None if os.path.exists(path) else place.empty)
+                if entry is not None or PROGRAM in file.before:
+                    _edit_text(file, place, entry, replace=replace)
+                changed |= _write(verb, file, place, entry, dry_run=arguments.dry_run)
+            except _TROUBLE as error:
+                reason = str(error) if isinstance(error, AbridgeError | OSError) else _UNUSUAL
+                at = f":{error.line}:{error.column}" if isinstance(error, SyntaxProblem) else ""
+                refuse(verb, f"{path}{at}: {reason}; edit it by hand")
+                code = 1
+    if not changed and not code:
         print_lines(f"the hook {'is there already' if verb == 'wrap' else 'is not there'}")
-    print_next_step(verb, "--hook", changed=changed, dry_run=arguments.dry_run)
-    return 0
+    if not code:
+        words = f"--hook --client {arguments.client}" if arguments.client else "--hook"
+        print_next_step(verb, words, changed=changed, dry_run=arguments.dry_run)
+    return code
 
 
-def _write(file: ConfigFile, records: Records) -> str | None:
-    if not os.path.exists(file.path):
-        os.makedirs(os.path.dirname(file.path), exist_ok=True)
-        with open(file.path, "xb") as new:
-            new.write(_EMPTY)
-    records.begin([(file.path,)])
-    backup = file.write()
-    records.finish()
-    if file.text.encode() == _EMPTY:
-        platform.unlink(file.path)
-        print_lines(f"{file.path} has nothing else, and is removed", stderr=True)
-    return backup
-
-
-def _check(verb: str, file: ConfigFile) -> None:
-    """Raise NotPossible if edited settings are broken, or hide the hook by a key that is null."""
+def _edit_text(file: ConfigFile, place: HookFile, entry: _Entry | None, *, replace: bool) -> None:
+    """Change the text of a file. Raises NotPossible if it is broken then, or hides the hook."""
+    text, syntax = file.text, file.syntax
+    own = _own_entry(file.document, place)
+    if own is not None and replace:
+        text = _without(text, _pieces(syntax, place, own))
+    if entry is not None and (own is None or replace):
+        text = _with(text, syntax, place, entry)
+    file.text = text
     try:
-        group = _own_group(file.syntax.read(file.text))
-    except SyntaxProblem:
-        raise NotPossible("an unusual form") from None
-    if verb == "wrap" and group is None:
-        raise NotPossible("an unusual form")
+        own = _own_entry(syntax.read(text), place)
+    except (SyntaxProblem, ValueError):
+        raise NotPossible(_UNUSUAL) from None
+    if entry is not None and own is None:  # by a key that is null
+        raise NotPossible(_UNUSUAL)
 
 
-def _own_group(settings: Any) -> Any:
-    for group in entry_at(settings, _EVENT) or ():
-        for hook in group.get("hooks", ()):
-            if re.search(rf"\b{PROGRAM}\b.* hook\b", str(hook.get("command"))):
-                return group
+def _write(
+    verb: str, file: ConfigFile, place: HookFile, entry: _Entry | None, *, dry_run: bool
+) -> bool:
+    """Show and write what was changed. Returns True if anything was."""
+    records, path = Records(dry_run=dry_run), file.path
+    changed = file.text != file.before
+    if changed:
+        file.changes[place.event] = masked_value(_own_entry(file.document, place)), entry
+        print_lines(*difference(file.syntax, path, file.changes))
+    if dry_run:
+        return changed
+    if changed:
+        if not os.path.exists(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "xb") as new:
+                new.write(place.empty)
+        records.begin([(path,)])
+        backup = file.write()
+        records.finish()
+        if file.text.encode() == place.empty:
+            platform.unlink(path)
+            print_lines(f"{path} has nothing else, and is removed", stderr=True)
+        note = f"; its backup is {backup}{place.note}" if verb == "wrap" else ""
+        print_lines(f"{path} is written{note}", stderr=True)
+    if verb == "unwrap" and not any(key[0] == path for key in records.keys):
+        remove_backups(path)
+    return changed
+
+
+def _own_entry(settings: Any, place: HookFile) -> Any:
+    for entry in entry_at(settings, place.event) or ():
+        for hook in (entry, *entry.get("hooks", ())):
+            command = str(hook.get("command") or hook.get("bash"))
+            if re.search(rf"\b{PROGRAM}\b.* hook\b", command):
+                return entry
     return None
 
 
-def _with_hook(text: str, settings: Any, group: Any) -> str:
-    """Return the text with the hook as the first member or element of what is there already."""
-    if _own_group(settings) is not None:
-        return text
-    depth = next(each for each in (2, 1, 0) if entry_at(settings, _EVENT[:each]) is not None)
-    container = entry_at(settings, _EVENT[:depth])
-    piece = _pieces(group)[depth]
-    at = Json().locate(text, _EVENT[:depth])[0] + 1
+def _with(text: str, syntax: Syntax, place: HookFile, entry: _Entry) -> str:
+    """Return the text with the hook at the end of TOML, or first in what JSON has there already."""
+    pieces = _pieces(syntax, place, entry)
+    if isinstance(syntax, Toml):
+        return text + pieces[0]
+    settings = syntax.read(text)
+    depth = next(each for each in (2, 1, 0) if entry_at(settings, place.event[:each]) is not None)
+    container = entry_at(settings, place.event[:depth])
+    piece = pieces[depth]
+    at = Json().locate(text, place.event[:depth])[0] + 1
     if not container:
         # The space tells what was there from what is added around it.
         return f"{text[:at]}{piece}{' ' * (depth > 0)}{text[at:]}"
@@ -128,21 +157,23 @@ def _with_hook(text: str, settings: Any, group: Any) -> str:
     return f"{text[:at]}{gap}{piece},{rest}"
 
 
-def _pieces(group: Any) -> list[str]:
-    literal = json_text(group)
-    member = f'"PostToolUse": [{literal}]'
+def _pieces(syntax: Syntax, place: HookFile, entry: _Entry) -> list[str]:
+    """Return the texts that add an entry to a file, by the depth of what is there already."""
+    if isinstance(syntax, Toml):
+        return [f"\n{syntax.text_of([entry], place.event)}"]
+    literal = json_text(entry)
+    member = f'"{place.event[-1]}": [{literal}]'
     return [f'"hooks": {{{member}}}', member, literal]
 
 
-def _without_hook(text: str, settings: Any) -> str:
-    group = _own_group(settings)
-    if group is None:
-        return text
-    for depth, piece in enumerate(_pieces(group)):
-        at = text.find(piece)
-        if at >= 0:
-            end = at + len(piece)
+def _without(text: str, pieces: list[str]) -> str:
+    exact = [re.escape(piece) for piece in pieces]
+    # The client may have written the whole file in a layout of its own.
+    loose = [r"\s*".join(map(re.escape, _TOKEN.findall(piece))) for piece in pieces]
+    for number, pattern in enumerate([*exact, *loose]):
+        if match := re.search(pattern, text):
+            start, end = match.span()
             if text[end : end + 1] == ",":
-                return text[: len(text[:at].rstrip())] + text[end + 1 :]
-            return text[:at] + text[end + (depth > 0) :]
+                return text[:start].rstrip() + text[end + 1 :]
+            return text[:start] + text[end + (number % len(pieces) > 0) :]
     raise NotPossible("the hook was changed since")

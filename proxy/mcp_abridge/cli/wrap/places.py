@@ -7,9 +7,9 @@ for in the current folder and in those above it, up to the root of a repository.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from glob import glob
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mcp_abridge.system import platform
 
@@ -109,6 +109,61 @@ DIALECTS = {
     "opencode": Dialect(env="environment", local="local", add="opencode mcp add {} --"),
     "cline": Dialect(add="cline mcp add {} --yes --", says="@cline/core"),
 }
+
+
+def _group(matcher: str, command: str) -> dict[str, Any]:
+    return {"matcher": matcher, "hooks": [{"type": "command", "command": command}]}
+
+
+def _of_copilot(matcher: str, command: str) -> dict[str, Any]:
+    shells = {"bash": command, "powershell": f"& {command}"}
+    return {"type": "command", "matcher": matcher, **shells}
+
+
+def _of_vibe(matcher: str, command: str) -> dict[str, Any]:
+    return {"name": "mcp-abridge", "type": "post_tool", "match": matcher, "command": command}
+
+
+class HookFile(NamedTuple):
+    """Where a client reads its hooks: an `entry` among those at `event` has tools and a command."""
+
+    path: str
+    event: tuple[str, ...]
+    matcher: str
+    """The tools of servers."""
+    entry: Callable[[str, str], dict[str, Any]] = _group
+    empty: bytes = b"{ }\n"
+    """A file that `wrap` makes, but for the hook; the space tells it from a user's own."""
+    note: str = ""
+
+
+_COPILOT_HOOKS = "{COPILOT_HOME:~/.copilot}/hooks/mcp-abridge.json"
+_USE = ("hooks", "PostToolUse")
+
+HOOKS = {
+    "claude-code": HookFile("{CLAUDE_CONFIG_DIR:~/.claude}/settings.json", _USE, "mcp__.*"),
+    "codex": HookFile(
+        "{CODEX_HOME:~/.codex}/hooks.json", _USE, "mcp__.*", note="; trust it in Codex by /hooks"
+    ),
+    "copilot-cli": HookFile(
+        _COPILOT_HOOKS, ("hooks", "postToolUse"), ".+-.+", _of_copilot, b'{"version": 1 }\n'
+    ),
+    "gemini-cli": HookFile(
+        "{GEMINI_CLI_HOME:~}/.gemini/settings.json", ("hooks", "AfterTool"), "mcp_.*"
+    ),
+    "mistral-vibe": HookFile(
+        "{VIBE_HOME:~/.vibe}/hooks.toml",
+        ("hooks",),
+        "re:(mcp|connector)_.*",
+        _of_vibe,
+        b"# Hooks\n",
+    ),
+}
+
+
+def hook_path(client: str) -> str:
+    """Return the real path of a client's hooks, which may not be there yet."""
+    return os.path.realpath(_candidates(HOOKS[client].path)[0])
 
 
 def dialect(client: str) -> Dialect:
