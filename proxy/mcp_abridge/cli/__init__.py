@@ -17,7 +17,7 @@ SITUATIONS = {
         "wrap": ("--all --dry-run", "wrap servers in clients' configurations"),
         "unwrap": ("--all", "restore clients' configurations"),
         "serve": ("-- npx -y some-server", "serve MCP over HTTP, for one server or several"),
-        "hook": ("", "cut answers of any server, for clients with hooks"),
+        "hook": ("", "cut answers of any server by a client's hook"),
         "demo": ("", "make real calls, before and after"),
     },
     "which answers, and what is saved": {
