@@ -103,7 +103,10 @@ def descendants(of: int) -> set[int]:
 
 
 def children(of: int) -> list[int]:
-    return [pid for pid, parent, _ in processes() if parent == of]
+    numbers = [pid for pid, parent, _ in processes() if parent == of]
+    if sys.platform == "win32":
+        hold({*numbers})
+    return numbers
 
 
 def command_line(pid: int) -> str:
