@@ -171,6 +171,7 @@ class _Opened:
         kinds = {memoryview(raw)[0] for raw in chain.from_iterable(some)}
         lengths = {*map(len, present)}
         equal = owners is None and len(present) > 2 and len(lengths) == 1
+        single = owners is None and lengths <= {0, 1}
         if kinds == {0x7B} and equal and max(lengths) in range(2, _CELLS + 1):
             heads = {tuple(members) for array in present for members in members_of(array[:1])}
             if len({*heads, *map(tuple, members_of(present[0]))}) == 1 == len(min(heads)):
@@ -178,22 +179,16 @@ class _Opened:
         if kinds == {0x7B}:
             if owners is None and self._pairs(path, arrays, len(present)):
                 return True
-            if owners is None and lengths <= {0, 1}:
-                self._open((*path, 0), [array[0] if array else NULL for array in arrays], None)
-            else:
-                rows = range(self._count) if owners is None else owners
-                step = 0 if lengths <= {0, 1} else EACH
-                of_elements = [row for row, array in zip(rows, some, strict=True) for _ in array]
-                self._open((*path, step), [*chain.from_iterable(some)], of_elements)
+            if single:
+                return self._by_position(path, arrays, 1)
+            rows = range(self._count) if owners is None else owners
+            step = 0 if lengths <= {0, 1} else EACH
+            of_elements = [row for row, array in zip(rows, some, strict=True) for _ in array]
+            self._open((*path, step), [*chain.from_iterable(some)], of_elements)
             return True
         points = equal and max(lengths) in range(2, _POINT + 1)
-        single = owners is None and lengths <= {0, 1}
-        return (
-            (points or single)
-            and bool(kinds)
-            and kinds.isdisjoint((0x7B, 0x5B))
-            and self._by_position(path, arrays, max(lengths))
-        )
+        plain = bool(kinds) and kinds.isdisjoint((0x7B, 0x5B))
+        return plain and (points or single) and self._by_position(path, arrays, max(lengths))
 
     def _by_position(self, path: ColumnPath, arrays: list[list[Raw]], count: int) -> bool:
         for position in range(count):

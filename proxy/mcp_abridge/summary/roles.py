@@ -123,8 +123,8 @@ class _Facts:
         self._inside = sum(
             each in things and each[-1].lower() not in words.OTHERS for each in inner
         )
-        # The text of a field may lie in an array: of rich text, and then it has no name.
         self._prose = not words.PROSE.keys().isdisjoint(self._lowered[0 if indexes else -1 :])
+        # The text of a field may lie in an array: of rich text, and then it has no name.
         self._of_element = indexes > 0 and self._lowered[-1] not in words.TEXTS
         self.name = self._worth_as_name(sought)
         if equal:  # which stand for it: an id that is the name, too
