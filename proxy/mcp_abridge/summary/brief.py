@@ -54,6 +54,7 @@ _NOTHING = (None, b'""', b"[]", b"{}")
 _CUT = Raw('"…"'.encode())
 
 _QUERIES = re.compile("(?i)quer|search|pattern|jql|filter|keyword|term|text|regex|^q$")
+_REGULAR = re.compile("(?i)pattern|regex")
 _LANGUAGE = re.compile(r"(?i)[={}<>~]|\w\(|^\s*(?:select|with|show|from)\s")
 _LITERAL = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|~\s*(\w+)""")
 _SOUGHT = re.compile(r"\w{3,}")
@@ -91,6 +92,8 @@ def sought_by(arguments: dict[str, Any]) -> tuple[str, ...]:
     ('crash', 'start')
     >>> sought_by({"sql_query": "select name from orders where note like '%copper%' limit 9"})
     ('copper',)
+    >>> sought_by({"searchPattern": "crash|panic(ked)?"})
+    ('crash', 'panic', 'ked')
     """
     queries = (
         (name, value[:1000])
@@ -99,7 +102,7 @@ def sought_by(arguments: dict[str, Any]) -> tuple[str, ...]:
     )
     texts = " ".join(
         " ".join(map("".join, _LITERAL.findall(query)))
-        if _LANGUAGE.search(query) and "pattern" not in name and "regex" not in name
+        if _LANGUAGE.search(query) and not _REGULAR.search(name)
         else query
         for name, query in queries
     ).lower()
