@@ -108,16 +108,31 @@ class Entry(ctypes.Structure):
 
 
 def snapshot() -> Iterator[tuple[int, int]]:
-    """Yield the number and the parent of each process."""
+    """Yield the number of each process and of its parent, 0 if that number is another's by now."""
     kernel = ctypes.WinDLL("kernel32")
     kernel.CreateToolhelp32Snapshot.restype = ctypes.c_void_p
     handle = ctypes.c_void_p(kernel.CreateToolhelp32Snapshot(2, 0))
     entry = Entry(size=ctypes.sizeof(Entry))
+    parents: dict[int, int] = {}
     more = kernel.Process32First(handle, ctypes.byref(entry))
     while more:
-        yield entry.pid, entry.parent
+        parents[entry.pid] = entry.parent
         more = kernel.Process32Next(handle, ctypes.byref(entry))
     kernel.CloseHandle(handle)
+    births = {pid: birth(pid) for pid in parents}
+    for pid, parent in parents.items():
+        yield pid, parent if births.get(parent, 0) <= births[pid] else 0
+
+
+def birth(pid: int) -> int:
+    """Return when a process began, in units of 100 ns; 0 if it has ended."""
+    kernel = ctypes.WinDLL("kernel32")
+    kernel.OpenProcess.restype = ctypes.c_void_p
+    handle = ctypes.c_void_p(kernel.OpenProcess(0x1000, False, pid))  # QUERY_LIMITED_INFORMATION
+    times = [ctypes.c_uint64() for _ in range(4)]
+    kernel.GetProcessTimes(handle, *map(ctypes.byref, times))
+    kernel.CloseHandle(handle)
+    return times[0].value
 
 
 def hold(pids: Iterable[int]) -> None:
