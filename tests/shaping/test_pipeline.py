@@ -224,10 +224,10 @@ def test_a_result_without_a_document_is_bounded_and_skips_the_steps(kind: str) -
     long = {"content": [*tool_result("b" * 9000)["content"], *tool_result("d")["content"]]}
     outcome = shaped(text, long)
     assert outcome.outcome == "shaped"
-    first, last, *_ = texts(outcome.raw)
+    first, *others = texts(outcome.raw)
     assert first.startswith("bbb")
     assert len(first) < 3000
-    assert last == "d"
+    assert "d" in others
 
 
 GROWS = "response: [{project: [a, some, more, keys]}]"

@@ -143,6 +143,16 @@ def test_rows_in_a_text_can_be_asked_and_the_text_is_kept(form: str) -> None:
     assert text.startswith(view(text, "lines(1, 1)")[:200])
 
 
+@pytest.mark.parametrize("form", ["CSV", "prefix"])
+def test_a_text_beside_a_few_words_is_read_as_if_it_stood_alone(form: str) -> None:
+    assert RULE is not None
+    text = FORMS[form](rows_of(99))
+    raw = answer(tool_result("Found some", text))
+    for expression in ("text[0:40]", "[9].code", "items[9].code"):
+        parts = texts(shape(job(RULE, raw, keep=True, view=expression)).raw)
+        assert view(text, expression) in parts
+
+
 def test_numbers_of_csv_keep_their_digits_and_can_be_compared() -> None:
     ids = ["1.50", "-2", "", "12345678901234567890123", "1e3"] * 30
     text = "price,zip code,name\n" + "".join(f"{n},0{at:04},x\n" for at, n in enumerate(ids))

@@ -12,7 +12,7 @@ from mcp_abridge.ruleset.clients import Shows
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping.result import frame
 from mcp_abridge.shaping.result.frame import Copy, VisibleSize, text_of
-from mcp_abridge.shaping.result.read import LocatedDocument, is_error, locate
+from mcp_abridge.shaping.result.read import LocatedDocument, is_error, locate, locate_texts
 
 
 class ClientView(Struct, frozen=True):
@@ -73,7 +73,7 @@ def located(line: bytes, rule: Rule) -> LocatedDocument | None:
     result = message.members(members["result"])
     document = locate(result, rule.document)
     if document is None and rule.max_bytes is not None:
-        document = locate(result, "blocks")
+        document = locate_texts(result)
     return document
 
 

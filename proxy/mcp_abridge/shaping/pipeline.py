@@ -33,6 +33,7 @@ from mcp_abridge.shaping.result.read import (
     is_error,
     is_final,
     locate,
+    locate_texts,
     parse,
 )
 from mcp_abridge.shaping.result.write import add_structured, write_for
@@ -125,7 +126,7 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
         _check_no_document(rule, context)
         if rule.max_bytes is None:
             return job.original("untouched")
-        located = locate(response.members, "blocks", response.content)
+        located = locate_texts(response.members, response.content)
         if located is None:
             return job.original("untouched")
         located.frame.bare = True

@@ -39,6 +39,9 @@ class ParsedResponse(Struct):
     content: tuple[list[Raw], dict[int, str]] | None = None
 
 
+_NEARLY_ALL = 0.98  # of the characters of all texts
+
+
 class _OneText(Struct, forbid_unknown_fields=True, omit_defaults=True):
     type: Literal["text"]
     text: str
@@ -141,6 +144,23 @@ def locate(
     document, copies = place
     size = size_of(structured, tuple(texts.values()))
     return LocatedDocument(Frame(result, blocks, copies), document, size)
+
+
+def locate_texts(
+    result: dict[str, Raw], content: tuple[list[Raw], dict[int, str]] | None = None
+) -> LocatedDocument | None:
+    """Return the document of a result that has none: its texts, or the one that is nearly all.
+
+    Without it, a long text after a line of greeting would never be read as what it is. Arguments
+    and errors are those of `locate`.
+    """
+    blocks, texts = content_of(result) if content is None else content
+    index = max(texts, key=lambda each: len(texts[each]), default=-1)
+    size = size_of(structured_of(result), tuple(texts.values()))
+    if index == -1 or len(texts[index]) < _NEARLY_ALL * sum(map(len, texts.values())):
+        return locate(result, "blocks", (blocks, texts))
+    frame = Frame(result, blocks, (Copy("text", blocks=(index,)),))
+    return LocatedDocument(frame, Document(texts[index]), size)
 
 
 def _find(texts: dict[int, str], structured: Raw | None, kind: Kind) -> DocumentPlace | None:
