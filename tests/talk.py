@@ -65,7 +65,7 @@ class Talk:
         )
         self.session = Session(state)
 
-    def _rules(self, server: str | None, client: str | None) -> RuleSet:
+    def _rules(self, server: str | None, client: str | None, version: str | None) -> RuleSet:
         return self.rules
 
     def client(self, raw: bytes, exchange: bytes = b"") -> None:

@@ -52,8 +52,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [sys.executable, "-c", SERVER, str(file)]
 
 
-def hello(client: str) -> bytes:
-    info = {"name": client, "version": "1"}
+def hello(client: str, version: str = "1") -> bytes:
+    info = {"name": client, "version": version}
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
     return line(id=0, method="initialize", params=params)
 
@@ -125,6 +125,22 @@ def test_a_script_of_codex_gets_every_row_over_stdio_unless_a_rule_says_otherwis
         assert codex.call("rows", _meta={"callId": "call_7d1f"}) != RESULTS["rows"]
         [page] = codex.call("text", _meta=SCRIPT)["content"]
         assert json.loads(page["text"])["items"] == ROWS[:2]
+
+
+@pytest.mark.parametrize(
+    ("client", "options", "env", "whole"),
+    [
+        ("claude-code", (), {"CLAUDE_CODE_EXPERIMENTAL_CODE_MODE": "1"}, True),
+        ("claude-code", ("--scripts", "off"), {"CLAUDE_CODE_EXPERIMENTAL_CODE_MODE": "1"}, False),
+        ("mcp", (), {"MCP_ABRIDGE_SCRIPTS": "on"}, True),
+    ],
+)
+def test_scripts_get_every_row_where_a_variable_or_an_option_says_that_there_are_some(
+    server: list[str], client: str, options: tuple[str, ...], env: dict[str, str], whole: bool
+) -> None:
+    with client_of(server, client, *options, env=env) as scripts:
+        for tool in ("rows", "text"):
+            assert (scripts.call(tool) == RESULTS[tool]) == whole
 
 
 def test_gemini_cli_gets_an_object_beside_a_text_that_it_would_refuse(server: list[str]) -> None:

@@ -20,12 +20,13 @@ def test_each_option_is_read_in_both_spellings() -> None:
     with_spaces = (
         "--rules a --rules b --budget 8kB --ledger off --max-message 1MiB --log-format json -v -q"
         " --allow-python --snapshots 64MB --snapshot-age 60 --store d --store-scope s --deadline 30"
-        " --record r --record-size 9kB --redact token --redact sk-.*"
+        " --scripts on --record r --record-size 9kB --redact token --redact sk-.*"
     )
     with_equals = (
         "--rules=a --rules=b --budget=8kB --ledger=off --max-message=1MiB --log-format=json"
         " --verbose --quiet --allow-python --snapshots=64MB --snapshot-age=60 --deadline=30"
-        " --store=d --store-scope=s --record=r --record-size=9kB --redact=token --redact=sk-.*"
+        " --scripts=on --store=d --store-scope=s --record=r --record-size=9kB --redact=token"
+        " --redact=sk-.*"
     )
     for words in (with_spaces, with_equals):
         options = read([*words.split(), "--", "server"], {})
@@ -33,6 +34,7 @@ def test_each_option_is_read_in_both_spellings() -> None:
             "rules": ["a", "b"],
             "allow_python": True,
             "budget": 8000,
+            "scripts": "on",
             "ledger": "off",
             "record": "r",
             "record_size": 9000,

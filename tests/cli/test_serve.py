@@ -89,6 +89,15 @@ def test_all_of_an_answer_comes_at_once_to_a_client_that_shows_so_much(to: str) 
     assert everything == sized("page", 47_000)["content"]
 
 
+@pytest.mark.parametrize(("option", "whole"), [("on", True), ("auto", False)])
+def test_scripts_get_every_line_over_http_too(option: str, whole: bool) -> None:
+    with Sidecar("--ledger", "off", "--scripts", option, "--", *SERVER) as sidecar:
+        session = f"Mcp-Session-Id: {sidecar.post(INITIALIZE).one('mcp-session-id')}"
+        answer = sidecar.post(call(1, "page", arguments={"query": "47000"}), session).messages[-1]
+        content = json.loads(answer)["result"]["content"]
+        assert (content == sized("page", 47_000)["content"]) == whole
+
+
 def test_routes_of_a_configuration_have_their_own_tools_tokens_and_headers(
     tmp_path: Path,
 ) -> None:

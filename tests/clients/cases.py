@@ -22,6 +22,7 @@ from tests.wrapped import Tee
 SMALL = ("marked", "small", "array", "number", "fail", "fail_both", "picture", "blocks", "embedded")
 LONG = ("rows_text", "rows_both", "lines")
 SHORT_PLAN = [Step(tool) for tool in SMALL]
+COUNT, MANY, QUERY = 732, 1_028, "311850"  # rows of `rows_text`, and of `page_rows` of that size
 LONG_PLAN = [
     step for tool in LONG for step in (Step(tool, {"query": "a"}), Step(tool, further=True))
 ]
@@ -40,6 +41,7 @@ class Bench:
     def __init__(self, client: Client, folder: Path) -> None:
         self.client = client
         self.folder = folder
+        self.hello: Json = {}
 
     def talk(
         self,
@@ -68,7 +70,8 @@ class Bench:
 
     @property
     def name(self) -> str:
-        return str(self.wrapped.hello.get("clientInfo", {}).get("name", ""))
+        hello = self.hello if self.client.whole else self.wrapped.hello
+        return str(hello.get("clientInfo", {}).get("name", ""))
 
     def small(self) -> Iterator[Check]:
         """Small results, errors and pictures are shown as they are without the proxy."""
@@ -139,18 +142,23 @@ class Bench:
 
     def script(self) -> Iterator[Check]:
         """A script computes with the whole result."""
-        script = (
-            "const value = result.structuredContent ?? JSON.parse(result.content[0].text);"
-            "text(String((value.items ?? value).reduce((sum, row) => sum + row.score, 0)))"
-        )
-        plan = [Step(tool, {"script": script}) for tool in ("rows_text", "rows_both")]
-        direct, wrapped = (self.talk(f"script {way}", plan, direct=way) for way in (True, False))
-        count = len(json.loads(RESULTS["rows_text"]["content"][0]["text"]))
-        total = f"{count * (count - 1) / 4:g}"
-        for tool, one, other in zip(LONG, direct.visible, wrapped.visible, strict=False):
+        plan = [Step("rows_text", {"sum": True}), Step("page_rows", {"query": QUERY, "sum": True})]
+        totals = [f"{count * (count - 1) / 4:g}" for count in (COUNT, MANY)]
+        options = self.client.script_options
+        direct = self.talk("script direct", plan, direct=True)
+        wrapped = self.talk("script wrapped", plan, options=options)
+        self.hello = wrapped.hello
+        for total, one, other in zip(totals, direct.visible, wrapped.visible, strict=False):
             same = untimed(one) == untimed(other) and total in other.text
-            yield Check(f"a script's sum of {tool}", "" if same else f"{one}, then {other}")
+            yield Check(f"a script's sum is {total}", "" if same else f"{one}, then {other}")
         yield Check("scripts ran", "" if len(wrapped.visible) == 2 else wrapped.stderr)
+
+    def by_variable(self) -> Iterator[Check]:
+        """Where the client's mode for scripts does not run, its variable is heeded all the same."""
+        if variable := self.client.variable:
+            talk = self.talk("variable", [Step("rows_both")], env={variable: "1"})
+            whole = talk.results == [RESULTS["rows_both"]]
+            yield Check(f"{variable}: nothing is cut", "" if whole else talk.stderr)
 
     def transcript(self) -> Iterator[Check]:
         """`weigh` reads in the client's transcript what the client sent to the model."""
@@ -183,9 +191,9 @@ Case = Callable[[Bench], Iterator[Check]]
 
 def cases(client: Client) -> list[Case]:
     if client.whole:
-        return [Bench.script, Bench.transcript]
+        return [Bench.script, *[Bench.transcript] * bool(client.transcripts)]
     every: list[Case] = [Bench.ending, Bench.small, Bench.bare, Bench.long]
-    every += [Bench.widget, Bench.tokens]
+    every += [Bench.widget, Bench.tokens, Bench.by_variable, *[Bench.script] * client.sums]
     every += [Bench.transcript] * bool(client.transcripts)
     return [*every, Bench.once] if client.stateless else every
 

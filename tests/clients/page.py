@@ -22,6 +22,7 @@ COLUMNS = (
     "direct",
     "wrapped",
     "hook",
+    "scripts",
     "rest",
 )
 
@@ -32,8 +33,9 @@ def rows(bench: Bench, checks: list[Check]) -> list[list[str]]:
     failures = "; ".join(f"not: {check.title}" for check in checks if check.problem)
     if bench.client.whole:
         outcome = failures or "a script gets the whole result"
-        copies = ("`codex-mcp-client`", "what a script prints")
-        return [[name, version, *copies, "-", "-", "-", "silent", outcome]]
+        hook = "silent" if bench.client.shell else "-"
+        copies = (f"`{bench.name}`", "what a script prints", "-", "-", "-", hook)
+        return [[name, version, *copies, bench.client.scripts, outcome]]
     wrapped = bench.wrapped
     if len(wrapped.visible) <= len(SMALL) + 1:
         return []
@@ -47,6 +49,7 @@ def rows(bench: Bench, checks: list[Check]) -> list[list[str]]:
         f"{size(bench.direct, len(SMALL))} / {size(bench.direct_both, 0)}",
         f"{size(wrapped, len(SMALL) + 1)} / {size(wrapped, len(SMALL) + 3)}",
         "cuts" if bench.client.shell else "-",
+        bench.client.scripts or "-",
         failures or "works",
     ]]  # fmt: skip
 
@@ -64,7 +67,7 @@ def size(talk: Talk, number: int) -> str:
 def write(rows: list[list[str]]) -> None:
     """Write the page with these rows in place of those that it has for the same clients."""
     page = PAGE.read_text()
-    lines = [line[2:-2].split(" | ") for line in page.splitlines() if line.count(" | ") == 8]
+    lines = [line[2:-2].split(" | ") for line in page.splitlines() if line.count(" | ") == 9]
     every = {cells[0]: cells for cells in (*lines, *rows)}
     names = [client.name for client in CLIENTS if client.name in every]
     setup = [(client.name, client.line) for client in CLIENTS if not client.program]

@@ -68,8 +68,11 @@ class Client:
     """A client from npm or PyPI.
 
     `stateless` clients open a session for each call; `refuses` are the tools whose results the
-    client turns into an error if nobody helps; `whole` clients run scripts over whole results;
-    `doubles` show both copies: LlamaIndex, which no name tells apart, and whole results to people.
+    client turns into an error if nobody helps; `whole` clients run scripts over whole results.
+    `scripts`: how these get them, if models write any; `sums`: the phrase understands `sum`, which
+    adds up the scores of rows in a script, with `script_options` of the wrapper; `variable` stands
+    for a mode that does not run here. `doubles` show both copies: LlamaIndex, which no name tells
+    apart, and whole results to people.
     `shell` is the tool that runs commands, of clients whose hooks replace answers; `vetted` are the
     words with which hooks run though nobody has trusted them.
     `adds` are the words between `mcp add NAME` and a server's command, None without such a line;
@@ -86,7 +89,9 @@ class Client:
     stateless = False
     refuses: frozenset[str] = frozenset()
     phrase: Phrase = staticmethod(directly)
-    whole = doubles = False
+    whole = doubles = sums = False
+    scripts = variable = ""
+    script_options: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -108,8 +113,19 @@ class Client:
         return self.setup or f"`{self.binary} {shlex.join(self.adding('fs', WRAPPED))}`"
 
 
+SUM = """
+let value = result?.structuredContent ?? (result?.content ? result.content[0].text : result);
+if (typeof value === "string") value = JSON.parse(value);
+const sum = (value.items ?? value).reduce((sum, row) => sum + row.score, 0);
+"""
+
+
 class ClaudeCode(Client):
+    """Its Code Mode wants the vendor's own API, not a stand-in: only its variable is tried."""
+
     name, binary = "claude-code", "claude"
+    variable = "CLAUDE_CODE_EXPERIMENTAL_CODE_MODE"
+    scripts = f"`{variable}`"
     shell = "Bash"
     adds = ("--",)
     transcripts = ".claude/projects"
@@ -158,10 +174,14 @@ args = {json.dumps(place.server[1:])}
         return [*command, "--dangerously-bypass-approvals-and-sandbox"], {"KEY": "-"}
 
 
+def without_sum(arguments: Json) -> str:
+    return json.dumps({name: value for name, value in arguments.items() if name != "sum"})
+
+
 def codex_script(tool: str, arguments: Json) -> tuple[str, str]:
-    """Print a result, or with `script` among the arguments what that makes of it."""
-    script = arguments.get("script", "text(result)")
-    return "exec", f"const result = await tools.mcp__probe__{tool}({{}}); {script}"
+    then = f"{SUM} text(String(sum))" if "sum" in arguments else "text(result)"
+    call = f"await tools.mcp__probe__{tool}({without_sum(arguments)})"
+    return "exec", f"const result = {call}; {then}"
 
 
 class CodexScripts(Codex):
@@ -169,7 +189,8 @@ class CodexScripts(Codex):
 
     name, program, model = "codex (code mode)", "codex", "gpt-6.1-sol"
     phrase = staticmethod(codex_script)
-    whole = True
+    whole = sums = True
+    scripts = "their calls have a mark"
 
 
 class Gemini(Client):
@@ -214,6 +235,24 @@ class OpenCode(Client):
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
         }
+
+
+def opencode_script(tool: str, arguments: Json) -> tuple[str, Json]:
+    call = f"await tools.probe.{tool}({without_sum(arguments)})"
+    return "execute", {"code": f"const result = {call}; {SUM} return String(sum)"}
+
+
+class OpenCodeScripts(OpenCode):
+    """With its experimental code mode, in which a model calls tools from scripts alone."""
+
+    name, program = "opencode (code mode)", "opencode"
+    phrase = staticmethod(opencode_script)
+    whole = sums = True
+    scripts = "`OPENCODE_EXPERIMENTAL_CODE_MODE`"
+
+    def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        command, env = super().configure(place)
+        return command, {**env, self.scripts.strip("`"): "true"}
 
 
 class Copilot(Client):
@@ -278,8 +317,10 @@ class Continue(Client):
 def vibe_script(tool: str, arguments: Json) -> tuple[str, Json]:
     if "command" in arguments:
         return tool, {"command": arguments["command"]}
-    call = f"tools.mcp_probe.{tool}({json.dumps(arguments)})"
-    return "run_typescript", {"code": f"async function main() {{ return await {call}; }}"}
+    call = f"await tools.mcp_probe.{tool}({without_sum(arguments)})"
+    then = f"{SUM} return String(sum)" if "sum" in arguments else "return result"
+    code = f"async function main() {{ const result: any = {call}; {then}; }}"
+    return "run_typescript", {"code": code}
 
 
 class Kimi(Client):
@@ -314,6 +355,8 @@ class Vibe(Client):
     adds = ("--transport", "stdio")
     lists = False
     phrase = staticmethod(vibe_script)
+    sums = True
+    scripts, script_options = "`--scripts on`", ("--scripts", "on")
 
     def bin(self, *arguments: str) -> list[str]:
         return [str(self.folder / "bin" / self.binary), *arguments]
@@ -436,6 +479,7 @@ CLIENTS: tuple[Client, ...] = (
     Gemini(),
     Qwen(),
     OpenCode(),
+    OpenCodeScripts(),
     Copilot(),
     Cline(),
     Continue(),

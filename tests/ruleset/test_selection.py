@@ -9,6 +9,7 @@ from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule_set import RuleFile, ServerMatch
 from mcp_abridge.ruleset.selection import Selection, library, load, readings
 
+from tests.builders import file
 from tests.platforms import on_posix, with_slashes
 
 RULES = "version: 1\nrules: [{{tools: {}}}]\n"
@@ -156,6 +157,43 @@ def test_the_budget_is_a_rule_for_every_tool_without_one(files: Any) -> None:
         automatic = Selection(files, "auto", print)(None, name).otherwise
         assert automatic is not None
         assert automatic.max_bytes == client_for(name).budget_bytes
+
+
+ON, OFF, OPENCODE = {"OPENCODE_EXPERIMENTAL": "true"}, {"OPENCODE_EXPERIMENTAL": "0"}, "opencode"
+OVERRIDDEN = ON | {"OPENCODE_EXPERIMENTAL_CODE_MODE": "false"}
+
+
+@pytest.mark.parametrize(
+    ("client", "version", "environ", "scripts", "whole"),
+    [
+        ("claude-code", "2.1.332", {"CLAUDE_CODE_EXPERIMENTAL_CODE_MODE": "1"}, None, True),
+        ("claude-code", "2.1.332", {"CLAUDE_CODE_EXPERIMENTAL_CODE_MODE": "1"}, "off", False),
+        ("claude-code", "2.1.332", ON, "auto", False),
+        (OPENCODE, "1.18.33", ON, None, True),
+        (OPENCODE, "1.18.33", OFF, None, False),
+        (OPENCODE, "1.18.33", OVERRIDDEN, None, False),
+        (OPENCODE, "2.0.1", {}, None, True),
+        (OPENCODE, None, {}, None, False),
+        ("codex-mcp-client", "0.171.0", {}, None, False),
+        ("mcp", None, {}, "on", True),
+    ],
+)
+def test_nothing_is_cut_if_scripts_read_it_by_variable_version_or_option(
+    client: str, version: str | None, environ: Any, scripts: Any, whole: bool
+) -> None:
+    own = file(
+        "version: 1\nrules:\n- {tools: a, response: [{drop: b}, abridge: 2kB], max_bytes: 4kB}"
+    )
+    select = Selection((own,), 9_000, print, environ=environ, scripts=scripts)
+    ruleset = select(None, client, version)
+    [bounded] = ruleset.files[0].rules
+    names = [step.name for step in bounded.pipeline]
+
+    assert (ruleset.otherwise is None) == whole
+    assert (names, bounded.max_bytes) == (
+        (["drop"], None) if whole else (["drop", "abridge", "abridge"], 4_000)
+    )
+    assert ruleset.candidates[0].rules[0] is bounded
 
 
 def test_a_selection_is_made_once_and_endless_clients_fill_no_memory() -> None:

@@ -12,16 +12,16 @@ from tests.builders import file, rules
 
 @pytest.mark.fault(46, "inside")
 def test_long_names_are_stored_in_part_and_their_plans_not_at_all() -> None:
-    peers: list[tuple[str | None, str | None]] = []
+    peers: list[tuple[str | None, ...]] = []
 
-    def select(server: str | None, client: str | None) -> RuleSet:
-        peers.append((server, client))
+    def select(*names: str | None) -> RuleSet:
+        peers.append(names)
         return rules("- {name: all, tools: '*', response: [{drop: a}]}")
 
     active = ActiveRules(select, print)
-    active.rename(server="s" * 1_000_000, client="c" * 1_000_000)
+    active.rename(server="s" * 1_000_000, client="c" * 1_000_000, version="v" * 1_000_000)
     active.select()
-    assert peers == [("s" * 200, "c" * 200)]
+    assert peers == [("s" * 200, "c" * 200, "v" * 200)]
     active.rename(server="s" * 1_000_000, client="c" * 200)
     active.select()
     assert len(peers) == 2

@@ -305,6 +305,42 @@ def test_a_script_gets_the_whole_of_a_view_and_the_server_sees_no_view() -> None
     assert last_arguments(talk) == {}
 
 
+BOUNDED = "version: 1\nrules:\n- {tools: rows, response: [{drop: 'items[].id'}], max_bytes: 4kB}"
+
+
+@pytest.mark.parametrize("files", [(), (file(BOUNDED),)])
+@pytest.mark.parametrize("view", [None, "all"])
+def test_a_script_gets_all_of_an_answer_by_a_view_and_past_the_bound_of_a_rule(
+    files: Any, view: str | None
+) -> None:
+    talk = client_named("codex-mcp-client", *files)
+    list_tools(talk, {"name": "rows", "annotations": {"readOnlyHint": True}})
+    arguments = {} if view is None else {"view": view}
+    [text] = texts(talk.exchange(call("rows", arguments, _meta=SCRIPT), ROWS))
+    value = json.loads(text)
+
+    assert sum(row["score"] for row in value.get("view", value)["items"]) == 263939
+    assert ('"id"' in text) == (not files)
+    assert "_abridged" in texts(talk.exchange(call("rows"), ROWS))[0]
+
+
+def of_version(version: str) -> dict[str, Any]:
+    return {"io.modelcontextprotocol/clientInfo": {"name": "opencode", "version": version}}
+
+
+@pytest.mark.parametrize("era", ["session", "stateless"])
+def test_the_version_of_a_client_tells_that_scripts_read_its_answers(era: str) -> None:
+    talk = Talk(RuleSet())
+    talk.session.rules._rules = Selection((), "auto", print)
+    meta: Any = of_version("2.0.1")
+    if era == "session":
+        [info], meta = meta.values(), None
+        talk.exchange(line(id=0, method="initialize", params={"clientInfo": info}), answer({}, 0))
+
+    assert talk.exchange(call("rows", _meta=meta), ROWS) == ROWS
+    assert b"_abridged" in talk.exchange(call("rows", _meta=of_version("1.18.33")), ROWS)
+
+
 APP = {"name": "chart", "outputSchema": {"type": "object", "required": ["items"]}}
 
 

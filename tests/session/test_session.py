@@ -99,10 +99,10 @@ class Failing(Talk):
 
     fails: Exception | None = None
 
-    def _rules(self, server: str | None, client: str | None) -> RuleSet:
+    def _rules(self, server: str | None, client: str | None, version: str | None) -> RuleSet:
         if self.fails is not None:
             raise self.fails
-        return super()._rules(server, client)
+        return super()._rules(server, client, version)
 
 
 REASON = "the proxy failed on a message: KeyError: 'x'"

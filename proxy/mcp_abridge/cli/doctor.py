@@ -163,6 +163,8 @@ def _clients(settings: argparse.Namespace) -> Iterator[Finding]:
             limit = client.limit_bytes
             reason = f"its limit is {limit:,}" if limit else "it has no known limit"
             budget = f"{client.budget_bytes:,} bytes, since {reason}"
+        if client.writes_scripts(None, os.environ):
+            budget = "none, since its models' scripts read the answers"
         bare = [server for server, is_own in every.items() if not is_own]
         advice = f"; not wrapped: {short_list(bare)}, see {PROGRAM} wrap" if bare else ""
         yield "ok", f"{name}: {len(every)} servers, budget {budget}{advice}"

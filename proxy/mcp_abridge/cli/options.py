@@ -21,6 +21,7 @@ class Options:
 
     rules: list[str] | None
     budget: "int | Literal['auto', 'client', 'off'] | None"
+    scripts: "Literal['auto', 'on', 'off'] | None"
     ledger: str | None
     record: str | None
     record_size: int
@@ -140,6 +141,12 @@ def _form(text: str) -> str:
     return text
 
 
+def _scripts(text: str) -> str:
+    if text not in ("auto", "on", "off"):
+        raise ValueError(f"{text!r} is neither on, off nor auto")
+    return text
+
+
 OPTIONS = (
     Option(
         "--rules",
@@ -158,6 +165,12 @@ OPTIONS = (
         "auto (default: auto)",
         "SIZE",
         _budget,
+    ),
+    Option(
+        "--scripts",
+        "on: answers go to scripts, whole (default: auto)",
+        "WHEN",
+        _scripts,
     ),
     Option("--ledger", "file for the sizes of calls, or off (default: in XDG state)", "PATH", str),
     Option("--record", "folder of whole calls and answers (default: none)", "DIR", _folder),

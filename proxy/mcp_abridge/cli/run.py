@@ -253,18 +253,23 @@ class _Rules:
 
         names, allowed = self._options.rules, self._options.allow_python
         log, warn, budget = self._log.info, self._log.warning, self._options.budget
+        scripts = self._options.scripts
         if names == [NO_RULES]:
             return Selection((), "off", log)
         if names is None:
-            return Selection(None, budget, log, environ=os.environ)
+            return Selection(None, budget, log, environ=os.environ, scripts=scripts)
         if allowed:
             # Stdout carries only messages, so output of rules' Python goes to stderr.
             sys.stdout = sys.stderr
         watch = Watch(names, log, warn, allow_python=allowed)
         history = RuleHistory(place(self._options.url or self._options.command), warn)
-        return Selection(watch.look, budget, log, environ=os.environ, history=history)
+        return Selection(
+            watch.look, budget, log, environ=os.environ, history=history, scripts=scripts
+        )
 
-    def __call__(self, server: str | None, client: str | None) -> "RuleSet":
+    def __call__(
+        self, server: str | None, client: str | None, version: str | None = None
+    ) -> "RuleSet":
         # On the path of every tool call: do not wait if the rules are loaded.
         if self._selection is None:
             self._loaded.wait()
@@ -273,7 +278,7 @@ class _Rules:
 
             raise RuleErrors([])
         try:
-            return self._selection(server, client)
+            return self._selection(server, client, version)
         except Exception as error:
             from mcp_abridge.errors import RuleErrors
 

@@ -69,7 +69,7 @@ OPTIONS = (
         config_model.listen_address,
     ),
     Option("--config", "YAML file of routes, limits and all else", "F", str),
-    *options.by_name("rules", "allow_python", "budget", "header", "deadline"),
+    *options.by_name("rules", "allow_python", "budget", "scripts", "header", "deadline"),
     Option(
         "--store",
         "redis://HOST:PORT/N of all replicas (default: memory)",
@@ -86,6 +86,7 @@ KEYS = {
     "listen": "listen",
     "rules": "rules",
     "budget": "budget",
+    "scripts": "scripts",
     "deadline": "deadline_seconds",
     "header": "headers",
 }
@@ -248,6 +249,7 @@ def _route(spec: RouteSpec, log: Log) -> Route:
         upstream=upstream.command if isinstance(upstream, Command) else upstream,
         rules=spec.rules,
         budget=spec.budget,
+        scripts=spec.scripts,
         tools=spec.tools,
         deadline=spec.deadline_seconds,
         auth=spec.auth or "none",
@@ -286,12 +288,14 @@ def _add_rules(routes: Sequence[Route], log: Log, *, allow_python: bool) -> None
             if route.rules == (NO_RULES,):
                 route.select = Selection((), "off", log.info, limit)
             elif route.rules is None:
-                route.select = Selection(None, route.budget, log.info, limit)
+                route.select = Selection(None, route.budget, log.info, limit, scripts=route.scripts)
             else:
                 watched = read(route.rules)
                 history = RuleHistory(place(route.upstream), log.warning)
-                files, budget = watched.files, route.budget
-                route.select = Selection(files, budget, log.info, limit, history=history)
+                files, budget, scripts = watched.files, route.budget, route.scripts
+                route.select = Selection(
+                    files, budget, log.info, limit, history=history, scripts=scripts
+                )
                 route.refresh = watched.refresh
         except RuleErrors as errors:
             problems |= dict.fromkeys(errors.problems)

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcp_abridge.document.paths import matches
 from mcp_abridge.document.sizes import LEAST_BOUND
 
 Shows = Literal[
@@ -43,9 +44,11 @@ class Client(Struct, frozen=True):
     the model then reads. A limit in characters is given as that many bytes, which is stricter.
     `limit_tokens` applies beside `limit_bytes`; `tokens_env` is the variable with the user's own
     limit in tokens. `author_bytes`: up to so many bytes, the author of a tool may raise the limit.
-    `code_mode` identifies a call whose result goes to a program: the path to a text in
-    `params._meta`, and its prefix. `measured` is the version that the facts were measured with,
-    `source` is another source of them. `needs` are the results that it cannot use as they are.
+    `code_mode` identifies a call whose result goes to a script of the model: the path to a text in
+    `params._meta`, and its prefix. The results of all calls do if the first of the variables
+    `scripts_env` that is set is true, or in versions that match one of `scripts_versions`.
+    `measured` is the version that the facts were measured with, `source` is another source of them.
+    `needs` are the results that it cannot use as they are.
     """
 
     name: str
@@ -60,6 +63,8 @@ class Client(Struct, frozen=True):
     tokens_env: str | None = None
     author_bytes: int = 0
     code_mode: tuple[tuple[str, ...], str] | None = None
+    scripts_env: tuple[str, ...] = ()
+    scripts_versions: tuple[str, ...] = ()
     needs: tuple[Need, ...] = ()
 
     @property
@@ -83,6 +88,17 @@ class Client(Struct, frozen=True):
             return 0
         return size - self.beyond_bytes
 
+    def writes_scripts(self, version: str | None, environ: Mapping[str, str]) -> bool:
+        """Return True if the results of all calls go to scripts, which compute with the whole.
+
+        >>> client_for("opencode").writes_scripts("1.18.33", {"OPENCODE_EXPERIMENTAL": "1"})
+        True
+        """
+        values = (environ[name] for name in self.scripts_env if name in environ)
+        return next(values, "").strip().lower() in _TRUE or any(
+            matches(pattern, version or "") for pattern in self.scripts_versions
+        )
+
     def within(self, environ: Mapping[str, str]) -> "Client":
         """Return the facts of a client whose user limits its tokens by a variable.
 
@@ -99,6 +115,7 @@ class Client(Struct, frozen=True):
         return replace(self, limit_bytes=limit, limit_tokens=least, budget_bytes=budget)
 
 
+_TRUE = frozenset(("1", "on", "true", "yes"))
 _SMALL = 8_000  # the smallest known limit
 _ROOMY = 10_000
 _WHOLE = 50_000  # about what the clients show that people code with
@@ -131,7 +148,9 @@ CLIENTS: tuple[Client, ...] = (
     # https://code.claude.com/docs/en/mcp: a warning from 10,000 tokens, 25,000 at most
     # (MAX_MCP_OUTPUT_TOKENS); a result longer than 50,000 characters goes to a file;
     # a tool raises its own bound with _meta["anthropic/maxResultSizeChars"], up to 500,000.
-    # The model reads the text of error results.
+    # The model reads the text of error results. In Code Mode no call has a mark: the ids of those
+    # of scripts are replaced by the id of the script. The variable reaches servers even if Claude
+    # Code has refused that mode (behind a gateway, say), as it tells its user.
     Client(
         "claude-code*",
         "structured",
@@ -144,6 +163,7 @@ CLIENTS: tuple[Client, ...] = (
         limit_tokens=25_000,
         tokens_env="MAX_MCP_OUTPUT_TOKENS",
         author_bytes=500_000,
+        scripts_env=("CLAUDE_CODE_EXPERIMENTAL_CODE_MODE",),
     ),
     # Claude Desktop's local servers, and the connectors of claude.ai. The documentation gives
     # "about 150,000 characters"; over 1,048,576 bytes the call fails (strickvl/mcp-beeminder#2).
@@ -269,7 +289,9 @@ CLIENTS: tuple[Client, ...] = (
         beyond=f"{_FILE}path",
         source="https://github.com/aaif-goose/goose/pull/9256",
     ),
-    # 50 KiB or 2,000 lines (anomalyco/opencode#35661); the text if there is any.
+    # 50 KiB or 2,000 lines (anomalyco/opencode#35661); the text if there is any. In its code mode
+    # there are no other calls of tools than those of scripts (#35185). In opencode 2, which was not
+    # run, that is the default (#48108); its beta says the other two versions.
     Client(
         "opencode*",
         "text",
@@ -279,6 +301,8 @@ CLIENTS: tuple[Client, ...] = (
         beyond=f"{_FILE}first lines, nothing of a single long one",
         measured="opencode 1.18.33",
         source="https://github.com/anomalyco/opencode/pull/32074",
+        scripts_env=("OPENCODE_EXPERIMENTAL_CODE_MODE", "OPENCODE_EXPERIMENTAL"),
+        scripts_versions=("2.*", "0.0.0-*", "unknown"),
     ),
     # No limit: Continue summarises its context once that is full.
     Client(

@@ -242,6 +242,11 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         return min((age for age in ages if age is not None), default=None)
 
     @cached_property
+    def abridges(self) -> bool:
+        """True if a result that is too long is abridged."""
+        return any(step.name == "abridge" for step in self.pipeline)
+
+    @cached_property
     def only_abridges(self) -> bool:
         """True if the pipeline is a single `abridge`."""
         return len(self.pipeline) == 1 and self.pipeline[0].name == "abridge"
@@ -303,6 +308,21 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         """Return the rule for a request for all of an answer, in at most `size` bytes."""
         steps = (*self.pipeline[:-1], replace(self.pipeline[-1], max_bytes=None, first_look=None))
         return replace(self, pipeline=steps, max_bytes=size)
+
+    @cached_property
+    def for_scripts(self) -> "Rule":
+        """The rule for a script, which computes with the whole: nothing is abridged."""
+        steps = (step for step in self.pipeline if step.name != "abridge")
+        return replace(self, pipeline=tuple(steps), max_bytes=None, whole=None)
+
+    @cached_property
+    def for_views_of_scripts(self) -> "Rule":
+        """The same rule for a call with a view, which needs the place of `abridge`."""
+        steps = (
+            replace(step, max_bytes=None, first_look=None) if step.name == "abridge" else step
+            for step in self.pipeline
+        )
+        return replace(self, pipeline=tuple(steps), max_bytes=None, whole=None)
 
     @cached_property
     def for_errors(self) -> "Rule":

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_abridge.ruleset.loading.rulefile import LoadedRules
 
 Budget = int | Literal["auto", "client", "off"]
+Scripts = Literal["auto", "on", "off"]
 
 NO_RULES = "none"
 """The name in place of rule files if everything passes through."""
@@ -152,6 +153,8 @@ class Selection:
     that applies, and for each given file that does not, unless a session may need it nevertheless.
     `first` is a file before all others. `environ` is the client's own environment, if that is
     known: some clients have limits there. `history` has the files that held in earlier sessions.
+    With `scripts` on, results go to scripts of the model, and nothing is abridged; `auto`, and
+    None, ask the table of clients.
     """
 
     def __init__(
@@ -162,32 +165,47 @@ class Selection:
         first: RuleFile | None = None,
         environ: Mapping[str, str] = MappingProxyType({}),
         history: RuleHistory | None = None,
+        scripts: Scripts | None = None,
     ) -> None:
         self._current: Callable[[], tuple[RuleFile, ...] | None]
         self._current = files if callable(files) else lambda: files
         self._files = self._current()
         self._environ, self._log, self._history = environ, log, history
         self._budget: Budget = budget or "auto"
+        self._scripts = scripts
         self._first = () if first is None else (first,)
         self._files_for = lru_cache(_MAX_CACHED)(self._choose)
         self._rules_for = lru_cache(_MAX_CACHED)(self._build)
 
-    def __call__(self, server: str | None, client: str | None) -> RuleSet:
+    def __call__(
+        self, server: str | None, client: str | None, version: str | None = None
+    ) -> RuleSet:
         """Return the rules for a server and a client of these names, None if unknown.
 
-        Raises RuleErrors if the matching bundled file cannot be used.
+        `version` is that of the client. Raises RuleErrors if the matching bundled file cannot be
+        used.
         """
         if (files := self._current()) is not self._files:
             self._files = files
             self._files_for.cache_clear()
             self._rules_for.cache_clear()
-        return self._rules_for(server, client)
+        return self._rules_for(server, client, version)
 
-    def _build(self, server: str | None, client: str | None) -> RuleSet:
+    def _serves_scripts(self, client: str | None, version: str | None) -> bool:
+        if self._scripts in ("on", "off"):
+            return self._scripts == "on"
+        from mcp_abridge.ruleset.clients import client_for
+
+        return client_for(client).writes_scripts(version, self._environ)
+
+    def _build(self, server: str | None, client: str | None, version: str | None) -> RuleSet:
         files, candidates = self._files_for(server)
+        scripts = self._serves_scripts(client, version)
+        if scripts:
+            files, candidates = (tuple(map(_for_scripts, each)) for each in (files, candidates))
         return RuleSet(
             (*self._first, *files),
-            self._otherwise(client),
+            None if scripts else self._otherwise(client),
             (*self._first, *candidates),
             self._history,
         )
@@ -234,6 +252,11 @@ class Selection:
             whole = Whole(facts.whole_bytes, facts.limit_tokens, facts.author_bytes, passes)
         steps = (Abridge(max_bytes=budget, first_look=first_look),)
         return Rule(name="budget", tools=("*",), pipeline=steps, max_bytes=budget, whole=whole)
+
+
+def _for_scripts(file: RuleFile) -> RuleFile:
+    rules = (rule.for_scripts if rule.abridges else rule for rule in file.rules)
+    return replace(file, rules=tuple(rules))
 
 
 def _server_name(text: str) -> str | None:

@@ -15,7 +15,7 @@ from mcp_abridge.session.tools.definitions import Plans, ToolFacts, plans_for
 _MOST_NAMES = 8  # of one server
 _MOST_TOOLS = 1000  # tools whose facts and rules are remembered
 
-Rules = Callable[[str | None, str | None], RuleSet]
+Rules = Callable[[str | None, str | None, str | None], RuleSet]
 Fact = TypeVar("Fact", ToolFacts, frozenset[str])
 
 
@@ -24,6 +24,7 @@ class PeerInfo(Struct):
 
     server: str | None = None
     client: str | None = None
+    version: str | None = None
     tools: frozenset[str] | None = None
     facts: dict[str, ToolFacts] = {}
     shows_widgets: bool = False
@@ -49,7 +50,8 @@ class ToolRules(Struct, frozen=True):
 class ActiveRules:
     """The rules of a session, selected by the facts of its client and server.
 
-    `rules` and `renamed` are called with the names of server and client; `rules` may block.
+    `rules` and `renamed` are called with the names of server and client, `rules` also with the
+    version of the client; `rules` may block.
     """
 
     def __init__(
@@ -77,6 +79,8 @@ class ActiveRules:
         """True if the rules may differ from those in force at their last use."""
         self.server: str | None = None
         self.client: str | None = None
+        self.version: str | None = None
+        """The version of the client."""
         self.shows_widgets = False
         """True if the client shows the widgets of tools (MCP Apps)."""
 
@@ -84,7 +88,8 @@ class ActiveRules:
     def peer_info(self) -> PeerInfo:
         """The facts learned so far."""
         facts = dict(self._facts)
-        return PeerInfo(self.server, self.client, self._tools, facts, self.shows_widgets)
+        names = (self.server, self.client, self.version)
+        return PeerInfo(*names, self._tools, facts, self.shows_widgets)
 
     @property
     def listed(self) -> bool:
@@ -93,22 +98,30 @@ class ActiveRules:
 
     def recall(self, info: PeerInfo) -> None:
         """Adopt the facts that another session learned of the same server and client."""
-        self.rename(client=info.client, server=info.server)
+        self.rename(client=info.client, server=info.server, version=info.version)
         if info.tools is not None:
             self.offer(info.tools)
         self._facts |= info.facts
         self._by_tool.clear()
         self.shows_widgets |= info.shows_widgets
 
-    def rename(self, *, client: str | None = None, server: str | None = None) -> None:
-        """Record the names of client and server, as far as they are given."""
+    def rename(
+        self,
+        *,
+        client: str | None = None,
+        server: str | None = None,
+        version: str | None = None,
+    ) -> None:
+        """Record the names of client and server, and the client's version, as far as given."""
         server = self.server if server is None else server[:LONGEST_NAME]
         client = self.client if client is None else client[:LONGEST_NAME]
-        if (server, client) == (self.server, self.client):
+        version = self.version if version is None else version[:LONGEST_NAME]
+        if (server, client, version) == (self.server, self.client, self.version):
             return
         if server is not None and server != self.server and len(self._servers) < _MOST_NAMES:
             self._servers.append(server)
-        self.server, self.client, self._ruleset = server, client, None
+        self.server, self.client, self.version = server, client, version
+        self._ruleset = None
         self._by_tool.clear()
         self._renamed(server, client)
 
@@ -141,7 +154,7 @@ class ActiveRules:
 
     def select(self) -> RuleSet:
         """Select the rules for the next message; may block while files are read."""
-        selected = self._rules(self.server, self.client)
+        selected = self._rules(self.server, self.client, self.version)
         if self._ruleset is None or selected is not self._selected:
             if self._selected is not None and selected is not self._selected:
                 self.outdated = True

@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
-from msgspec.structs import replace
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import (
@@ -30,6 +29,7 @@ from mcp_abridge.session.tools.definitions import Plans
 from mcp_abridge.storage.snapshots import Key, Snapshot
 
 _MOST_KEY = 500  # bytes of a call in a snapshot's key; a longer one is hashed
+_NAMES = ("name", "version")  # of a client
 _AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
 _NEEDS_NO_TASK = (
     "the tool has run, and its answer is kept: a part of it needs no task, call again without one"
@@ -64,7 +64,8 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         outputs = call(state, raw, envelope, pending)
         return (*announce_changes(state), *outputs) if state.rules.outdated else outputs
     if method == "initialize":
-        state.rules.rename(client=string_at(envelope.params, "clientInfo", "name"))
+        name, version = (string_at(envelope.params, "clientInfo", key) for key in _NAMES)
+        state.rules.rename(client=name, version=version)
         state.rules.read_capabilities(value_at(envelope.params, "capabilities"))
     elif method in ("server/discover", "tools/list"):
         _read_client(state, value_at(envelope.params, "_meta"))
@@ -189,7 +190,8 @@ def call(
 
 def _read_client(state: SessionState, meta: Raw) -> None:
     """Record what the `_meta` of a stateless request says of the client (MCP 2026-07-28)."""
-    state.rules.rename(client=string_at(meta, CLIENT_INFO, "name"))
+    name, version = (string_at(meta, CLIENT_INFO, key) for key in _NAMES)
+    state.rules.rename(client=name, version=version)
     capabilities = value_at(meta, CLIENT_CAPABILITIES)
     if capabilities is not ABSENT:
         state.rules.read_capabilities(capabilities)
@@ -228,8 +230,10 @@ def _send_completed(
     completed: Completed,
 ) -> tuple[Output, ...]:
     rule, view = pending.rule, completed.steering.get(VIEW)
-    if rule is not None and rule is state.rules.budget and _in_code_mode(state, params.meta):
-        rule = pending.rule = None if view is None else _unbounded(rule)
+    if rule is not None and rule.abridges and _of_script(state, params.meta):
+        passes = rule is state.rules.budget and view is None
+        whole = rule.for_scripts if view is None else rule.for_views_of_scripts
+        rule = pending.rule = None if passes else whole
     client_line = raw
     if completed.changed:
         raw = message.with_arguments(raw, envelope.params, completed.upstream)
@@ -272,16 +276,10 @@ def send_or_guard(
     return send_call(state, raw, pending)
 
 
-def _in_code_mode(state: SessionState, meta: Raw) -> bool:
-    """Return True if a program gets the result: it would not notice that parts are missing."""
+def _of_script(state: SessionState, meta: Raw) -> bool:
+    """Return True if a script gets the result: it would not notice that parts are missing."""
     mark = None if meta is ABSENT else client_for(state.rules.client).code_mode
     return mark is not None and (string_at(meta, *mark[0]) or "").startswith(mark[1])
-
-
-def _unbounded(budget: Rule) -> Rule:
-    from mcp_abridge.transforms.abridge import Abridge
-
-    return replace(budget, pipeline=(Abridge(),), max_bytes=None)
 
 
 def _call_key(call: bytes, tool: str = "") -> str:

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 class SessionState:
     """All that a session knows, in parts.
 
-    `rules` and `meters` are called with the names of server and client; `rules` may block while
-    files are read. Snapshots are stored under `scope`: a caller, perhaps with a session in a second
-    line. `calls` are those made before: without them, none is known to be the first.
+    `rules` and `meters` are called with the names of server and client, `rules` also with the
+    client's version; `rules` may block while files are read. Snapshots are stored under `scope`: a
+    caller, perhaps with a session in a second line. `calls` are those made before: without them,
+    none is known to be the first.
 
     `tasks` are calls by the names of their tasks, `stored` the keys of stored snapshots, the oldest
     first. `tool_list` is the list that the client received last, if the server declares that it may

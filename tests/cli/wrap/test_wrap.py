@@ -174,6 +174,14 @@ def test_other_rules_for_a_wrapped_server_are_refused(home: Path, run: Run) -> N
     assert words.endswith(": is wrapped already, with other options; unwrap it first\n")
 
 
+def test_a_wrapped_server_is_told_of_scripts(home: Path, run: Run) -> None:
+    file = write(home, ".cursor/mcp.json", ONE)
+    run("wrap", "a", "--scripts", "on", "--rules", "github")
+    words = json.loads(file.read_text())["mcpServers"]["a"]["args"]
+    assert words[words.index("--rules") :][:5] == ["--rules", "github", "--scripts", "on", "--"]
+    assert "only --client" in run("wrap", "--hook", "--scripts", "on", code=2).err
+
+
 def test_a_name_means_all_scopes_or_those_of_one_client(home: Path, run: Run) -> None:
     user = write(home, ".cursor/mcp.json", ONE)
     project = write(home, "project/.cursor/mcp.json", ONE)

@@ -72,6 +72,7 @@ def test_the_top_holds_for_each_route_that_does_not_say_otherwise() -> None:
     whole = loaded(CASES / "good" / "everything.yaml")
     first, gpt, local, without_token, other = whole.routes
     assert [route.budget for route in (first, gpt, local)] == [8000, "off", 8000]
+    assert [route.scripts for route in (first, gpt)] == [None, "on"]
     assert [route.malformed_status for route in (first, gpt)] == [200, 400]
     assert [route.deadline_seconds for route in (first, gpt, local)] == [30, None, 30]
     assert [route.tools for route in (first, gpt)] == [None, ("list_*", "get_document")]

@@ -39,7 +39,7 @@ async def test_rules_are_chosen_by_the_server_that_a_caller_or_session_has_met(
 ) -> None:
     servers: list[str | None] = []
 
-    def select(server: str | None, client: str | None) -> RuleSet:
+    def select(server: str | None, *_: str | None) -> RuleSet:
         servers.append(server)
         return DROP
 

@@ -37,6 +37,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     changes.add(parser)
     parser.add_argument("--rules", action="append", metavar="R", help="rules for the servers")
     parser.add_argument(
+        "--scripts", choices=("on", "off"), help="the model's scripts read the answers: none is cut"
+    )
+    parser.add_argument(
         "--tools",
         action="append",
         choices=BUILT_IN,
@@ -52,11 +55,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Wrap, print or list. Returns 1 if a server or a file was left as it is, 2 for misuse."""
-    rules = [word for name in arguments.rules or () for word in ("--rules", absolute(name))]
+    own = [word for name in arguments.rules or () for word in ("--rules", absolute(name))]
     if arguments.hook:
-        return hooks.install(arguments, entry.launcher(shared=False), rules)
+        return hooks.install(arguments, entry.launcher(shared=False), own)
+    own += ["--scripts", arguments.scripts] if arguments.scripts else []
     if arguments.print:
-        return _print_lines(arguments, [*entry.launcher(shared=False), *rules])
+        return _print_lines(arguments, [*entry.launcher(shared=False), *own])
     if not arguments.names and not arguments.all:
         return _list(arguments)
     launchers = {shared: entry.launcher(shared=shared) for shared in (False, True)}
@@ -64,10 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     def edit(file: ConfigFile, server: entry.Server, records: Records) -> str:
         if server.own_words is not None:
-            if server.own_words[: len(rules)] != rules:
+            if server.own_words[: len(own)] != own:
                 raise entry.NotPossible("is wrapped already, with other options; unwrap it first")
-            own = server.own_words[: [*server.own_words, "--"].index("--")]
-            old = any("://" in word or word.startswith("--header") for word in own)
+            there = server.own_words[: [*server.own_words, "--"].index("--")]
+            old = any("://" in word or word.startswith("--header") for word in there)
             advice = (
                 ", but others see its URL in the list of processes; unwrap it, and wrap it again"
             )
@@ -76,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
                     f"is wrapped already, but {fault}; unwrap it, and wrap it again"
                 )
             return f"is wrapped already{advice * old}"
-        launch = [*launchers[server.place.scope == "project"], *rules]
+        launch = [*launchers[server.place.scope == "project"], *own]
         result = _wrap(file, server, records, launch, arguments)
         if server.place.scope == "project":
             need = entry.needs(launchers[True])

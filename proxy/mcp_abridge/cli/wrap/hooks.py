@@ -57,7 +57,7 @@ def _edit(
     replace: bool,
 ) -> int:
     """Put entries into the files of their clients, or none; `replace` those that are there."""
-    others = ("names", "all", "json", "login", "print")
+    others = ("names", "all", "json", "login", "print", "scripts")
     if any(getattr(arguments, name, None) for name in others):
         flags = "--client, --dry-run, --rules and --tools"
         flags = flags if verb == "wrap" else "--client and --dry-run"

@@ -141,7 +141,7 @@ def _config(overrides: Mapping[str, Any], converter: NodeConverter, root: Node) 
 _TOKENS = ("token_env", "token_file")
 # Credentials belong to the upstream beside them: a route with another upstream inherits none.
 _CREDENTIALS = ("headers", "auth")
-_OF_MCP = ("rules", "budget", "tools", "deadline_seconds", "malformed_status")
+_OF_MCP = ("rules", "budget", "scripts", "tools", "deadline_seconds", "malformed_status")
 
 
 def _overridden(nearer: Iterable[str], top: Iterable[str] = ()) -> set[str]:

@@ -153,6 +153,9 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
     budget: Annotated[Size, Meta(ge=LEAST_BOUND)] | Literal["auto", "client", "off"] | None = None
     """The most bytes of a response that no rule covers; `auto` chooses by the client, `client` does
     so for responses that the client itself would cut."""
+    scripts: Literal["auto", "on", "off"] | None = None
+    """`on`: the model's scripts read the responses, so that none is cut; `auto`, the default, asks
+    the client's version and its marks, since a sidecar does not have the client's environment."""
     tools: tuple[str, ...] | None = None
     """Globs: only these tools are listed and may be called."""
     deadline_seconds: Seconds | None = None

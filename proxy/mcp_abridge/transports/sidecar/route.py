@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec, RouteSpec
 from mcp_abridge.ruleset.rule_set import RuleSet
-from mcp_abridge.ruleset.selection import Budget
+from mcp_abridge.ruleset.selection import Budget, Scripts
 from mcp_abridge.session.active_rules import Rules
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import SessionState
@@ -37,6 +37,7 @@ class Route(Struct, kw_only=True):
     rules: tuple[str, ...] | None = None
     refresh: Callable[[], Awaitable[None]] | None = None
     budget: Budget | None = None
+    scripts: Scripts | None = None
     tools: tuple[str, ...] | None = None
     deadline: float | None = None
     auth: Literal["none", "forward"] = "none"
@@ -53,10 +54,10 @@ class Route(Struct, kw_only=True):
         for name in self.__struct_fields__:
             setattr(self, name, getattr(other, name))
 
-    def rules_for(self, server: str | None, client: str | None) -> RuleSet:
+    def rules_for(self, server: str | None, client: str | None, version: str | None) -> RuleSet:
         """Return the rules of the route as it is now."""
         assert self.select is not None
-        return self.select(server, client)
+        return self.select(server, client, version)
 
 
 class Services(Struct, frozen=True):
