@@ -374,6 +374,15 @@ REPEATED: dict[str, Callable[[list[Row]], str]] = {
         for r in rows
     ),
     "blocks": lambda rows: "\n".join(f"id: {r['id']}\nName: n{r['id']}\n" for r in rows),
+    "sections": lambda rows: (
+        "# All\n\n"
+        + "\n".join(f"## n{r['id']}\n- **id**: {r['id']}\n- **State**: open\n" for r in rows)
+        + "\nThat is all.\n"
+    ),
+    "bullets": lambda rows: (
+        "- Fields: many\n\n"
+        + "\n---\n".join(f"- id: {r['id']}\n- State: **open**" for r in rows)
+    ),
 }
 
 
@@ -386,6 +395,14 @@ def test_a_repeated_form_is_read_as_rows(form: str) -> None:
     assert row.get("id", 7) == 7
     assert all(str(cell) in text for cell in row.values())
     assert view(text, "lines(1, 1)").strip() == text.partition("\n")[0].strip()
+
+
+def test_sections_with_more_than_fields_stay_a_text_and_their_rows_can_be_asked() -> None:
+    parts = [f"### {n}. Row\n**id:** {n}\nmore of {n}\n**State:** open\n" for n in range(200)]
+    text = "\n".join(parts)
+    assert "rows of heading, id, State" in notes(first(text))["rows"]
+    assert value(text, "rows[7]") == {"heading": "7. Row", "id": "7\nmore of 7", "State": "open"}
+    assert "rows" not in notes(first(text + "\n### Without fields\n"))
 
 
 def test_lines_whose_words_do_not_stand_below_those_of_the_first_are_no_rows() -> None:

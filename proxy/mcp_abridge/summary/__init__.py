@@ -8,7 +8,9 @@ structure_in_text  finds the structure that is written in a text, and which of t
 notations          YAML, Python literals and others, as JSON
 delimited          CSV and TSV, with or without a head, as JSON
 markup             XML, as JSON
-repeated           git log, blocks of fields, logfmt, tables and JUnit, as JSON
+repeated           git log, blocks of fields, logfmt, tables and JUnit, as rows
+sections           sections of Markdown that have the same fields, as rows
+rows               such rows as JSON
 cutter             divides the room among the parts of a value; notes each omission
 omissions          how much of what is shown, and the notes that say so
 brief              an array of objects: all its rows in a few columns each, or fewer rows

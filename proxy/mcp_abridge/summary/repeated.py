@@ -8,45 +8,14 @@ import re
 from collections.abc import Callable, Iterable
 from html import unescape
 from itertools import islice, takewhile
-from typing import NamedTuple
 
-from msgspec import Raw
-
-from mcp_abridge.document.tree import encode, uncollected
-from mcp_abridge.summary.notations import JSON_NUMBER
+from mcp_abridge.summary.rows import Rows
+from mcp_abridge.summary.sections import SIGN, sections
 
 _LONGEST = 4 << 20  # characters
 _BEGINNING = 4000  # characters by which a form is told
 _FEWEST = 3  # rows
 _MOST_FIELDS = 60
-
-
-class Rows(NamedTuple):
-    """Rows that were read from a text, with the text before and after them.
-
-    `loses`: the text says more than the rows.
-    """
-
-    rows: list[dict[str, str]]
-    form: str
-    before: str = ""
-    after: str = ""
-    loses: bool = False
-
-    def as_json(self) -> bytes:
-        """Return the rows as JSON; a column of numbers alone becomes numbers."""
-        texts = set[str]()
-        for row in self.rows:
-            for name, cell in row.items():
-                if name not in texts and JSON_NUMBER.fullmatch(cell) is None:
-                    texts.add(name)
-        with uncollected():
-            numbers = set[str]().union(*self.rows) - texts
-            if not numbers:
-                return encode(self.rows)
-            return encode(
-                [row | {n: Raw(row[n].encode()) for n in numbers & row.keys()} for row in self.rows]
-            )
 
 
 def repeated(text: str) -> Rows | None:
@@ -319,6 +288,7 @@ _FORMS: Iterable[_Form] = (
     (re.compile(r"\A[^\n]*\w[^\n]*\n *[-=]{2,}(?: +[-=]{2,})+ *\r?\n"), _ruled),
     (_TABLE, _barred),
     (re.compile(r"\A(?:<\?[^\n]*\?>\s*)?<testsuites?\b"), _junit),
+    (SIGN, sections),
     (re.compile(r"\A(?:[^\n]*\n){0,5}?(?:\S+ +){3,}\S[^\n]*\n"), _spaced),
     (
         re.compile(
