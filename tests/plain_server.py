@@ -2,8 +2,9 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 Json = dict[str, Any]
@@ -24,11 +25,15 @@ def serve(
     call: Callable[..., Json],
     *,
     tools_change: bool = False,
+    resources: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Answer until stdin ends; `call` gets a tool's name and its arguments.
 
     A LookupError of it, and an unknown method, are answered with an error of the protocol.
+    `resources` are texts by their URIs; without any, the server declares none.
     """
+    capabilities: Json = {"tools": {"listChanged": True} if tools_change else {}}
+    capabilities |= {"resources": {}} if resources else {}
 
     def result(method: str, params: Json) -> Json:
         match method:
@@ -36,7 +41,7 @@ def serve(
                 requested = params.get("protocolVersion")
                 return {
                     "protocolVersion": requested if requested in _VERSIONS else _VERSIONS[-1],
-                    "capabilities": {"tools": {"listChanged": True} if tools_change else {}},
+                    "capabilities": capabilities,
                     "serverInfo": {"name": name, "version": version},
                 }
             case "ping":
@@ -45,6 +50,12 @@ def serve(
                 return {"tools": tools}
             case "tools/call":
                 return call(params["name"], params.get("arguments") or {})
+            case "resources/list" if resources:
+                return {"resources": [{"uri": uri, "name": uri} for uri in resources]}
+            case "resources/templates/list" if resources:
+                return {"resourceTemplates": []}
+            case "resources/read" if params["uri"] in resources:
+                return {"contents": [{"uri": params["uri"], "text": resources[params["uri"]]}]}
         raise LookupError(f"there is no {method}")
 
     for line in sys.stdin:

@@ -57,6 +57,12 @@ class PythonClient:
         return document
 
 
+    def read(self, uri: str) -> list[dict[str, Any]]:
+        """Read a resource; return its contents. Raises MCPError for an error response."""
+        result = self._portal.call(partial(self._client.read_resource, uri))
+        return [each.model_dump(mode="json", exclude_none=True) for each in result.contents]
+
+
 class System:
     """An example's server behind the proxy: a client, and a log of the calls that reach it."""
 

@@ -37,6 +37,7 @@ ASKING = ("read", "page", "say", "fail", "resource")
 VIEWS: dict[str, tuple[str, Json]] = {
     "view": ("read", {"view": "rows[1]"}),
     "next page": ("page", {"offset": 4}),
+    "resource's view": ("resource", {"view": "rows[1]"}),
 }
 TRESPASSES = ("view", "call", "cancel", "stream", "resume", "end")
 ROUGH = ("half", "rest", "dies", "eviction")  # after one of these, a caller may wait in vain
@@ -199,8 +200,8 @@ class Play:
         arguments: Json = {"ticket": ticket, "fault": wish}
         params: Json = {"name": tool, "arguments": arguments}
         if tool == "resource":
-            params = {"uri": f"ticket://{ticket}/{wish}"}
-        elif wish in ("", "late"):
+            params = arguments = {"uri": f"ticket://{ticket}/{wish}"}
+        if wish in ("", "late"):
             way.calls[tool] = ticket, arguments
         method = "resources/read" if tool == "resource" else "tools/call"
         self._send(way, method, ticket, due=wish != "never", certain=wish != "wrong", **params)
@@ -236,7 +237,10 @@ class Play:
         asks: Json = {"name": tool, "arguments": {**arguments, **more}}
         # Else a call that is on its way would find that another one has had its secret.
         used = self.place.tickets / f"{ticket}.spent"
-        return used.exists() and self._send(way, "tools/call", ticket, **asks)
+        method = "tools/call"
+        if tool == "resource":
+            method, asks = "resources/read", {"uri": f"{arguments.get('uri')}#view={more['view']}"}
+        return used.exists() and self._send(way, method, ticket, **asks)
 
     def _resume(self, way: Session, of: Session) -> bool:
         if of.first_event:

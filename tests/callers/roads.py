@@ -39,6 +39,7 @@ RULES = """\
 version: 1
 rules:
 - {name: reading, tools: read, max_bytes: 1000}
+- {name: resource, resources: "ticket:*", max_bytes: 1000}
 - {name: paging, tools: page, response: [{paginate: {at: rows, limit: 4}}]}
 """
 

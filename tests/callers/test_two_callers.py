@@ -77,12 +77,25 @@ def test_a_late_log_line_never_comes_to_the_next_caller(action: str, tmp_path: P
     assert outcome(COMMAND, "memory", tmp_path, *scene, again).findings == []
 
 
-@pytest.mark.parametrize("road", [WRAPPED, WRAPPED_URL])
-def test_a_stored_answer_never_goes_to_another_account(road: str, tmp_path: Path) -> None:
-    mine = (Step(ALICE, action, HANDSHAKE) for action in ("read", "view"))
-    play = outcome(road, "folder", tmp_path, *mine, Step(BOB, "the other's view", HANDSHAKE))
+@pytest.mark.parametrize(("kind", "view"), [("read", "view"), ("resource", "resource's view")])
+@pytest.mark.parametrize(
+    ("road", "store", "era"),
+    [
+        (WRAPPED, "folder", HANDSHAKE),
+        (WRAPPED_URL, "folder", HANDSHAKE),
+        (COMMAND, "memory", HANDSHAKE),
+        (COMMAND, "memory", STATELESS),
+        (URL, "memory", HANDSHAKE),
+        (URL, "memory", STATELESS),
+    ],
+)
+def test_a_stored_answer_never_goes_to_another_account(
+    road: str, store: str, era: str, kind: str, view: str, tmp_path: Path
+) -> None:
+    mine = (Step(ALICE, action, era) for action in (kind, view))
+    play = outcome(road, store, tmp_path, *mine, Step(BOB, f"the other's {view}", era))
     assert play.findings == []
-    assert play.sightings["view"] == 1, "whose it is cannot see it either"
+    assert play.sightings[view] == 1, "whose it is cannot see it either"
 
 
 @pytest.mark.parametrize("store", ["memory", "redis"])

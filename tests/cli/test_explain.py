@@ -449,3 +449,22 @@ def test_options_may_stand_between_the_rules_and_the_file(tmp_path: Path, run: R
 
     assert error == ""
     assert json.loads(out) == [{"id": issue["id"]} for issue in ISSUES]
+
+
+def test_a_file_is_followed_as_a_resource_that_is_read(tmp_path: Path, run: Run) -> None:
+    file, uri = tmp_path / "resources.yaml", "file:///x.log"
+    file.write_text("version: 1\nrules: [{name: files, resources: 'file:///*'}]\n")
+    text = "".join(f"line {n} of many\n" for n in range(2000)).encode()
+    words = ("explain", str(file), "--resource", uri)
+    out = run(*words, stdin=text).out
+    assert f'resources/read({{"uri": "{uri}"}})' in out
+    assert "rule files (" in out
+    assert f"read {uri}#view=text%5B" in out
+    view = ("--view", "lines(7, 7)", "--show")
+    assert run(*words, *view, stdin=text).out.startswith("line 6 of many\n")
+    contents = {"contents": [{"uri": uri, "text": text.decode()}]}
+    recording = {
+        "request": {"id": 1, "method": "resources/read", "params": {"uri": uri}},
+        "response": {"jsonrpc": "2.0", "id": 1, "result": contents},
+    }
+    assert run("explain", str(file), stdin=json.dumps(recording).encode()).out == out

@@ -49,6 +49,7 @@ KEYS: dict[str, type[Struct]] = {
 _MORE = {
     (RuleFileSpec, "transforms"): "The transforms",
     (RuleFileSpec, "guards"): "Guards on calls",
+    (RuleSpec, "resources"): "Reads of resources",
     (RuleSpec, "guard"): "Guards on calls",
     (RuleSpec, "errors"): "Error results",
     (RuleSpec, "error_if"): "Error results",

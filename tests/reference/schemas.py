@@ -108,6 +108,8 @@ class _Types:
                 member["default"] = field.default
             schema["properties"][key] = member
         schema["additionalProperties"] = False
+        if kind is rule_model.RuleSpec and not without:
+            schema["oneOf"] = [{"required": ["tools"]}, {"required": ["resources"]}]
         required = [key for key, field in members.items() if field.required]
         return schema | ({"required": required} if required else {})
 

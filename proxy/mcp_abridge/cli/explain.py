@@ -19,8 +19,10 @@ from mcp_abridge.cli.terminal import (
     show,
     table,
 )
+from mcp_abridge.document.message import READ
 from mcp_abridge.document.tree import loads
 from mcp_abridge.errors import AbridgeError, DocumentError
+from mcp_abridge.query.fragment import with_view
 from mcp_abridge.replay.account import account_of
 from mcp_abridge.replay.exchanges import as_json, recorded, text_result
 from mcp_abridge.replay.play import Replay
@@ -39,6 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "- or none is stdin",
     )
     parser.add_argument("--tool", metavar="NAME", help="the tool, in place of the recorded one")
+    parser.add_argument("--resource", metavar="URI", help="a read of this resource, no tool's call")
     parser.add_argument(
         "--client", metavar="NAME", help="the client, as in its clientInfo: codex-mcp-client"
     )
@@ -85,9 +88,13 @@ def run(arguments: argparse.Namespace) -> int:
         recording = as_json(raw)
         # Without rules, the budget treats the answers of all tools alike.
         any_tool = None if arguments.rules else "tool"
+        if arguments.resource is not None:
+            arguments.tool, arguments.arguments = READ, {"uri": arguments.resource}
         exchange = recorded(recording, arguments.tool, arguments.arguments, any_tool)
         if arguments.view is not None:
             view = {**exchange.arguments, "view": arguments.view}
+            if exchange.tool == READ:
+                view = {"uri": with_view(exchange.arguments["uri"], arguments.view)}
             exchange = recorded(recording, exchange.tool, view)
         result = None if arguments.found is None else text_result(arguments.found)
 

@@ -27,6 +27,9 @@ APPS = "io.modelcontextprotocol/ui"
 PROGRESS_TOKEN = "progressToken"
 """The key of the token that pairs progress notifications with their request."""
 
+READ = "resources/read"
+"""The method that stands for a tool where reads of resources are counted, tested and explained."""
+
 LISTEN = "subscriptions/listen"
 """The method of a request whose response comes only when the client needs no more messages."""
 

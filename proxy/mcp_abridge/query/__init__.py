@@ -41,5 +41,6 @@ kinds       kinds of values that it takes wrongly, counted
 kind_words  sentences on those
 spellings   other languages' words for the same
 view        one view of one document
+fragment    a view in the URI of a resource
 windows     the view after the one that was shown
 """

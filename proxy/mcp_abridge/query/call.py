@@ -77,7 +77,8 @@ class Call(Struct):
     budget shows all rows in brief, not the first rows whole. `ordered`: a step has put the members
     in order, those first that count. `fuel` is the budget of all steps together. `error`: the
     document is an error, whose end matters more than its middle. `reader` is the shell command that
-    answers views if no call of the tool can; "" otherwise. `whole` is the room for a document that
+    answers views if no call of the tool can; "" otherwise. `uri` is that of a resource, whose
+    fragment asks for a view; "" for a tool. `whole` is the room for a document that
     the model asks for as a whole; None if that is no more than `bound`. `all_question` is how to
     ask for it, "" if the document does not fit.
     """
@@ -98,6 +99,7 @@ class Call(Struct):
     breadth: bool = True
     ordered: bool = False
     reader: str = ""
+    uri: str = ""
     whole: Room | None = None
     all_question: str = ""
 
@@ -114,7 +116,7 @@ class Call(Struct):
         return self.names.get(name, name)
 
     def question(self, view: str) -> str:
-        """Return a view as the model writes it: an argument of the tool, or a word for a shell.
+        """Return a view as the model writes it: an argument, a word for a shell, the end of a URI.
 
         >>> print(Call("t").question("items[0:9]"), Call("t").question("grep('a')"))
         view='items[0:9]' view="grep('a')"
@@ -124,6 +126,10 @@ class Call(Struct):
         if self.reader:
             # As one word of a shell's command line.
             return f"'{view}'" if "'" not in view else f'"{_SPECIAL.sub(_ESCAPED, view)}"'
+        if self.uri:
+            from mcp_abridge.query.fragment import end_for  # few sessions read resources
+
+            return end_for(self.uri, view)
         word = f"'{view}'" if "'" not in view else f'"{_QUOTE.sub(_ESCAPED, view)}"'
         return f"{self.advertised_name('view')}={word}"
 
@@ -135,6 +141,11 @@ class Call(Struct):
         return f"{self.question(ALL)} gives all {size:,} bytes"
 
     def next_question(self, view: str) -> str:
-        """Return how to ask for a view: the first sentence of a notice."""
+        """Return how to ask for a view: the first sentence of a notice.
+
+        >>> Call("resources/read", uri="file:///x.log").next_question("text[0:9]")
+        'read file:///x.log#view=text%5B0:9%5D'
+        """
         command = f"run {self.reader} " if self.reader else "call again with "
+        command = f"read {self.uri}" if self.uri else command
         return f"{command}{self.question(view)}"

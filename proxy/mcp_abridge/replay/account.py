@@ -282,7 +282,7 @@ def _clients(replay_for: Callable[[str], Replay]) -> Iterator[dict[str, Any]]:
         if limit is not None:
             replay = replay_for(client.name.rstrip("*"))
             both = replay.before, replay.answer
-            sizes = [answer.visible_size.to(client.shows) for answer in both]
+            sizes = [answer.visible_size.to(replay.shows) for answer in both]
             yield {
                 "client": client.name,
                 "limit": limit,

@@ -10,6 +10,7 @@ from mcp_abridge.document.tree import level
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.clients import Shows
 from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.shaping.resources import as_tool_result
 from mcp_abridge.shaping.result import frame
 from mcp_abridge.shaping.result.frame import Copy, VisibleSize, text_of
 from mcp_abridge.shaping.result.read import LocatedDocument, is_error, locate, locate_texts
@@ -47,7 +48,7 @@ def read(line: bytes) -> ClientView:
     >>> read(b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a"}]}}').texts
     ('a',)
     """
-    members = message.outer_members(line)
+    members = message.outer_members(as_tool_result(line))
     if "error" in members:
         error = members["error"]
         text = message.string_at(error, "message")
@@ -67,7 +68,7 @@ def read(line: bytes) -> ClientView:
 
 def located(line: bytes, rule: Rule) -> LocatedDocument | None:
     """Return the document of a response as the steps of `rule` get it. Raises DocumentError."""
-    members = message.members(line)
+    members = message.members(as_tool_result(line))
     if "result" not in members:
         return None
     result = message.members(members["result"])

@@ -8,16 +8,18 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from mcp_abridge.document.message import READ
 from mcp_abridge.document.tree import loads
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.replay import exchanges
 from mcp_abridge.replay.checks import ALWAYS, CHECKS, Case, PlayedCase
+from mcp_abridge.replay.choice import covers
 from mcp_abridge.replay.differences import to_json
 from mcp_abridge.replay.exchanges import RecordedExchange
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
-from mcp_abridge.ruleset.selection import content
+from mcp_abridge.ruleset.selection import budget_rule, content, with_budget
 
 MAX_TIMES = 1_000_000
 _MAX_GIVEN = 256_000_000  # bytes of a file: a longer message would not be shaped
@@ -103,7 +105,8 @@ def _explanations(trial: PlayedCase, messages: list[str]) -> Iterator[str]:
 def play_case(file: RuleFile, rule: Rule, case: Case) -> PlayedCase:
     """Run `case`. Raises AbridgeError or OSError if it cannot be run."""
     exchange = exchange_of(file, rule, case)
-    active = {id(each): msgspec.structs.replace(each, mode="active") for each in file.rules}
+    bounded = zip(file.rules, with_budget(file, budget_rule("auto", None)).rules, strict=True)
+    active = {id(own): msgspec.structs.replace(each, mode="active") for own, each in bounded}
     rules = RuleSet((msgspec.structs.replace(file, rules=tuple(active.values())),))
     result = next((_FOUND[key](expand(case[key])) for key in _FOUND if key in case), None)
     play = Replay(rules, exchange, first_call="refused" not in case, query_result=result)
@@ -156,6 +159,9 @@ def exchange_of(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
     """Return the call and the answer that a case gives. Raises AbridgeError."""
     ways = [key for key in (*_GIVEN, "given_file") if key in case]
     tool, arguments = case.get("tool"), case.get("arguments")
+    key, names = ("resource", rule.resources) if rule.resources else ("tool", rule.tools)
+    if rule.resources and (uri := case.get(key) or _only(names)):
+        tool, arguments = READ, {"uri": uri}
     if ways == ["given_file"]:
         path = _given_path(file, case)
         try:
@@ -165,18 +171,17 @@ def exchange_of(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
             raise AbridgeError(f"given_file: {path!r}: {reason}") from None
         if len(raw) > _MAX_GIVEN:
             raise AbridgeError(f"given_file: {path!r}: more than {_MAX_GIVEN} bytes")
-        exchange = exchanges.recorded(raw, tool, arguments, _only_tool(rule))
+        exchange = exchanges.recorded(raw, tool, arguments, _only(rule.tools))
     else:
-        tool = tool or _only_tool(rule)
+        tool = tool or _only(rule.tools)
         if tool is None:
-            raise AbridgeError(f"tool: which one? The rule is for {', '.join(rule.tools)}")
+            raise AbridgeError(f"{key}: which one? The rule is for {', '.join(names)}")
         results = [_GIVEN[way](expand(case[way])) for way in ways] or [Raw(b'{"content":[]}')]
         exchange = exchanges.make(tool, arguments or {}, results[0])
-    if not rule.covers(exchange.tool):
-        names = ", ".join(rule.tools)
-        raise AbridgeError(f"tool: {exchange.tool!r} is none of the rule's: {names}")
+    if not covers(rule, exchange.tool, exchange.arguments):
+        raise AbridgeError(f"{key}: {exchange.tool!r} is none of the rule's: {', '.join(names)}")
     return exchange
 
 
-def _only_tool(rule: Rule) -> str | None:
-    return rule.tools[0] if len(rule.tools) == 1 and "*" not in rule.tools[0] else None
+def _only(patterns: tuple[str, ...]) -> str | None:
+    return patterns[0] if len(patterns) == 1 and "*" not in patterns[0] else None

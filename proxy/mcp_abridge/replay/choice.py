@@ -3,9 +3,18 @@
 from collections.abc import Iterator
 from typing import Any
 
+from mcp_abridge.document.message import READ
 from mcp_abridge.errors import Refusal
+from mcp_abridge.query.fragment import split
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.ruleset.rule_set import RuleSet
+
+
+def covers(rule: Rule, tool: str, arguments: dict[str, Any]) -> bool:
+    """Return True if a rule is for a call of `tool`, or READ of a `uri`, but for its `when`."""
+    if tool == READ:
+        return rule.covers_resource(split(str(arguments.get("uri", "")))[0])
+    return rule.covers(tool)
 
 
 def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[tuple[Rule, str]]:
@@ -13,8 +22,8 @@ def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[tu
     first: Rule | None = None
     every = [rule for file in rules.files for rule in file.rules]
     for rule in (*every, *((rules.otherwise,) if rules.otherwise else ())):
-        if not rule.covers(tool):
-            yield rule, f"it is for {', '.join(rule.tools)}"
+        if not covers(rule, tool, arguments):
+            yield rule, f"it is for {', '.join(rule.tools or rule.resources)}"
             continue
         if first is not None:
             yield rule, f"{first.name} comes first"

@@ -6,10 +6,12 @@ import msgspec
 from msgspec import Raw, Struct
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import Message
-from mcp_abridge.document.tree import compact, encode, loads, text
+from mcp_abridge.document.message import READ, Message
+from mcp_abridge.document.tree import compact, encode, loads, plain, text
 from mcp_abridge.errors import AbridgeError, DocumentError
+from mcp_abridge.query.fragment import split
 from mcp_abridge.replay.differences import to_json
+from mcp_abridge.shaping.result.frame import content_of
 
 
 class ExchangeError(AbridgeError):
@@ -31,15 +33,24 @@ class RecordedExchange(Struct, frozen=True):
 
 
 def make(tool: str, arguments: dict[str, Any], result: Raw) -> RecordedExchange:
-    """Return the exchange in which a call of `tool` is answered with `result`."""
+    """Return the exchange in which a call of `tool` is answered with `result`.
+
+    READ in place of a tool reads a resource, whose contents are the texts of the result.
+    """
+    if tool == READ and "contents" not in (own := message.members(result)):
+        texts = content_of(own)[1].values()
+        contents = [{"uri": split(arguments["uri"])[0], "text": each} for each in texts]
+        result = Raw(encode({"contents": contents}))
     response = encode({"jsonrpc": "2.0", "id": 1, "result": result})
     return RecordedExchange(tool, arguments, request(1, tool, arguments), response)
 
 
 def request(id: Any, tool: str, arguments: dict[str, Any]) -> bytes:
-    """Return the line that calls `tool`; an `id` that is Raw keeps its spelling."""
-    params = {"name": tool, "arguments": arguments}
+    """Return the line that calls `tool`, or reads; an `id` that is Raw keeps its spelling."""
+    params: dict[str, Any] = {"name": tool, "arguments": arguments}
     call = {"jsonrpc": "2.0", "id": None, "method": "tools/call", "params": params}
+    if tool == READ:
+        call |= {"method": READ, "params": arguments}
     return message.replaced(to_json(call), id=id)
 
 
@@ -107,9 +118,11 @@ def _recorded_call(line: bytes) -> tuple[str, dict[str, Any]]:
     try:
         call = message.read(line)
         verb = call.verb if isinstance(call, Message) else ""
-        if not isinstance(call, Message) or verb != "tools/call":
+        if not isinstance(call, Message) or verb not in ("tools/call", READ):
             raise ExchangeError(f"the recorded request is {verb or 'no'!r}, not 'tools/call'")
         params = message.members(call.params)
+        if verb == READ:
+            return READ, {"uri": plain(params["uri"])}
         name = text(params["name"])
         values = loads(bytes(params["arguments"])) if "arguments" in params else {}
     except (DocumentError, KeyError, TypeError) as error:
@@ -120,7 +133,7 @@ def _recorded_call(line: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def _is_result(members: dict[str, Raw]) -> bool:
-    if "structuredContent" in members:
+    if "structuredContent" in members or "contents" in members:
         return True
     try:
         blocks = msgspec.json.decode(members["content"], type=list[dict[str, Raw]])

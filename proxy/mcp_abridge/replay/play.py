@@ -7,7 +7,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import members
+from mcp_abridge.document.message import READ, members
 from mcp_abridge.document.tree import plain
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.query.call import Call, Warned
@@ -130,7 +130,7 @@ class Replay:
 
     @property
     def shows(self) -> Shows:
-        return client_for(self.client).shows
+        return "blocks" if self.exchange.tool == READ else client_for(self.client).shows
 
     @property
     def applied(self) -> Rule | None:
@@ -190,6 +190,7 @@ class Replay:
         if "id" not in call:  # a notification
             return None
         params = members(call["params"])
-        self.calls.append(plain(params["arguments"]) if "arguments" in params else {})
+        own = {"uri": plain(params["uri"])} if "uri" in params else {}
+        self.calls.append(plain(params["arguments"]) if "arguments" in params else own)
         # A second call is answered again; `calls` shows that there were two.
         return exchanges.under(self.exchange.response, Raw(call["id"]))

@@ -10,6 +10,7 @@ from mcp_abridge.document.paths import find
 from mcp_abridge.document.tree import Document, plain
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.query.call import Call
+from mcp_abridge.query.fragment import split
 from mcp_abridge.replay import answers
 from mcp_abridge.replay.answers import ClientView
 from mcp_abridge.replay.differences import differences, to_json
@@ -25,6 +26,8 @@ Ask = Callable[[dict[str, Any]], ClientView]
 
 def start(rule: Rule, arguments: dict[str, Any], own: Collection[str] = ()) -> dict[str, Any]:
     """Return the arguments of the first call, without offset and view, unless the tool has them."""
+    if rule.resources:
+        return {**arguments, "uri": split(arguments["uri"])[0]}
     for entry in plan(rule, own).entries:
         if entry.name == VIEW or (entry.steers and entry.schema.get("default") == 0):
             arguments = without(arguments, entry.client_name)

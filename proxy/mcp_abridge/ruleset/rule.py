@@ -138,6 +138,7 @@ class SnapshotStep(Struct, frozen=True):
 
 
 MAX_FAILURES = 5
+_WIDGET = "ui:"
 
 
 class CircuitBreaker:
@@ -168,6 +169,8 @@ class CircuitBreaker:
 class Rule(Struct, frozen=True, kw_only=True, dict=True):
     """The handling of calls of some tools, and of their responses; RuleSpec describes the keys.
 
+    A rule for `resources` has no tools: it is for reads of these.
+
     `pipeline` holds the steps of `response` in order, then the check of `validate`, and the
     `abridge` of `max_bytes` last. `whole` is for the budget by client alone. `place` is
     `file:line`. `foreign` is true if a step or the guard comes from Python that the file names: it
@@ -176,6 +179,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     name: str
     tools: tuple[str, ...]
+    resources: tuple[str, ...] = ()
     when: Expression | None = None
     pipeline: tuple[Transform, ...] = ()
     arguments: Mapping[str, Bounds] = {}
@@ -338,6 +342,20 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     def covers(self, tool: str) -> bool:
         """Return True if the rule is for `tool`, whatever the arguments."""
         return any(matches(pattern, tool) for pattern in self.tools)
+
+    def covers_resource(self, uri: str) -> bool:
+        """Return True if the rule is for the resource of this URI.
+
+        The widget of a tool (MCP Apps) is for a program: only a pattern that says `ui:` is for it.
+        """
+        widget = uri.startswith(_WIDGET)
+        patterns = (each for each in self.resources if not widget or each.startswith(_WIDGET))
+        return any(matches(pattern, uri) for pattern in patterns)
+
+    @property
+    def takes_views(self) -> bool:
+        """True if a view in the URI of a resource is the proxy's to answer."""
+        return self.mode == "active" and self.snapshot_step.viewable
 
     def applies(self, arguments: Mapping[str, Any]) -> bool:
         """Return True if `when` holds for the arguments; raises Refusal if it runs out of fuel."""

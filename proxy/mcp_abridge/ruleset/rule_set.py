@@ -100,6 +100,11 @@ class RuleSet(Struct, frozen=True):
                 return tuple(rules)
         return (*rules, self.otherwise) if self.otherwise is not None else tuple(rules)
 
+    def of_resource(self, uri: str) -> Rule | None:
+        """Return the first rule for the resource of this URI, None if there is none."""
+        rules = (rule for file in self.files for rule in file.rules)
+        return next((rule for rule in rules if rule.covers_resource(uri)), None)
+
     def withheld(self, tool: str) -> Hidden | None:
         """Return the response to a call of `tool` if some `expose` list omits it, else None."""
         for file in self.files:

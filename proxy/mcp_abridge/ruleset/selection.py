@@ -27,6 +27,7 @@ NO_RULES = "none"
 """The name in place of rule files if everything passes through."""
 
 _FIRST_LOOK = 2000  # bytes of a text: measured by `make answers`, see rules/REFERENCE.md
+_AROUND = 1000  # bytes that a client shows around the text of a resource: its URI, twice
 _MAX_CACHED = 256  # endless new client names must not exhaust memory
 
 
@@ -199,16 +200,14 @@ class Selection:
         return client_for(client).writes_scripts(version, self._environ)
 
     def _build(self, server: str | None, client: str | None, version: str | None) -> RuleSet:
-        files, candidates = self._files_for(server)
         scripts = self._serves_scripts(client, version)
-        if scripts:
-            files, candidates = (tuple(map(_for_scripts, each)) for each in (files, candidates))
-        return RuleSet(
-            (*self._first, *files),
-            None if scripts else self._otherwise(client),
-            (*self._first, *candidates),
-            self._history,
+        budget = None if scripts else budget_rule(self._budget, client, self._environ)
+        files, candidates = (
+            tuple(with_budget(_for_scripts(file) if scripts else file, budget) for file in files)
+            for files in self._files_for(server)
         )
+        first = self._first
+        return RuleSet((*first, *files), budget, (*first, *candidates), self._history)
 
     def _choose(self, server: str | None) -> tuple[tuple[RuleFile, ...], tuple[RuleFile, ...]]:
         if self._files is None:
@@ -236,22 +235,39 @@ class Selection:
                 return (replace(file, rules=tuple(map(replace, file.rules))),)
         return ()
 
-    def _otherwise(self, client: str | None) -> Rule | None:
-        from mcp_abridge.transforms.abridge import Abridge
 
-        budget, first_look, whole = self._budget, None, None
-        if budget == "off":
+def budget_rule(
+    budget: Budget, client: str | None, environ: Mapping[str, str] = MappingProxyType({})
+) -> Rule | None:
+    """Return the rule of a budget for a client, None if there is none; see Selection."""
+    from mcp_abridge.transforms.abridge import Abridge
+
+    first_look, whole = None, None
+    if budget == "off":
+        return None
+    if not isinstance(budget, int):
+        from mcp_abridge.ruleset.clients import UNKNOWN, client_for
+
+        facts, passes = client_for(client).within(environ), budget == "client"
+        if passes and facts.limit_bytes is None and facts is not UNKNOWN:
             return None
-        if not isinstance(budget, int):
-            from mcp_abridge.ruleset.clients import UNKNOWN, client_for
+        budget, first_look = facts.budget_bytes, _FIRST_LOOK
+        whole = Whole(facts.whole_bytes, facts.limit_tokens, facts.author_bytes, passes)
+    steps = (Abridge(max_bytes=budget, first_look=first_look),)
+    return Rule(name="budget", tools=("*",), pipeline=steps, max_bytes=budget, whole=whole)
 
-            facts, passes = client_for(client).within(self._environ), budget == "client"
-            if passes and facts.limit_bytes is None and facts is not UNKNOWN:
-                return None
-            budget, first_look = facts.budget_bytes, _FIRST_LOOK
-            whole = Whole(facts.whole_bytes, facts.limit_tokens, facts.author_bytes, passes)
-        steps = (Abridge(max_bytes=budget, first_look=first_look),)
-        return Rule(name="budget", tools=("*",), pipeline=steps, max_bytes=budget, whole=whole)
+
+def with_budget(file: RuleFile, budget: Rule | None) -> RuleFile:
+    """Return the file in which each rule for resources that has no steps has the budget."""
+    if budget is None or not any(rule.resources for rule in file.rules):
+        return file
+    whole = budget.whole and replace(budget.whole, size=budget.whole.size - _AROUND)
+    own = {"pipeline": budget.pipeline, "max_bytes": budget.max_bytes, "whole": whole}
+    rules = (
+        replace(rule, **own) if rule.resources and not rule.pipeline else rule
+        for rule in file.rules
+    )
+    return replace(file, rules=tuple(rules))
 
 
 def _for_scripts(file: RuleFile) -> RuleFile:

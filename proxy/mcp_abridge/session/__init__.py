@@ -9,6 +9,7 @@ own_requests   requests that the proxy makes before a held call
 guards         holds a call, asks the server, and decides
 first_calls    a page or a view without a stored answer, of a tool that may do harm twice
 answer_list    the view `kept`
+resources      reads of resources
 active_rules   the rules that fit this client and server
 tools          tool lists: definitions, arguments, schemas
 tool_lists     which list the client has, and whether the rules change it

@@ -224,6 +224,10 @@ class ActiveRules:
         """The rule for tools that no other rule covers."""
         return self._ruleset_in_use.otherwise
 
+    def of_resource(self, uri: str) -> Rule | None:
+        """Return the rule for a resource, None if there is none."""
+        return self._ruleset_in_use.of_resource(uri)
+
     def covering(self, tool: str, implied: frozenset[str] = frozenset()) -> ToolRules:
         """Return the rules for `tool`, which has the arguments `implied` if it was not listed."""
         rules = self._by_tool.get(tool)

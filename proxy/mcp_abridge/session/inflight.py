@@ -122,6 +122,8 @@ class PendingRequest(Struct):
     def start_again(self) -> str:
         """The advice to a client if there is no snapshot to continue in."""
         assert self.rule is not None
+        if self.uri:
+            return "read it without a view first"
         if self.view is not None:
             view = self.names.get(VIEW, VIEW)
             return f"call again without {view} first; its answer then takes views for a while"
@@ -132,6 +134,11 @@ class PendingRequest(Struct):
             if parameter.schema.get("default") == 0
         ]
         return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
+
+    @property
+    def uri(self) -> str:
+        """The URI of the resource that is read by a rule; "" for any other request."""
+        return self.arguments.get("uri", "") if self.method == message.READ else ""
 
     @property
     def may_list(self) -> bool:

@@ -60,7 +60,7 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
     if key is None:
         return _notification(state, raw, envelope, exchange, method)
     pending = PendingRequest(exchange, key, method)
-    if method == "tools/call":
+    if method in ("tools/call", message.READ):
         outputs = call(state, raw, envelope, pending)
         return (*announce_changes(state), *outputs) if state.rules.outdated else outputs
     if method == "initialize":
@@ -71,6 +71,8 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         _read_client(state, value_at(envelope.params, "_meta"))
         pending.shows_widgets = state.rules.shows_widgets
         pending.next_page = string_at(envelope.params, "cursor") is not None
+    elif method == "prompts/get":
+        pending.tool = method  # counted, and never cut: no request could ask for the rest
     elif method in tasks.GETS_RESULT:
         pending = tasks.awaits(state, envelope.params, pending, state.scope)
     return state.inflight.send(raw, pending)
@@ -145,6 +147,10 @@ def call(
     state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
 ) -> tuple[Output, ...]:
     """Refuse a call, load its snapshot, or send it on, by the rules of the last `select`."""
+    if pending.method == message.READ:
+        from mcp_abridge.session import resources  # few sessions read one
+
+        return resources.read(state, raw, envelope, pending)
     try:
         params = _PARAMS.decode(envelope.params)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -153,7 +159,7 @@ def call(
     pending.tool, pending.scope = tool or "", pending.scope or state.scope
     pending.as_task = params.task is not ABSENT
     if params.meta is not ABSENT:
-        _read_meta(state, params.meta, pending)
+        read_meta(state, params.meta, pending)
     rules = state.rules
     if tool is None:
         return state.inflight.send(raw, pending)
@@ -197,7 +203,8 @@ def _read_client(state: SessionState, meta: Raw) -> None:
         state.rules.read_capabilities(capabilities)
 
 
-def _read_meta(state: SessionState, meta: Raw, pending: PendingRequest) -> None:
+def read_meta(state: SessionState, meta: Raw, pending: PendingRequest) -> None:
+    """Record what the `_meta` of a request says of the client and of the request."""
     _read_client(state, meta)
     pending.modern = (string_at(meta, PROTOCOL_VERSION) or "") >= "2026"
     if state.inflight.deadline is not None:
@@ -237,7 +244,7 @@ def _send_completed(
     client_line = raw
     if completed.changed:
         raw = message.with_arguments(raw, envelope.params, completed.upstream)
-    pending.call = _call_key(encode([pending.tool, completed.upstream], ordered=True), pending.tool)
+    pending.call = call_key(encode([pending.tool, completed.upstream], ordered=True), pending.tool)
     pending.cacheable = params.answers is ABSENT and params.state is ABSENT
     if rule is None:
         return send_call(state, raw, pending)
@@ -246,7 +253,7 @@ def _send_completed(
     pending.view = view
     if rule.snapshot_step.restart is not None:
         # Without windows and views; a snapshot of an earlier rule of the same name may hold more.
-        own = _call_key(encode(completed.own, ordered=True)) if completed.own else ""
+        own = call_key(encode(completed.own, ordered=True)) if completed.own else ""
         pending.key = Key(pending.scope, rule.name, pending.call + own + rule.snapshot_key)
     keeps = pending.key is not None and pending.cacheable
     if keeps and pending.as_task and not pending.may_list and _is_repeatable(state, pending, rule):
@@ -282,7 +289,8 @@ def _of_script(state: SessionState, meta: Raw) -> bool:
     return mark is not None and (string_at(meta, *mark[0]) or "").startswith(mark[1])
 
 
-def _call_key(call: bytes, tool: str = "") -> str:
+def call_key(call: bytes, tool: str = "") -> str:
+    """Return a call as a part of a key; a long one is hashed behind the name of its `tool`."""
     if len(call) <= _MOST_KEY:
         return call.decode()
     label = encode([tool]).decode() if 0 < len(tool) < _MOST_KEY // 2 else ""
@@ -337,7 +345,7 @@ def again(
 
 def _is_repeatable(state: SessionState, pending: PendingRequest, rule: Rule) -> bool:
     facts = state.rules.facts(pending.tool)
-    if facts is not None and facts.repeatable:
+    if pending.uri or (facts is not None and facts.repeatable):
         return True
     return any(getattr(step, "refetch", None) for step in rule.pipeline)
 

@@ -83,7 +83,7 @@ def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tupl
 def _usable(state: SessionState, raw: bytes, pending: PendingRequest | None) -> bytes:
     """Return the response to a call in the form that the client can use and awaits."""
     needs = client_for(state.rules.client).needs
-    raw = mended(raw, needs) if needs else raw
+    raw = mended(raw, needs) if needs and not (pending and pending.uri) else raw
     return raw if pending is None or not pending.around else tasks.inside(pending, raw)
 
 
@@ -198,7 +198,9 @@ def job(
         dates=facts is None or not facts.reads_only,
         author_bytes=0 if facts is None else facts.author_bytes,
         keep=pending.cacheable and pending.key is not None and rule.snapshot_step.is_used,
-        shows=client_for(state.rules.client).shows,
+        uri=pending.uri,
+        # Claude Code and Codex show the JSON of the contents, opencode their texts.
+        shows="blocks" if pending.uri else client_for(state.rules.client).shows,
         modern=pending.modern,
         token=state.inflight.suspend(pending),
         bypass=rule.circuit_breaker.open,
@@ -234,7 +236,7 @@ def read_ends(state: SessionState, raw: bytes, exchange: bytes) -> Message | Non
         return None
     pending = state.inflight.find(exchange + key)
     if not (pending is None or pending.only_counted):
-        shapes = pending.rule is not None and pending.gets_tool_result
+        shapes = pending.rule is not None and (pending.gets_tool_result or pending.uri)
         if not shapes or not message.succeeds(raw[: message.ENDS]):
             return None
     return Message(id=Raw(key), result=Raw(b"{}"))

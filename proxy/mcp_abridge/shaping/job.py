@@ -22,6 +22,7 @@ class ShapeJob(Struct, frozen=True, kw_only=True):
     view is cut. `arguments` are complete (see transforms.base.Call). `keep` requests a snapshot of
     the document for later pages; `view` is an expression to answer in place of the document.
     `viewable` is false if no later call can look into the answer; a shell command, `reader`, may.
+    `uri` is that of a resource that was read, "" if a tool was called.
     `dates`: a view of a snapshot says how old that is. `author_bytes`: see ruleset.rule.Whole.
     `fuel` bounds the cost. `bypass`: the rule is out of service, and the response is sent
     unchanged.
@@ -38,6 +39,7 @@ class ShapeJob(Struct, frozen=True, kw_only=True):
     keep: bool = False
     viewable: bool = True
     reader: str = ""
+    uri: str = ""
     dates: bool = False
     author_bytes: int = 0
     shows: Shows = "either"

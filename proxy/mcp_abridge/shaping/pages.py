@@ -247,6 +247,7 @@ def _age(seconds: int, call: Call) -> Notice:
     '12 min; call without abridged_view to run it again'
     """
     again = f"call without {call.advertised_name('view')} to run it again"
+    again = "read it without a view to have it as it is now" if call.uri else again
     return Notice("age", f"{age_in_words(seconds)}; {again}")
 
 

@@ -44,13 +44,25 @@ from mcp_abridge.transforms.base import evaluator
 def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:
     """Return the result of `job`. Never raises: a failure is a ShapeResult with the original."""
     try:
-        context = ShapeContext(fuel=Fuel(job.fuel), observe=observe)
-        result = job.original("failed") if job.bypass else _shape(job, context)
-        return _with_structured(job, result) if job.rule.structures else result
+        return _shape_read(job, observe) if job.uri else _shape_call(job, observe)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a rule's own Python may raise anything
         return failure(job, error)
+
+
+def _shape_call(job: ShapeJob, observe: Observer | None) -> ShapeResult:
+    context = ShapeContext(fuel=Fuel(job.fuel), observe=observe)
+    result = job.original("failed") if job.bypass else _shape(job, context)
+    return _with_structured(job, result) if job.rule.structures else result
+
+
+def _shape_read(job: ShapeJob, observe: Observer | None) -> ShapeResult:
+    from mcp_abridge.shaping.resources import as_resource, as_tool_result  # for few sessions
+
+    raw = None if job.raw is None else as_tool_result(job.raw)
+    result = _shape_call(replace(job, raw=raw), observe)
+    return as_resource(job, replace(result, raw=job.raw) if result.raw is raw else result)
 
 
 def _shape(job: ShapeJob, context: ShapeContext) -> ShapeResult:
@@ -242,6 +254,10 @@ def failure(job: ShapeJob, error: BaseException | str) -> ShapeResult:
     """Return the response to send if a rule could not even be tried. Never raises."""
     try:
         result = _failed(job, error)
+        if job.uri:
+            from mcp_abridge.shaping.resources import as_resource
+
+            return as_resource(job, result)
         return _with_structured(job, result) if job.rule.structures else result
     except Exception:
         if job.raw is not None and not job.rule.failure_policy.withholds:

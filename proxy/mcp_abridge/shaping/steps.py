@@ -51,6 +51,7 @@ def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) ->
         breadth=rule.breadth,
         ordered=any(step.name in ("keep", "project") for step in rule.pipeline),
         reader=job.reader,
+        uri=job.uri,
     )
 
 

@@ -342,7 +342,7 @@ class _Task(Struct, frozen=True):
                 ways = [*ways[:1], *others, *ways[1:]]
             whole = text
             for way in ways:
-                if len(whole) + len(way) + 2 <= _MORE + len(self.call.reader):
+                if len(whole) + len(way) + 2 <= _MORE + len(self.call.reader + self.call.uri):
                     whole = f"{whole}; {way}"
             yield whole
             yield text

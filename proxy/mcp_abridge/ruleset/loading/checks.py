@@ -7,10 +7,12 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from mcp_abridge.document.paths import Path, matches
-from mcp_abridge.errors import did_you_mean
+from mcp_abridge.errors import did_you_mean, nearest
+from mcp_abridge.query.fragment import split
 from mcp_abridge.ruleset.loading import output_schema
-from mcp_abridge.ruleset.loading.convert import INVALID, NodeConverter, node_at
+from mcp_abridge.ruleset.loading.convert import INVALID, NodeConverter, fields, node_at
 from mcp_abridge.ruleset.loading.jmespath_lint import condition_mistake
+from mcp_abridge.ruleset.loading.rule_model import OF_TOOLS, RuleSpec
 from mcp_abridge.ruleset.loading.yaml_nodes import Node
 from mcp_abridge.ruleset.rule import Bounds, Definition
 from mcp_abridge.transforms import TRANSFORMS
@@ -32,13 +34,38 @@ def names(converter: NodeConverter, node: Node, tools: Iterable[str]) -> None:
             converter.report(node.value["tools"], message)
 
 
-def order(converter: NodeConverter, rules: Iterable[tuple[Node, Mapping[str, Any]]]) -> None:
-    """Report rules that can never match, since rules before them take every call."""
-    # The tools of earlier rules by name, and separately globs: each with its line and condition.
+def tools_or_resources(converter: NodeConverter, node: Node, steps: PlacedSteps) -> None:
+    """Report a rule without tools and resources, or with both; and what no read can have."""
+    keys = fields(RuleSpec)
+    if "resources" not in node.value:
+        others = {nearest(key, keys) for key in node.value if key not in keys}
+        if "tools" not in node.value and not others & {"tools", "resources"}:
+            converter.report(node, "a rule: 'tools' is missing, or 'resources'")
+        return
+    if "tools" in node.value:
+        message = "a rule is for 'tools' or for 'resources': write two"
+        converter.report(node.keys["resources"], message)
+    for key in sorted(OF_TOOLS & node.value.keys()):
+        message = f"{key!r} is for tools: a read of a resource has nothing but a URI"
+        converter.report(node.keys[key], message)
+    for place, step in steps:
+        if step.window:
+            reason = "a read has no arguments for other pages; max_bytes cuts, and views show more"
+            converter.report(place, f"{step.name!r} is for tools: {reason}")
+
+
+def order(
+    converter: NodeConverter, rules: Iterable[tuple[Node, Mapping[str, Any]]], key: str
+) -> None:
+    """Report rules that can never match, since rules before them take every call.
+
+    `key` is that of the patterns, `tools` or `resources`.
+    """
+    # The names of earlier rules, and separately globs: each with its line and condition.
     by_name: dict[str, list[tuple[str, int, str | None]]] = {}
     globs: list[tuple[str, int, str | None]] = []
     for node, members in rules:
-        tools, when = members.get("tools", INVALID), members.get("when")
+        tools, when = members.get(key, INVALID), members.get("when")
         if tools is INVALID or when is INVALID:
             continue
         condition = when.text if when else None
@@ -49,8 +76,9 @@ def order(converter: NodeConverter, rules: Iterable[tuple[Node, Mapping[str, Any
             takers.append(next((line for each, line, _ in rows if matches(each, tool)), None))
         if tools and all(takers):
             places = " and ".join(sorted({f"line {line}" for line in takers}))
-            message = f"this rule can never match: the rule in {places} takes its calls"
-            converter.report(node.value["tools"], message)
+            what = "calls" if key == "tools" else "reads"
+            message = f"this rule can never match: the rule in {places} takes its {what}"
+            converter.report(node.value[key], message)
         for tool in tools:
             row = (tool, node.line, condition)
             (globs if "*" in tool else by_name.setdefault(tool, [])).append(row)
@@ -193,8 +221,15 @@ _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def tests(converter: NodeConverter, node: Node, tools: Sequence[str], *, guarded: bool) -> None:
-    """Report tests with no input, too much input, or input that the rule cannot use."""
+def tests(
+    converter: NodeConverter, node: Node, members: Mapping[str, Any], *, guarded: bool
+) -> None:
+    """Report tests with no input, too much input, or input that the rule cannot use.
+
+    `members` are the valid ones of the rule.
+    """
+    of_tools = "tools" in members
+    key, patterns = ("tool", members["tools"]) if of_tools else ("resource", members["resources"])
     for case in node.value if isinstance(node.value, list) else [node]:
         if not isinstance(case.value, dict):
             continue
@@ -208,10 +243,14 @@ def tests(converter: NodeConverter, node: Node, tools: Sequence[str], *, guarded
             converter.report(case, message)
         for key in () if guarded else [*results, *({"asks"} & case.value.keys())]:
             converter.report(case.keys[key], f"{key}: the rule has no guard that asks")
-        tool = case.value["tool"].value if "tool" in case.value else None
-        if isinstance(tool, str) and not any(matches(each, tool) for each in tools):
-            message = f"tool: {tool!r} is none of the rule's tools{did_you_mean(tool, tools)}"
-            converter.report(case.value["tool"], message)
+        for other in {"resource"} if of_tools else {"tool", "arguments", "given_error"}:
+            if other in case.value:
+                converter.report(case.keys[other], f"{other}: the rule is for {key}s")
+        name = case.value[key].value if key in case.value else None
+        own = name if of_tools or not isinstance(name, str) else split(name)[0]
+        if isinstance(own, str) and not any(matches(each, own) for each in patterns):
+            message = f"{key}: {own!r} is none of the rule's {key}s{did_you_mean(own, patterns)}"
+            converter.report(case.value[key], message)
 
 
 _INPUTS = ("given", "given_text", "given_file", "given_result", "given_error")

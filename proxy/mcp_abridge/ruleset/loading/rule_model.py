@@ -66,6 +66,9 @@ class CaseSpec(Struct, frozen=True, kw_only=True):
     """The tool to call; required if `tools` has several, or a glob."""
     arguments: dict[str, Any] | None = None
     """The arguments of the call."""
+    resource: str | None = None
+    """The URI that is read, with a view if that is tested; required if `resources` has several, or
+    a glob."""
     given: Any = UNSET
     """The server's answer: a JSON value as one text block. In it, `{$repeat: value, times: 3}` is
     an array of 3 such values; `{n}` in its texts is the number of each, from 0."""
@@ -116,10 +119,13 @@ class CaseSpec(Struct, frozen=True, kw_only=True):
 class RuleSpec(Struct, frozen=True, kw_only=True):
     """A rule as it is written: the first one that matches a call applies."""
 
-    tools: Annotated[tuple[str, ...], Meta(min_length=1)]
-    """A tool's name, a glob, or a list of them."""
+    tools: Annotated[tuple[str, ...], Meta(min_length=1)] = ()
+    """A tool's name, a glob, or a list of them. A rule has `tools` or `resources`."""
+    resources: Annotated[tuple[str, ...], Meta(min_length=1)] = ()
+    """The URI of a resource, a glob, or a list of them, in place of `tools`: the rule is for reads
+    of these. Without `response` and `max_bytes` they have the budget."""
     name: str | None = None
-    """Shown by explain, report and in errors; by default the tools."""
+    """Shown by explain, report and in errors; by default the tools, or the resources."""
     when: Expression | None = None
     """A condition over the call's arguments as the client sent them, such as `action == 'status'`.
     If its evaluation fails, the rule does not apply; a rule with bounds, a guard, `on_failure:
@@ -179,7 +185,12 @@ class RuleSpec(Struct, frozen=True, kw_only=True):
 
 
 # Keys that a file cannot set for all its rules at once.
-NO_DEFAULTS = frozenset(("tools", "name", "when", "tests"))
+NO_DEFAULTS = frozenset(("tools", "resources", "name", "when", "tests"))
+# Keys of rules for tools alone: a read has no arguments, no schema and no errors in its results.
+OF_TOOLS = frozenset((
+    *("when", "errors", "guard", "arguments", "definition", "hide", "error_if", "copies"),
+    *("output_schema", "validate"),
+))  # fmt: skip
 
 
 class RuleFileSpec(Struct, frozen=True, kw_only=True):
@@ -202,6 +213,6 @@ class RuleFileSpec(Struct, frozen=True, kw_only=True):
     """Only these tools (names or globs) are shown and may be called."""
     defaults: Defaults = field(default_factory=lambda: Node({}, 1, 1))
     """Keys that every rule of the file starts from; a rule that has the key itself wins. Not
-    `tools`, `name`, `when` and `tests`."""
+    `tools`, `resources`, `name`, `when` and `tests`."""
     rules: RuleNodes = ()
     """The first rule that matches a call applies."""

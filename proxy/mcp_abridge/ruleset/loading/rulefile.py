@@ -62,9 +62,10 @@ def _file(converter: NodeConverter, root: Node) -> RuleFile | None:
     head = converter.members(replace(root, value=ordered), model.RuleFileSpec, "a rule file", "key")
     valid = {key: value for key, value in head.items() if value is not INVALID}
     defaults = valid.get("defaults", replace(root, value={}, keys={}))
-    nodes = [merged(defaults, node) for node in valid.get("rules", ())]
+    nodes = [merged(_for_rule(defaults, node), node) for node in valid.get("rules", ())]
     pairs = [(node, converter.members(node, model.RuleSpec, "a rule", "key")) for node in nodes]
-    checks.order(converter, pairs)
+    for key in ("tools", "resources"):
+        checks.order(converter, pairs, key)
     rules = [_rule(converter, node, members) for node, members in pairs]
     if converter.problems:
         return None
@@ -97,19 +98,28 @@ def _defaults(converter: NodeConverter, node: Node, label: str) -> Any:
     )
 
 
+def _for_rule(defaults: Node, rule: Node) -> Node:
+    """Return the defaults that are for a rule: for one for resources, those that it may have."""
+    if "resources" not in rule.value:
+        return defaults
+    own = {key: node for key, node in defaults.value.items() if key not in model.OF_TOOLS}
+    return replace(defaults, value=own)
+
+
 def _rule(converter: NodeConverter, node: Node, members: dict[str, Any]) -> Rule | None:
     valid = {key: value for key, value in members.items() if value is not INVALID}
     steps = valid.get("response", model.Steps()).pairs
     checks.names(converter, node, valid.get("tools", ()))
+    checks.tools_or_resources(converter, node, steps)
     checks.whole_tool(converter, node, valid)
     checks.windows(converter, steps)
     checks.errors(converter, valid.get("errors", model.Steps()).pairs)
     schema = checks.contract(converter, node, valid)
     if "arguments" in valid:
         checks.arguments(converter, node.value["arguments"], valid["arguments"], steps)
-    if "tests" in node.value and "tools" in valid:
+    if "tests" in node.value and {"tools", "resources"} & valid.keys():
         guarded = members.get("guard") is not None  # a guard with a mistake is a guard
-        checks.tests(converter, node.value["tests"], valid["tools"], guarded=guarded)
+        checks.tests(converter, node.value["tests"], valid, guarded=guarded)
     pipeline = [step for _, step in steps]
     if valid.get("validate") is not None and isinstance(schema, dict):
         pipeline.append(Contract(schema, refuses=valid["validate"] == "refuse"))
@@ -124,7 +134,7 @@ def _rule(converter: NodeConverter, node: Node, members: dict[str, Any]) -> Rule
     cases = tests.value if isinstance(tests.value, list) else (tests,)  # one needs no list
     errors = tuple(step for _, step in spec.errors.pairs)
     return Rule(
-        name=spec.name or ", ".join(spec.tools),
+        name=spec.name or ", ".join(spec.tools or spec.resources),
         pipeline=tuple(pipeline),
         drop_blocks=spec.blocks.drop if spec.blocks else (),
         errors=errors,

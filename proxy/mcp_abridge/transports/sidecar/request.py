@@ -20,7 +20,7 @@ NOT_JSON = message.PARSE_ERROR
 INVALID = message.INVALID_REQUEST
 FAILED = message.PROXY_ERROR
 
-_ABOUT_TOOLS = frozenset(("tools/call", "tools/list"))
+_BY_RULES = frozenset(("tools/call", "tools/list", message.READ))
 
 
 class RequestRefused(AbridgeError):
@@ -140,7 +140,7 @@ async def read_post(
         raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {negotiation.MEDIA_TYPES}")
     record.id = post.ids[0] if post.ids else b"null"
     await give_way(len(raw))
-    if route.refresh is not None and (post.batch or post.method in _ABOUT_TOOLS):
+    if route.refresh is not None and (post.batch or post.method in _BY_RULES):
         await route.refresh()
     return post
 

@@ -1,0 +1,60 @@
+"""Reads of resources: without it, the client cuts a long one itself, and nothing shows the rest.
+
+Rules say which are shaped; any other passes as it is. A view in the fragment of a URI is answered
+from the stored contents, or from the server's: a read has no effects, so it may be repeated.
+"""
+
+import msgspec
+from msgspec import Raw, Struct
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import READ, Message
+from mcp_abridge.document.tree import ABSENT, encode
+from mcp_abridge.query.fragment import split
+from mcp_abridge.session import requests
+from mcp_abridge.session.inflight import PendingRequest
+from mcp_abridge.session.outputs import LoadSnapshot, Output
+from mcp_abridge.session.state import SessionState
+from mcp_abridge.storage.snapshots import Key
+
+
+class _Params(Struct):
+    uri: str = ""
+    meta: Raw = msgspec.field(default=ABSENT, name="_meta")
+    answers: Raw = msgspec.field(default=ABSENT, name="inputResponses")
+    state: Raw = msgspec.field(default=ABSENT, name="requestState")
+
+
+_PARAMS = msgspec.json.Decoder(_Params)
+
+
+def read(
+    state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
+) -> tuple[Output, ...]:
+    """Send a read on, or load the snapshot for the view that its URI asks for."""
+    try:
+        params = _PARAMS.decode(envelope.params)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return state.inflight.send(raw, pending)
+    pending.tool, pending.scope = READ, pending.scope or state.scope
+    if params.meta is not ABSENT:
+        requests.read_meta(state, params.meta, pending)
+    state.rules.select()
+    uri, view = split(params.uri)
+    rule = state.rules.of_resource(uri)
+    if view is not None and not (rule is not None and rule.takes_views):
+        uri, view, rule = params.uri, None, state.rules.of_resource(params.uri)
+    if rule is None or not uri:
+        return state.inflight.send(raw, pending)
+    pending.rule, pending.arguments, pending.view = rule, {"uri": uri}, view
+    pending.call = requests.call_key(encode([READ, pending.arguments]), READ)
+    pending.cacheable = params.answers is ABSENT and params.state is ABSENT
+    if rule.snapshot_step.restart is not None:
+        pending.key = Key(pending.scope, rule.name, pending.call + rule.snapshot_key)
+    if view is None:
+        return state.inflight.send(raw, pending)
+    if pending.cacheable and pending.key not in (None, pending.searched_key):
+        pending.line = raw
+        return (LoadSnapshot(state.inflight.suspend(pending), pending.key),)
+    own = Raw(message.replaced(bytes(envelope.params), uri=uri))
+    return state.inflight.send(message.replaced(raw, params=own), pending)
