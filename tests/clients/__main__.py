@@ -18,6 +18,7 @@ from tests.clients import page
 from tests.clients.cases import Bench, Check, cases
 from tests.clients.install import install
 from tests.clients.programs import CLIENTS, Client
+from tests.clients.resources import resource_cases
 from tests.clients.users import user_cases
 from tests.clients.whole import whole_cases
 from tests.servers.install import NotInstalled
@@ -77,7 +78,8 @@ def isolate() -> None:
 def run(bench: Bench, word: str) -> list[Check]:
     checks: list[Check] = []
     client = bench.client
-    for case in (*cases(client), *whole_cases(client), *user_cases(client)):
+    every = (*cases(client), *whole_cases(client), *resource_cases(client), *user_cases(client))
+    for case in every:
         if word in case.__name__:
             try:
                 checks += case(bench)

@@ -51,9 +51,12 @@ class Bench:
         direct: bool = False,
         options: Sequence[str] = (),
         env: Mapping[str, str] = MappingProxyType({}),
+        words: Sequence[str] = (),
     ) -> Talk:
         folder = self.folder / name
-        return converse(self.client, plan, folder, direct=direct, options=options, env=env)
+        return converse(
+            self.client, plan, folder, direct=direct, options=options, env=env, words=words
+        )
 
     @cached_property
     def direct(self) -> Talk:

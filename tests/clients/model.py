@@ -59,6 +59,7 @@ VIEW = re.compile(r"call again with (\w+)='([^']*)'")
 COMMAND = re.compile(
     r"run ((?:'[^']+mcp-abridge'|\S*mcp-abridge) view (?:--\S+ )*(?:'[^']+'|\S+) '[^']+')"
 )  # in an answer that `hook` cut
+URI = re.compile(r"read (\S+[#&]view=[^\s;\"\\]+)")  # in a resource
 
 
 def unescaped(text: str) -> str:
@@ -346,6 +347,8 @@ class Model:
         text = unescaped(results[-1].text)
         if command := COMMAND.search(text):
             return {"command": command[1], "description": "-"}
+        if uri := URI.search(text):
+            return {**self._arguments[-1], "uri": uri[1]}
         return {**self._arguments[-1], **dict(VIEW.findall(text))}
 
 

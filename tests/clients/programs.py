@@ -75,6 +75,7 @@ class Client:
     apart, and whole results to people.
     `shell` is the tool that runs commands, of clients whose hooks replace answers; `vetted` are the
     words with which hooks run though nobody has trusted them.
+    `reads` is the tool by which its model reads resources, if the suite tries that.
     `adds` are the words between `mcp add NAME` and a server's command, None without such a line;
     `lists` programs have `mcp list`.
     """
@@ -84,6 +85,7 @@ class Client:
     lists = True
     transcripts = ""  # the folder in the user's home, if `weigh` reads it
     shell = ""
+    reads = ""
     vetted: tuple[str, ...] = ()
     program = ""  # a key of install.PINS, if it is not the name
     stateless = False
@@ -126,7 +128,7 @@ class ClaudeCode(Client):
     name, binary = "claude-code", "claude"
     variable = "CLAUDE_CODE_EXPERIMENTAL_CODE_MODE"
     scripts = f"`{variable}`"
-    shell = "Bash"
+    shell, reads = "Bash", "ReadMcpResourceTool"
     adds = ("--",)
     transcripts = ".claude/projects"
 
@@ -147,7 +149,7 @@ class Codex(Client):
     adds = ("--",)
     shell, vetted = "exec_command", ("--dangerously-bypass-hook-trust",)
     phrase: Phrase = staticmethod(codex_call)
-    model = "gpt-5.5"
+    reads, model = "read_mcp_resource", "gpt-5.5"
     transcripts = ".codex/sessions"
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
@@ -218,7 +220,7 @@ class Qwen(Client):
 
 
 class OpenCode(Client):
-    name, binary = "opencode", "opencode"
+    name, binary, reads = "opencode", "opencode", "read_mcp_resource"
     adds = ("--",)
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
@@ -530,13 +532,15 @@ def converse(
     direct: bool,
     options: Sequence[str],
     env: Mapping[str, str],
+    words: Sequence[str] = (),
 ) -> Talk:
+    """Have a client and its model talk with the server, to which `words` are given."""
     home, cwd = folder / "home", folder / "cwd"
     for each in (home, cwd):
         each.mkdir(parents=True)
     before, behind = Tee(folder / "client.log"), Tee(folder / "server.log")
     with contextlib.ExitStack() as stack:
-        command = behind.before(SERVER)
+        command = behind.before([*SERVER, *words])
         if client.name == "mcp-remote":
             command = remote(stack, client, command, PASSING if direct else options)
         elif not direct:

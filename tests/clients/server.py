@@ -1,6 +1,7 @@
 """An MCP server over stdio whose answers show which copy of them a client passes on, and how much.
 
-Its arguments are the tools that it has; all of them if there are none.
+Its arguments are the tools that it has; all of them if there are none. With `resources` among them
+it has these, too.
 It is no fixture of an SDK: its start costs nothing, and a client has it started many times.
 """
 
@@ -70,6 +71,14 @@ RESULTS: dict[str, Json] = {
     "add_row": texts(json.dumps(rows())),
     "chart": both({"items": rows()}),
 }  # fmt: skip
+WORD = "resources"
+RESOURCES = {
+    "file:///srv/build.log": "".join(
+        f"{n // 3600:02}:{n // 60 % 60:02}:{n % 60:02} step {n} of the build ends in {n % 7} ms\n"
+        for n in range(6_700)
+    ),
+    "file:///srv/rows.json": json.dumps(rows(300_000)),
+}
 SIZED = ("page", "page_rows", "hinted")  # `query` says how many bytes
 HINT = 200_000  # of the author of `hinted`
 SCHEMA = {"type": "object", "properties": {"items": {"type": "array"}}, "required": ["items"]}
@@ -115,4 +124,6 @@ def call(name: str, arguments: Json) -> Json:
 
 
 if __name__ == "__main__":
-    serve("probe", "1.0.0", [tool(name) for name in sys.argv[1:] or (*RESULTS, *SIZED)], call)
+    names = [word for word in sys.argv[1:] if word != WORD] or (*RESULTS, *SIZED)
+    own = RESOURCES if WORD in sys.argv else {}
+    serve("probe", "1.0.0", [*map(tool, names)], call, resources=own)
