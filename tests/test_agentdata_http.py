@@ -344,6 +344,7 @@ def test_a_call_leaves_a_line_that_names_route_tool_and_caller(path: str, base: 
     line = base.sidecar.events("call", route=path, tool="batch_read")[-1]
     assert line.pop("time")
     assert line.pop("seconds") >= 0
+    assert int(line.pop("request_id")) > 0
     assert line.pop("received") > 400_000 > 10_000 > line.pop("sent") > 2_000
     assert line == {
         "level": "info", "event": "call", "route": path, "status": 200, "tool": "batch_read",

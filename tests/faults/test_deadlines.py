@@ -47,7 +47,7 @@ def test_a_late_call_is_an_error_and_is_cancelled_once(start: Start) -> None:
         assert reply.line == result(reply.id)
         if isinstance(client, Local):
             figures = client.sidecar.ask(get("/metrics")).body
-            assert b'mcp_abridge_calls_total{outcome="late",tool="any"}' in figures
+            assert b'mcp_abridge_calls_total{outcome="late",route="/mcp",tool="any"}' in figures
         else:
             warning = f"warning: any: {REASON}; the call was cancelled"
             until(lambda: warning in client.log())

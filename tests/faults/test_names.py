@@ -72,7 +72,7 @@ def test_a_hundred_thousand_names_are_a_thousand_sets_of_labels(tmp_path: Path) 
     assert MOST / 2 < len(families["mcp_abridge_calls"]) <= max(map(len, families.values())) <= MOST
     labels = [value for sets in families.values() for each in sets for value in each.values()]
     assert not [value for value in labels if value.startswith("client")]
-    assert {"tool": OTHER, "outcome": "untouched"} in families["mcp_abridge_calls"]
+    assert {"route": "/mcp", "tool": OTHER, "outcome": "untouched"} in families["mcp_abridge_calls"]
     names = {each.name for each in rows(str(ledger))}
     assert (len(names), OTHER in names) == (MOST + 1, True)
     clients = {each.name for each in rows(str(ledger), by="client")}

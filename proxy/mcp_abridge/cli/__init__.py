@@ -244,7 +244,7 @@ def _parser() -> "argparse.ArgumentParser":
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {_version()}")
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {own_version()}")
     options.add(parser)
     return parser
 
@@ -263,7 +263,8 @@ def whole_parsers() -> "list[argparse.ArgumentParser]":
     return parsers
 
 
-def _version() -> str:
+def own_version() -> str:
+    """Return the version of this package, as it is installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mcp_abridge.cli import PROGRAM, options
+from mcp_abridge.cli import PROGRAM, options, own_version
 from mcp_abridge.cli.options import Option
 from mcp_abridge.cli.run import recording
 from mcp_abridge.document.masks import masked_url, masked_words
@@ -132,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
         log.flush()
         return _UNUSABLE
     _prepare()
-    metrics = Metrics()
+    metrics = Metrics(own_version())
     meters = Meters(metrics.observe, metrics.warned)
     records: list[Ledger | Recorder] = []
     if arguments.ledger != "off":

@@ -89,7 +89,7 @@ class Replay:
         self.decisions: list[Decided] = []
         self._first_call, self._query_result, self._facts = first_call, query_result, facts
         self._store = Memory()
-        self._meters = Meters(lambda row: setattr(self, "outcome", row.outcome))
+        self._meters = Meters(lambda row, _: setattr(self, "outcome", row.outcome))
         recording = rules.with_rules(self._recorded)
         state = SessionState(lambda *_: recording, self._meters.of, self.log.append)
         self._session = Session(state)

@@ -28,6 +28,9 @@ OutcomeKind = Literal[
 MAX_NAME = 200
 """The number of characters of a name that are counted and recorded."""
 
+STAGES = ("before", "after", "visible_before", "visible_after")
+"""The names of the sizes of `Row.sent_sizes`."""
+
 OTHER = "other"
 """The name for further tools, servers, clients and kinds of warnings after the first ones."""
 
@@ -95,6 +98,13 @@ class Row(Struct, frozen=True, gc=False):
     cuts_after: int = 0
     largest: int = 0
 
+    @property
+    def sent_sizes(self) -> tuple[int, int, int, int]:
+        """The sizes by STAGES, of what was sent: a rule in shadow mode changes no response."""
+        if self.outcome == "shadow":
+            return (self.wire_before,) * 2 + (self.visible_before,) * 2
+        return self.wire_before, self.wire_after, self.visible_before, self.visible_after
+
 
 class Warnings(Struct, frozen=True, gc=False):
     """The number of warnings of one kind that a rule had."""
@@ -121,20 +131,21 @@ class Meters:
     """The counts of a process until a `drain` takes them, from any thread.
 
     `observe` receives a row for each call when it is counted, in the thread that counts it, and
-    `observe_warning` each warning. Without a drain, further tools are counted as OTHER at last.
+    `observe_warning` each warning, with the route that it came by. Without a drain, further tools
+    are counted as OTHER at last.
     """
 
     def __init__(
         self,
-        observe: Callable[[Row], None] | None = None,
-        observe_warning: Callable[[Warnings], None] | None = None,
+        observe: Callable[[Row, str], None] | None = None,
+        observe_warning: Callable[[Warnings, str], None] | None = None,
     ) -> None:
         self.wake_drain = Event()
         """Set by each call and warning; the thread that drains waits for it, and clears it first.
 
         Tool lists are recorded with the next call, or at the end: none waits for a file to open.
         """
-        self._observers: dict[type, Callable[[Any], None] | None] = {
+        self._observers: dict[type, Callable[[Any, str], None] | None] = {
             Row: observe,
             Warnings: observe_warning,
         }
@@ -149,11 +160,11 @@ class Meters:
             Definitions: {},
         }
 
-    def of(self, server: str | None, client: str | None) -> "Meter":
-        """Return the meter for a server and a client."""
+    def of(self, server: str | None, client: str | None, route: str = "") -> "Meter":
+        """Return the meter for a server and a client, and the route of a sidecar."""
         server = server and self._servers.admit(server[:MAX_NAME], OTHER)
         client = client and self._clients.admit(client[:MAX_NAME], OTHER)
-        return Meter(self, server, client)
+        return Meter(self, server, client, route)
 
     def label(self, kind: type[Row | Warnings], name: str) -> str:
         """Return a tool, or a kind of warning, as it is counted: beyond the limits as OTHER."""
@@ -161,7 +172,9 @@ class Meters:
             return OTHER
         return self._labels[kind].admit(name[:MAX_NAME], OTHER)
 
-    def add(self, kind: type[SomeTally], key: tuple[Any, ...], *figures: int) -> None:
+    def add(
+        self, kind: type[SomeTally], key: tuple[Any, ...], *figures: int, route: str = ""
+    ) -> None:
         """Add figures to the sums of the row of this kind that has this key."""
         with self._lock:
             sums = self._sums[kind]
@@ -176,7 +189,7 @@ class Meters:
         if kind is not Definitions and not self.wake_drain.is_set():  # 20 times cheaper than to set
             self.wake_drain.set()
         if (observe := self._observers.get(kind)) is not None:
-            observe(kind(*key, *figures))
+            observe(kind(*key, *figures), route)
 
     def drain(self, kind: type[SomeTally]) -> list[SomeTally]:
         with self._lock:
@@ -192,10 +205,13 @@ Sizes = tuple[int, int]
 class Meter:
     """Counts the calls by one client of one server."""
 
-    __slots__ = ("_client", "_meters", "_server")
+    __slots__ = ("_client", "_meters", "_route", "_server")
 
-    def __init__(self, meters: Meters, server: str | None, client: str | None) -> None:
+    def __init__(
+        self, meters: Meters, server: str | None, client: str | None, route: str = ""
+    ) -> None:
         self._meters = meters
+        self._route = route
         self._server = server
         self._client = client
 
@@ -230,7 +246,8 @@ class Meter:
         largest = visible[1]
         if outcome == "shadow":  # the original was sent
             cut_after, largest = cut, visible[0]
-        self._meters.add(Row, key, 1, *wire, *visible, cut, cut > 0, cut_after > 0, largest)
+        figures = (1, *wire, *visible, cut, cut > 0, cut_after > 0, largest)
+        self._meters.add(Row, key, *figures, route=self._route)
 
     def count_definitions(self, before: int, after: int, *, first: bool) -> None:
         """Count a page of a tool list, the `first` of a session or not, in bytes."""
@@ -238,7 +255,8 @@ class Meter:
 
     def warned(self, rule: str, kind: str) -> None:
         """Count one warning of a rule; Python beside a rule makes any number of kinds."""
-        self._meters.add(Warnings, (rule, self._meters.label(Warnings, kind)), 1)
+        key = rule, self._meters.label(Warnings, kind)
+        self._meters.add(Warnings, key, 1, route=self._route)
 
 
 def label(name: str) -> str:

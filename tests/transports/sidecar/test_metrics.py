@@ -1,5 +1,6 @@
 """The metrics for Prometheus: every call and request counted, in a bounded number of series."""
 
+import platform
 from collections import defaultdict
 
 import pytest
@@ -18,13 +19,17 @@ Series = dict[tuple[str, ...], float]
 
 
 def read(metrics: Metrics) -> dict[str, Series]:
-    """Read the samples by name, and by the values of their labels in the order of these."""
+    """Read the samples by name, and by the values of their labels in the order of these.
+
+    A call that came by no route has no value for it.
+    """
     raw, kind = metrics.exposition()
     assert kind.startswith("text/plain; version=")
     series: dict[str, Series] = defaultdict(dict)
     for family in text_string_to_metric_families(raw.decode()):
         for sample in family.samples:
-            values = tuple(value for _, value in sorted(sample.labels.items()))
+            labels = sorted(sample.labels.items())
+            values = tuple(value for name, value in labels if name != "route" or value)
             series[sample.name][values] = sample.value
     return series
 
@@ -51,6 +56,29 @@ def test_calls_are_counted_by_tool_stage_and_outcome() -> None:
         (stage, tool): size
         for tool, figures in sizes.items()
         for stage, size in zip(stages, figures, strict=True)
+    }
+
+
+def test_what_came_by_one_route_is_counted_apart() -> None:
+    metrics = Metrics()
+    meters = Meters(metrics.observe, metrics.warned)
+    for route, size in (("/a", 5), ("/a", 6), ("/b", 7)):
+        meters.of("github", "codex", route).count_untouched("list", size)
+    meters.of("jobs", None, "/b").warned("jobs", "late")
+    metrics.count_request(AccessRecord(method="ping", answered_by="proxy"), 503, 0.1, "/a")
+
+    series = read(metrics)
+    assert series[CALLS] == {("untouched", "/a", "list"): 2, ("untouched", "/b", "list"): 1}
+    assert series[BYTES]["/a", "before", "list"] == 11
+    assert series[BYTES]["/b", "before", "list"] == 7
+    assert series[WARNINGS] == {("late", "/b", "jobs"): 1}
+    assert series[REFUSALS] == {("/a", "503"): 1}
+    assert series[f"{SECONDS}_count"] == {("503", "", "ping", "/a"): 1}
+
+
+def test_the_version_that_runs_is_named() -> None:
+    assert read(Metrics("1.2.3"))["mcp_abridge_build_info"] == {
+        (platform.python_version(), "1.2.3"): 1
     }
 
 

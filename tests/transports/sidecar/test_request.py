@@ -49,6 +49,30 @@ async def test_a_call_is_read() -> None:
     assert (record.method, record.tool) == ("tools/call", "get")
 
 
+OUTER, INNER = (f"00-{letter * 32}-{'b' * 16}-01" for letter in "ac")
+
+
+@pytest.mark.parametrize(
+    ("header", "meta", "trace"),
+    [
+        (None, None, ""),
+        (OUTER, None, "a" * 32),
+        (OUTER, INNER, "c" * 32),
+        (OUTER, "c", "a" * 32),
+        (None, INNER, "c" * 32),
+        ("a", 5, ""),
+    ],
+)
+async def test_the_trace_is_that_of_the_message_and_else_that_of_the_request(
+    header: str | None, meta: object, trace: str
+) -> None:
+    headers = {} if header is None else {"Traceparent": header, "Tracestate": "x=1"}
+    raw = call("get", **({} if meta is None else {"_meta": {"traceparent": meta}}))
+    _, record = await read(raw, headers)
+    assert record.arrival.trace_id == trace
+    assert record.arrival.headers == {name.lower(): value for name, value in headers.items()}
+
+
 async def test_the_requests_of_a_batch_are_counted_and_nothing_else() -> None:
     one, two = line(id=1, method="ping"), line(id=2.5, method="ping")
     rest = (line(method="notifications/x"), line(id=3, result={}), b"7", line(id=None, method="x"))

@@ -131,6 +131,8 @@ async def test_a_request_is_logged_with_its_fields_and_no_secret() -> None:
             "tool": "find\nme",
             "client": "tester",
             "session": "abc",
+            "request_id": "one",
+            "trace_id": "a1" * 16,
             "received": 7,
             "sent": len(b"you said call"),
             "answered_by": "upstream",

@@ -3,6 +3,7 @@
 Invariant: no metric has more than a thousand sets of labels; the rest count as `other`.
 """
 
+import platform
 from typing import Generic, TypeVar
 
 from prometheus_client import (
@@ -10,18 +11,18 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    Info,
     ProcessCollector,
     disable_created_metrics,
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics import MetricWrapperBase
 
-from mcp_abridge.storage.meter import OTHER, Limiter, Row, Warnings, label
+from mcp_abridge.storage.meter import OTHER, STAGES, Limiter, Row, Warnings, label
 from mcp_abridge.transports.sidecar.route import AccessRecord
 
 _MAX_SERIES = 1000
 _RESERVE = 100  # series for labels without names that clients choose
-_STAGES = ("before", "after", "visible_before", "visible_after")
 
 # OpenTelemetry's boundaries for mcp.server.operation.duration, in seconds.
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
@@ -34,28 +35,30 @@ Metric = TypeVar("Metric", bound=MetricWrapperBase)
 class Metrics:
     """The metrics of one sidecar; the owners of the numbers open now set the gauges."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: str = "") -> None:
         # Prometheus has no use for the creation time of a series, which doubles the number of
         # series.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
+        build = Info("mcp_abridge_build", "What is running.", registry=self._registry)
+        build.info({"version": version, "python": platform.python_version()})
         seconds = Histogram(
             "mcp_server_operation_duration_seconds",
             "From a client's request to the end of its answer.",
-            ("mcp_method_name", "gen_ai_tool_name", "error_type"),
+            ("route", "mcp_method_name", "gen_ai_tool_name", "error_type"),
             buckets=_BUCKETS,
             registry=self._registry,
         )
         says = "Responses of tools as the upstream sent them and as the client got them, on the "
         says += "wire and as far as the model reads them."
-        self._sizes = self._counter("mcp_abridge_response_bytes", says, "tool", "stage")
+        self._sizes = self._counter("mcp_abridge_response_bytes", says, "route", "tool", "stage")
         says = "Calls of tools by what became of their responses."
-        calls = self._counter("mcp_abridge_calls", says, "tool", "outcome")
+        calls = self._counter("mcp_abridge_calls", says, "route", "tool", "outcome")
         says = "What rules warned of; the answers went out all the same."
-        warnings = self._counter("mcp_abridge_warnings", says, "rule", "kind")
+        warnings = self._counter("mcp_abridge_warnings", says, "route", "rule", "kind")
         says = "HTTP requests that the proxy itself answered with an error."
-        refusals = self._counter("mcp_abridge_refused_requests", says, "status")
+        refusals = self._counter("mcp_abridge_refused_requests", says, "route", "status")
         says = "Calls that the ledger could not record; the log says why."
         self._unrecorded = self._counter("mcp_abridge_unrecorded_calls", says)
         self._seconds = _Bounded(seconds)
@@ -63,7 +66,7 @@ class Metrics:
         self._warnings = _Bounded(warnings)
         self._refusals = _Bounded(refusals)
         # A tool has all of its stages, or none.
-        self._tools = Limiter[str](_MAX_SERIES // len(_STAGES) - 1)
+        self._tools = Limiter[Labels](_MAX_SERIES // len(STAGES) - 1, _RESERVE // len(STAGES))
         self.requests = self._gauge("mcp_abridge_open_requests", "HTTP requests that are open.")
         self.sessions = self._gauge(
             "mcp_abridge_sessions",
@@ -71,49 +74,45 @@ class Metrics:
         )
         self.children = self._gauge("mcp_abridge_children", "Server processes that are running.")
 
-    def observe(self, row: Row) -> None:
+    def observe(self, row: Row, route: str = "") -> None:
         """Count the calls of a meter's row; see `mcp_abridge.storage.meter.Meters`."""
         tool = label(row.tool)
-        self._calls.of((tool, row.outcome), (OTHER, row.outcome)).inc(row.calls)
-        # A rule in shadow mode changes no response.
-        shadow = row.outcome == "shadow"
-        figures = (
-            row.wire_before,
-            row.wire_before if shadow else row.wire_after,
-            row.visible_before,
-            row.visible_before if shadow else row.visible_after,
-        )
-        tool = self._tools.admit(tool, OTHER)
-        for stage, size in zip(_STAGES, figures, strict=True):
-            self._sizes.labels(tool, stage).inc(size)
+        others = (route, OTHER, row.outcome), (OTHER, OTHER, row.outcome)
+        self._calls.of((route, tool, row.outcome), *others).inc(row.calls)
+        labels = self._tools.admit((route, tool), (route, OTHER), (OTHER, OTHER))
+        for stage, size in zip(STAGES, row.sent_sizes, strict=True):
+            self._sizes.labels(*labels, stage).inc(size)
 
-    def warned(self, warned: Warnings) -> None:
+    def warned(self, warned: Warnings, route: str = "") -> None:
         """Count the warnings of a rule; see `mcp_abridge.storage.meter.Meters`."""
         rule = label(warned.rule)
-        labels = (rule, label(warned.kind))
-        self._warnings.of(labels, (rule, OTHER), (OTHER, OTHER)).inc(warned.count)
+        labels = (route, rule, label(warned.kind))
+        series = self._warnings.of(labels, (route, rule, OTHER), (OTHER,) * 3)
+        series.inc(warned.count)
 
     def unrecorded(self, calls: int) -> None:
         self._unrecorded.inc(calls)
 
-    def count_request(self, record: AccessRecord, status: int, seconds: float) -> None:
+    def count_request(
+        self, record: AccessRecord, status: int, seconds: float, route: str = ""
+    ) -> None:
         """Count an HTTP request; only those that carried a message have a duration."""
         failed = status >= 400
         if failed and record.answered_by == "proxy":
-            self._refusals.of((str(status),), (OTHER,)).inc()
+            self._refusals.of((route, str(status)), (route, OTHER), (OTHER, OTHER)).inc()
         if not record.method:
             return
         method, tool = label(record.method), label(record.tool)
         error = str(status) if failed else _UNNAMED_ERROR if record.failure else ""
-        series = self._seconds.of((method, tool, error), (method, OTHER, error), (OTHER,) * 3)
-        series.observe(seconds)
+        others = (route, method, OTHER, error), (OTHER,) * 4
+        self._seconds.of((route, method, tool, error), *others).observe(seconds)
 
     def exposition(self) -> tuple[bytes, str]:
         """Return the metrics in the Prometheus text format, and its media type.
 
         >>> metrics = Metrics()
         >>> metrics.observe(Row("get_me", None, "untouched", None, None, 1, 120, 120, 120, 120))
-        >>> b'mcp_abridge_calls_total{outcome="untouched",tool="get_me"} 1.0' in (
+        >>> b'mcp_abridge_calls_total{outcome="untouched",route="",tool="get_me"} 1.0' in (
         ...     metrics.exposition()[0].splitlines()
         ... )
         True

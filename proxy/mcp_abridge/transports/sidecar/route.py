@@ -1,10 +1,11 @@
 """A route of a sidecar, the services that all routes share, and the handler of its requests."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Literal, Protocol
 
 from aiohttp import web
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec, RouteSpec
 from mcp_abridge.ruleset.rule_set import RuleSet
@@ -12,6 +13,7 @@ from mcp_abridge.ruleset.selection import Budget, Scripts
 from mcp_abridge.session.active_rules import Rules
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import SessionState
+from mcp_abridge.session.tracing import Arrival
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.meter import Meters
 from mcp_abridge.storage.snapshots import Store
@@ -83,7 +85,7 @@ class Services(Struct, frozen=True):
     ) -> Driver:
         state = SessionState(
             route.rules_for,
-            self.meters.of,
+            partial(self.meters.of, route=route.path),
             self.log.warning,
             scope=scope,
             calls=self.calls,
@@ -111,6 +113,12 @@ class AccessRecord(Struct):
     answered_by: Literal["upstream", "proxy"] = "upstream"
     failure: str = ""
     complete: bool = False
+    arrival: Arrival = field(default_factory=Arrival)
+
+    @property
+    def id_text(self) -> str:
+        """The id of the request without quotes, empty if there is none."""
+        return "" if self.id == b"null" else self.id.decode("utf-8", "replace").strip('"')
 
 
 class Handler(Protocol):

@@ -325,7 +325,7 @@ class Sidecar:
         started: float,
     ) -> None:
         seconds = round(monotonic() - started, 4)
-        self._metrics.count_request(record, status, seconds)
+        self._metrics.count_request(record, status, seconds, route)
         fields: dict[str, LogValue] = {
             "route": route,
             "status": status,
@@ -334,6 +334,8 @@ class Sidecar:
             "token": record.token,
             "client": record.client,
             "session": record.session,
+            "request_id": record.id_text,
+            "trace_id": record.arrival.trace_id,
             "received": record.bytes_received,
             "sent": record.bytes_sent,
             "answered_by": record.answered_by,
