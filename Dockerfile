@@ -11,7 +11,7 @@
 FROM python:3.13-slim AS build
 WORKDIR /src
 COPY . .
-RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[redis]'
+RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[redis,otel]'
 
 FROM python:3.13-slim
 LABEL org.opencontainers.image.title="mcp-abridge" \
@@ -20,7 +20,7 @@ LABEL org.opencontainers.image.title="mcp-abridge" \
       org.opencontainers.image.licenses="Apache-2.0" \
       io.modelcontextprotocol.server.name="io.github.OWNER/mcp-abridge"
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    pip install --no-cache-dir --no-compile --no-index --find-links /wheels 'mcp-abridge[redis]' \
+    pip install --no-cache-dir --no-compile --no-index --find-links /wheels 'mcp-abridge[redis,otel]' \
     && python -m compileall -q "$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
     && useradd --system --uid 10001 --user-group --create-home --home-dir /var/lib/mcp-abridge abridge \
     && mkdir -p /etc/mcp-abridge/rules.d

@@ -76,7 +76,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ:
-            own = name.startswith(("MCP_ABRIDGE_", "XDG_", "GIT_"))
+            own = name.startswith(("MCP_ABRIDGE_", "XDG_", "GIT_", "OTEL_"))
             if own or name.upper().removesuffix("_PROXY") in ("HTTP", "HTTPS", "ALL", "NO"):
                 patch.delenv(name)
         for name in (

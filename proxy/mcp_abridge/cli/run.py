@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from mcp_abridge.storage.recorder import Recorder
     from mcp_abridge.storage.snapshots import Store
     from mcp_abridge.transports.log import Level, Log
+    from mcp_abridge.transports.telemetry import Telemetry
+
+    Record = Ledger | Recorder | Telemetry
 
 _BAD_RULES = 2
 _TERMINAL = (
@@ -133,7 +136,7 @@ def _explain_scope(options: "Options", folder: str, log: "Log") -> None:
         )
 
 
-def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder], Session]":
+def _session(options: "Options") -> "tuple[Log, _Rules, list[Record], Session]":
     _import_msgspec()
 
     from functools import partial
@@ -148,8 +151,10 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
     log = Log(level, options.log_format)
     if os.isatty(0):
         log.info(_TERMINAL)
-    rules, meters, calls = _Rules(options, log), Meters(), RecentCalls()
-    records: list[Ledger] = []
+    traces = telemetry(log)
+    meters = Meters(None if traces is None else traces.observe)
+    rules, calls = _Rules(options, log), RecentCalls()
+    records: list[Record] = []
     if options.ledger != "off":
         path = options.ledger or default_path()
         elsewhere = partial(claim_call, path)
@@ -158,7 +163,21 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
     recorders, new_session = recording(options, log)
     scope, deadline = _scope(options), options.deadline
     state = SessionState(rules, meters.of, log.warning, scope=scope, calls=calls, deadline=deadline)
-    return log, rules, [*records, *recorders], new_session(state)
+    records += recorders
+    if traces is not None:
+        state.tracer = traces.tracer(options.url or tuple(options.command))
+        records.append(traces)
+    return log, rules, records, new_session(state)
+
+
+def telemetry(log: "Log") -> "Telemetry | None":
+    """Return the sender of spans and metrics; None if the environment names no place for them."""
+    if not any(name.startswith("OTEL_") for name in os.environ):
+        return None
+    from mcp_abridge.cli import own_version
+    from mcp_abridge.transports.telemetry import SIGNALS, Telemetry, configured
+
+    return Telemetry(log, own_version) if any(map(configured, SIGNALS)) else None
 
 
 def recording(
@@ -205,7 +224,7 @@ def _account() -> "dict[str, str]":
 
 
 def _end(
-    rules: "_Rules", records: "list[Ledger | Recorder]", log: "Log", relay: "Callable[[], int]"
+    rules: "_Rules", records: "list[Record]", log: "Log", relay: "Callable[[], int]"
 ) -> "NoReturn":
     from threading import Thread
 

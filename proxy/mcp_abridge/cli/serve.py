@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from mcp_abridge.cli import PROGRAM, options, own_version
 from mcp_abridge.cli.options import Option
-from mcp_abridge.cli.run import recording
+from mcp_abridge.cli.run import recording, telemetry
 from mcp_abridge.document.masks import masked_url, masked_words
 from mcp_abridge.errors import AbridgeError, Problem, RuleErrors
 from mcp_abridge.ruleset.loading import config, config_model
@@ -31,7 +31,7 @@ from mcp_abridge.ruleset.selection import NO_RULES, Selection, content, read_lib
 from mcp_abridge.ruleset.watch import Watch
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.ledger import Ledger, default_path
-from mcp_abridge.storage.meter import Meters
+from mcp_abridge.storage.meter import Meters, Row
 from mcp_abridge.storage.recorder import Recorder
 from mcp_abridge.storage.rule_history import RuleHistory
 from mcp_abridge.storage.scope import place
@@ -47,6 +47,7 @@ from mcp_abridge.transports.sidecar.reload import Configuration, Replacement, Wa
 from mcp_abridge.transports.sidecar.route import Handler, Route, Services
 from mcp_abridge.transports.sidecar.router import Mount
 from mcp_abridge.transports.sidecar.sidecar import Sidecar
+from mcp_abridge.transports.telemetry import Telemetry
 from mcp_abridge.transports.workers.pool import Workers
 
 _UNUSABLE = 2
@@ -133,15 +134,19 @@ def run(arguments: argparse.Namespace) -> int:
         return _UNUSABLE
     _prepare()
     metrics = Metrics(own_version())
-    meters = Meters(metrics.observe, metrics.warned)
-    records: list[Ledger | Recorder] = []
+    traces = telemetry(log)
+    observe = metrics.observe if traces is None else partial(_observe, metrics, traces)
+    meters = Meters(observe, metrics.warned)
+    records: list[Ledger | Recorder | Telemetry] = []
     if arguments.ledger != "off":
         path = arguments.ledger or default_path()
         records.append(Ledger(path, meters, warn=log.warning, lose=metrics.unrecorded))
     workers = Workers()
     recorders, new_session = recording(arguments, log)
-    records += recorders
-    services = Services(meters, store, calls, workers, log, settings.limits, new_session, secrets)
+    records += [*recorders, *((traces,) if traces else ())]
+    services = Services(
+        meters, store, calls, workers, log, settings.limits, new_session, secrets, traces
+    )
     handler = partial(_handler, services)
     try:
         mounts = [Mount(route, handler(route)) for route in settings.routes]
@@ -153,6 +158,11 @@ def run(arguments: argparse.Namespace) -> int:
         for record in records:
             record.close()
         log.flush()
+
+
+def _observe(metrics: Metrics, traces: Telemetry, row: Row, route: str) -> None:
+    metrics.observe(row, route)
+    traces.observe(row, route)
 
 
 def _upstream(arguments: argparse.Namespace) -> config_model.Url | Command | None:

@@ -8,7 +8,7 @@ from mcp_abridge.ruleset.clients import SHOWN_BY_ALL, client_for
 from mcp_abridge.ruleset.rule import MAX_FAILURES, Rule
 from mcp_abridge.session.inflight import GET_TASK, PendingRequest
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
-from mcp_abridge.storage.meter import Meter
+from mcp_abridge.storage.meter import Meter, OutcomeKind, Row, Sizes
 
 Meters = Callable[[str | None, str | None], Meter]
 ReplyKind = Literal["refused", "answered", "hidden", "late"]
@@ -31,15 +31,20 @@ class Counts:
         """Count for these names from now on."""
         self._meter, self._client = self._meters(server, client), client
 
-    def untouched(self, pending: PendingRequest, size: int) -> None:
-        """Count a response of `size` bytes that is sent unchanged."""
+    def untouched(self, pending: PendingRequest, size: int, raw: bytes = b"") -> None:
+        """Count a response of `size` bytes that is sent unchanged; `raw` is empty if streamed."""
         if pending.tool and not pending.is_repeat and pending.method != GET_TASK:
             self._meter.count_untouched(pending.tool, size, self._client_cut(size))
+        if pending.trace is not None:
+            self._end(pending, None, "untouched", raw, (size, size), (size, size))
 
-    def reply(self, pending: PendingRequest, kind: ReplyKind, size: int) -> None:
-        """Count an answer of the proxy's own, of `size` bytes."""
+    def reply(self, pending: PendingRequest, kind: ReplyKind, line: bytes) -> None:
+        """Count an answer of the proxy's own."""
         rule = None if pending.rule is None else pending.rule.name
-        self._meter.count(pending.tool, rule, kind, (0, size), (0, size))
+        size = 0, len(line)
+        self._meter.count(pending.tool, rule, kind, size, size)
+        if pending.trace is not None:
+            self._end(pending, rule, kind, line, size, size)
 
     def tools(self, before: int, after: int, *, first: bool, last: bool) -> None:
         """Count the bytes of a page of the tool list, in each session the first list alone."""
@@ -47,18 +52,35 @@ class Counts:
             self._meter.count_definitions(before, after, first=first)
         self._lists_tools &= not last
 
-    def shaped(self, job: ShapeJob, result: ShapeResult) -> None:
-        """Count and log the result of shaping a response."""
+    def shaped(
+        self, job: ShapeJob, result: ShapeResult, pending: PendingRequest | None = None
+    ) -> None:
+        """Count and log the result of shaping a response; `pending` is its call."""
         before = 0 if job.raw is None else len(job.raw)
         wire = before, len(result.raw)
         visible = result.visible_before, result.visible_after
         client_cut = self._client_cut(visible[0]), self._client_cut(visible[1])
         self._meter.count(job.tool, job.rule.name, result.outcome, wire, visible, client_cut)
+        if pending is not None and pending.trace is not None:
+            self._end(pending, job.rule.name, result.outcome, result.raw, wire, visible)
         if result.log_line is not None:
             self._log(result.log_line)
         if result.warnings:
             self.warn(job.tool, job.rule, result.warnings)
         self._outcome(job, result)
+
+    def _end(
+        self,
+        pending: PendingRequest,
+        rule: str | None,
+        outcome: OutcomeKind,
+        raw: bytes,
+        wire: Sizes,
+        visible: Sizes,
+    ) -> None:
+        row = Row(pending.tool, rule, outcome, None, self._client, 1, *wire, *visible)
+        assert pending.trace is not None
+        pending.trace.end(raw, row, view=pending.view is not None)
 
     def _client_cut(self, size: int) -> int:
         return client_for(self._client).cut(size) if size > SHOWN_BY_ALL else 0

@@ -136,6 +136,8 @@ def hold(
             key: value for key, value in members(meta).items() if key != message.PROGRESS_TOKEN
         }
     line = encode({"jsonrpc": "2.0", "id": Raw(id), "method": own_request.method, "params": params})
+    if pending.trace is not None:
+        line = pending.trace.forward(line)
     pending.line, pending.query = raw, request.slot
     state.inflight.add(pending)
     state.inflight.add(request, own_request.seconds)

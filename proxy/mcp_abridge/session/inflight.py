@@ -21,6 +21,7 @@ from mcp_abridge.storage.snapshots import Key
 
 if TYPE_CHECKING:
     from mcp_abridge.session.state import SessionState
+    from mcp_abridge.session.tracing import CallTrace
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -80,6 +81,7 @@ class PendingRequest(Struct):
     query: bytes = b""
     progress_token: bytes = b""
     due: float | None = None
+    trace: "CallTrace | None" = None
 
     @property
     def slot(self) -> bytes:
@@ -152,9 +154,15 @@ class PendingRequest(Struct):
 
     def error(self, reason: str) -> bytes:
         """Return the error response to a request that can have no other any more."""
-        if self.gets_tool_result:
-            return message.refusal(self.id, reason, self.modern)
-        return message.error(self.id, message.PROXY_ERROR, reason)
+        if not self.gets_tool_result:
+            return self.end(message.error(self.id, message.PROXY_ERROR, reason))
+        return self.end(message.refusal(self.id, reason, self.modern))
+
+    def end(self, line: bytes) -> bytes:
+        """Return the line, its answer that is not counted; its trace ends."""
+        if self.trace is not None:
+            self.trace.end(line)
+        return line
 
 
 class PendingOwnRequest(PendingRequest, kw_only=True):
@@ -244,6 +252,8 @@ class InFlight:
         """Record a request before it is sent upstream: the response may come at once."""
         if self.collides(pending):
             return (ToClient(pending.error(ID_IN_USE)),)
+        if pending.trace is not None:
+            raw = pending.trace.forward(raw)
         pending.size = len(raw)
         self.begin(pending)
         return (ToServer(raw),)

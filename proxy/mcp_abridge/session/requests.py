@@ -163,6 +163,8 @@ def call(
     rules = state.rules
     if tool is None:
         return state.inflight.send(raw, pending)
+    if state.tracer is not None and pending.trace is None and pending.id != b"null":
+        pending.trace = state.tracer(tool, pending.id, params.meta, state.arrival)
     covering = rules.covering(tool)
     if covering.hidden_error is not None:
         pending.rule = covering.hiding
@@ -338,7 +340,7 @@ def again(
 ) -> tuple[Output, ...]:
     """Process a call anew by its line: its snapshot was searched, perhaps the tools listed."""
     anew = PendingRequest(pending.exchange, pending.id, pending.method, scope=pending.scope)
-    anew.searched_key, anew.listed = pending.key, listed
+    anew.searched_key, anew.listed, anew.trace = pending.key, listed, pending.trace
     state.rules.select()
     return call(state, line, message.envelope(line), anew)
 

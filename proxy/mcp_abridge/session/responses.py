@@ -35,11 +35,14 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         is_stray = key is not None and state.inflight.is_stray(exchange, key)
         return () if is_stray else (ToClient(raw),)
     is_error = envelope.result is ABSENT or envelope.error is not ABSENT
+    if pending.trace is not None:
+        pending.trace.respond(raw)
     if isinstance(pending, PendingOwnRequest):
         outputs = guards.query_answered(state, pending, raw)
     elif _begins_task(state, raw, envelope, pending):
         # A call with a rule is counted with its result.
-        outputs = _untouched(state, raw, pending) if pending.rule is None else (ToClient(raw),)
+        counts = pending.rule is None
+        outputs = _untouched(state, raw, pending) if counts else (ToClient(pending.end(raw)),)
     elif pending.only_counted or (is_error and not _shapes_error(pending, envelope, len(raw))):
         outputs = _untouched(state, raw, pending)
     else:
@@ -76,7 +79,7 @@ def answered_id(raw: bytes) -> bytes | None:
 
 
 def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
-    state.counts.untouched(pending, len(raw))
+    state.counts.untouched(pending, len(raw), raw)
     return (ToClient(raw if pending.rule is None else _usable(state, raw, pending)),)
 
 
@@ -212,7 +215,7 @@ def shaped(
 ) -> tuple[Output, ...]:
     """Process the result of a job; `pending` is the suspended call, None if it was given up."""
     if pending is None or not pending.is_repeat:
-        state.counts.shaped(job, result)
+        state.counts.shaped(job, result, pending)
     forward = ToClient(_usable(state, result.raw, pending))
     key = None if pending is None else pending.key
     if key is None:

@@ -20,6 +20,7 @@ from mcp_abridge.storage.snapshots import Key
 
 if TYPE_CHECKING:
     from mcp_abridge.session.tool_lists import ToolListHistory
+    from mcp_abridge.session.tracing import Arrival, Tracer
 
 
 class SessionState:
@@ -28,7 +29,8 @@ class SessionState:
     `rules` and `meters` are called with the names of server and client, `rules` also with the
     client's version; `rules` may block while files are read. Snapshots are stored under `scope`: a
     caller, perhaps with a session in a second line. `calls` are those made before: without them,
-    none is known to be the first.
+    none is known to be the first. A `tracer` gets each call, with the HTTP request by which the
+    message that is processed came (`arrival`).
 
     `tasks` are calls by the names of their tasks, `stored` the keys of stored snapshots, the oldest
     first. `tool_list` is the list that the client received last, if the server declares that it may
@@ -45,11 +47,14 @@ class SessionState:
         calls: RecentCalls | None = None,
         resumable: bool = False,
         deadline: float | None = None,
+        tracer: "Tracer | None" = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.log = log
         self.scope = scope
         self.calls = calls
+        self.tracer = tracer
+        self.arrival: Arrival | None = None
         self.counts = Counts(meters, log)
         self.rules = ActiveRules(rules, log, self.counts.rename)
         self.inflight = InFlight(resumable=resumable, deadline=deadline, clock=clock)
@@ -61,7 +66,7 @@ class SessionState:
 
     def reply(self, pending: PendingRequest, kind: ReplyKind, line: bytes) -> tuple[Output, ...]:
         """Answer a call with `line`, and count it."""
-        self.counts.reply(pending, kind, len(line))
+        self.counts.reply(pending, kind, line)
         return (ToClient(line),)
 
     def refuse(self, pending: PendingRequest, reason: str) -> tuple[Output, ...]:
@@ -71,7 +76,7 @@ class SessionState:
     def refusal(self, pending: PendingRequest, reason: str) -> bytes:
         """Return an error result with this reason, in the form of the rule's errors."""
         if not pending.gets_tool_result:
-            return pending.error(reason)
+            return message.error(pending.id, message.PROXY_ERROR, reason)
         rule = pending.rule
         if rule is None or rule.mode != "active" or not rule.errors:
             return message.refusal(pending.id, reason, pending.modern)
@@ -110,13 +115,13 @@ class SessionState:
             self.log(f"{place}: withheld: {error}")
             rule = "" if pending.rule is None else pending.rule.name
             reason = f"the response was withheld: rule {rule!r} cannot read it"
-            return (ToClient(self.refusal(pending, reason)),)
+            return (ToClient(pending.end(self.refusal(pending, reason))),)
         lists = isinstance(error, RuleErrors) or self.rules.guards
         if pending.withholds or (lists and pending.method == "tools/list"):
             return (ToClient(pending.error(reason or f"the list cannot be read: {error}")),)
         if malformed and not pending.only_counted:
             self.log(f"{place}: left as it came: {error}")
-        self.counts.untouched(pending, len(raw))
+        self.counts.untouched(pending, len(raw), raw)
         return (ToClient(raw),)
 
 

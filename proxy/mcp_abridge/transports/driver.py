@@ -26,6 +26,7 @@ from mcp_abridge.session.outputs import (
     ToServer,
 )
 from mcp_abridge.session.session import Session
+from mcp_abridge.session.tracing import Arrival
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.storage.snapshots import ANYBODY, Key, Snapshot, Store
 from mcp_abridge.transports.aio import Tasks, give_way, threaded
@@ -114,9 +115,16 @@ class Driver:
             self._log.warning(f"other replicas were not told of the server: {raised(error)}")
 
     async def from_client(
-        self, raw: bytes, exchange: bytes = b"", scope: str | None = None
+        self,
+        raw: bytes,
+        exchange: bytes = b"",
+        scope: str | None = None,
+        arrival: Arrival | None = None,
     ) -> Routed:
-        """Take a message of the client, which may use the snapshots of `scope`; never raises."""
+        """Take a message of the client, which may use the snapshots of `scope`; never raises.
+
+        `arrival` is the HTTP request that it came by.
+        """
         # What other replicas know, if the message may depend on it.
         if self._memory is not None and (
             self._recalling or (b"tools/call" in raw and not self.session.rules.listed)
@@ -124,6 +132,7 @@ class Driver:
             await self._recall_once(self._memory)
         if scope is not None:
             self.session.state.scope = scope
+        self.session.state.arrival = arrival
         return await self._routed(self.session.from_client(raw, exchange))
 
     async def from_server(self, raw: bytes, exchange: bytes = b"") -> Routed:

@@ -36,6 +36,7 @@ from mcp_abridge.transports.http.headers import (
     encoded,
     learn,
     request_headers,
+    trace_headers,
 )
 from mcp_abridge.transports.http.negotiation import JSON, MEDIA_TYPES, STREAM
 from mcp_abridge.transports.http.sse import ENDPOINT
@@ -363,12 +364,14 @@ class Streamable:
     # Headers
 
     def _headers(self, post: ClientRequest) -> dict[str, str]:
+        traced = self._driver.session.state.tracer is not None
+        both = {**_BOTH, **(trace_headers(post.raw) if traced else {})}
         if not post.modern:
-            return {**_BOTH, **({} if post.begins else self._handshake())}
+            return {**both, **({} if post.begins else self._handshake())}
         own = request_headers(post.raw, self._parameters)
         if not own and self._version is not None:
             own = {VERSION: encoded(self._version), METHOD: encoded(post.method)}
-        return {**_BOTH, **own}
+        return {**both, **own}
 
     def _handshake(self) -> dict[str, str]:
         headers = {SESSION: self._session, VERSION: self._version}

@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import PROTOCOL_VERSION, string_at, value_at
+from mcp_abridge.session.tracing import CONTEXT
 
 SESSION = "Mcp-Session-Id"
 VERSION = "Mcp-Protocol-Version"
@@ -62,6 +63,17 @@ def request_headers(raw: bytes, parameters: Mapping[str, ParameterHeaders]) -> d
         if method == "tools/call" and (parameter_headers := parameters.get(name)):
             headers.update(_values(read.params, parameter_headers))
     return headers
+
+
+def trace_headers(raw: bytes) -> dict[str, str]:
+    r"""Return the headers with the trace context that a message has in its `_meta`.
+
+    >>> trace_headers(b'{"params": {"_meta": {"traceparent": "00-a-b-01", "baggage": "a\\nb"}}}')
+    {'traceparent': '00-a-b-01'}
+    """
+    meta = value_at(message.envelope(raw).params, "_meta")
+    values = {name: string_at(meta, name) or "" for name in CONTEXT}
+    return {name: value for name, value in values.items() if value and _SAFE.fullmatch(value)}
 
 
 def parameter_headers(input_schema: Any) -> ParameterHeaders:

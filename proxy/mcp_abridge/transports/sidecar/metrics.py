@@ -18,14 +18,13 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics import MetricWrapperBase
 
+from mcp_abridge.session.tracing import BUCKETS
 from mcp_abridge.storage.meter import OTHER, STAGES, Limiter, Row, Warnings, label
 from mcp_abridge.transports.sidecar.route import AccessRecord
 
 _MAX_SERIES = 1000
 _RESERVE = 100  # series for labels without names that clients choose
 
-# OpenTelemetry's boundaries for mcp.server.operation.duration, in seconds.
-_BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 _UNNAMED_ERROR = "_OTHER"  # OpenTelemetry's name for an error without a type of its own
 
 Labels = tuple[str, ...]
@@ -47,7 +46,7 @@ class Metrics:
             "mcp_server_operation_duration_seconds",
             "From a client's request to the end of its answer.",
             ("route", "mcp_method_name", "gen_ai_tool_name", "error_type"),
-            buckets=_BUCKETS,
+            buckets=BUCKETS,
             registry=self._registry,
         )
         says = "Responses of tools as the upstream sent them and as the client got them, on the "

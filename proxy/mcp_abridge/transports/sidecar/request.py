@@ -11,7 +11,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
 from mcp_abridge.errors import AbridgeError, DocumentError
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
-from mcp_abridge.session.tracing import TRACEPARENT, Arrival
+from mcp_abridge.session.tracing import CONTEXT, TRACEPARENT, Arrival
 from mcp_abridge.transports.aio import give_way
 from mcp_abridge.transports.http import body, negotiation
 from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
@@ -22,7 +22,6 @@ NOT_JSON = message.PARSE_ERROR
 INVALID = message.INVALID_REQUEST
 FAILED = message.PROXY_ERROR
 
-_CONTEXT = (TRACEPARENT, "tracestate", "baggage")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 _BY_RULES = frozenset(("tools/call", "tools/list", message.READ))
 
@@ -137,8 +136,8 @@ async def read_post(
         modern=any(each >= MODERN for each in (version or "", *declared)),
     )
     record.method = post.method
-    record.arrival = _arrival(request, post)
-    record.session = "" if post.session is None else digest(post.session)
+    record.arrival = _arrival(request, route, post)
+    record.session = record.arrival.session
     if post.first is not None and post.method == "tools/call":
         record.tool = string_at(post.first.params, "name") or ""
     if post.ids and post.accepts == "nothing":
@@ -150,12 +149,20 @@ async def read_post(
     return post
 
 
-def _arrival(request: web.BaseRequest, post: PostedBody) -> Arrival:
-    headers = {name: request.headers[name] for name in _CONTEXT if name in request.headers}
+def _arrival(request: web.BaseRequest, route: Route, post: PostedBody) -> Arrival:
+    headers = {name: request.headers[name] for name in CONTEXT if name in request.headers}
     inner = None if post.first is None else string_at(post.first.params, "_meta", TRACEPARENT)
     outer = headers.get(TRACEPARENT)
     traces = [match[1] for each in (inner, outer) if (match := _TRACEPARENT.fullmatch(each or ""))]
-    return Arrival(headers, {}, traces[0] if traces else "")
+    return Arrival(
+        headers,
+        peer=request.remote,
+        http=f"{request.version.major}.{request.version.minor}",
+        route=route.path,
+        session="" if post.session is None else digest(post.session),
+        protocol=post.version,
+        trace_id=traces[0] if traces else "",
+    )
 
 
 def client_name(post: PostedBody) -> str | None:

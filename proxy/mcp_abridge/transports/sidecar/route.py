@@ -20,6 +20,7 @@ from mcp_abridge.storage.snapshots import Store
 from mcp_abridge.transports.driver import Driver
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.access import Access
+from mcp_abridge.transports.telemetry import Telemetry
 from mcp_abridge.transports.workers.pool import Workers
 
 
@@ -74,6 +75,7 @@ class Services(Struct, frozen=True):
     new_session: Callable[[SessionState], Session] = Session
     secrets: set[str] = set()
     """The variables of the environment that no server may see."""
+    telemetry: Telemetry | None = None
 
     def begin(
         self,
@@ -91,6 +93,7 @@ class Services(Struct, frozen=True):
             calls=self.calls,
             resumable=resumable,
             deadline=route.deadline,
+            tracer=None if self.telemetry is None else self.telemetry.tracer(route.upstream),
         )
         return Driver(self.new_session(state), self.store, self.workers, self.log, on_noise)
 

@@ -81,7 +81,7 @@ class _Exchange:
     async def answer(self) -> web.StreamResponse:
         read = self._read
         line = message.one_line(read.raw.strip())
-        routed = await self._driver.from_client(line, self._exchange)
+        routed = await self._driver.from_client(line, self._exchange, arrival=self._record.arrival)
         self._record.client = self._driver.session.rules.client or ""
         if not (routed.to_server or routed.queries):
             self._record.answered_by = "proxy"

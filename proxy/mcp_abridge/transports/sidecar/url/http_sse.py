@@ -101,7 +101,7 @@ class SseSessions:
             raise RequestRefused(404, INVALID, "the stream of this endpoint is over")
         read = await read_post(request, self._route, self._limits, record)
         stream.request = request
-        routed = await stream.driver.from_client(read.raw)
+        routed = await stream.driver.from_client(read.raw, arrival=record.arrival)
         record.client = stream.driver.session.rules.client or ""
         await self._dispatch(stream, routed._replace(to_server=[]))
         if not routed.to_server:

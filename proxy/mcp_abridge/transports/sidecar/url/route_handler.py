@@ -54,7 +54,7 @@ class UrlRoute:
     def __init__(self, route: Route, shared: Services) -> None:
         self._route = route
         self._limits = shared.limits
-        self._upstream = Upstream(route, shared.limits.message)
+        self._upstream = Upstream(route, shared.limits.message, traces=shared.telemetry is not None)
         self._registry = SessionRegistry(route, shared)
         self._tasks = Tasks()
         self._queries: dict[bytes, asyncio.Timeout] = {}  # of each wait, by the id of the query
@@ -103,7 +103,8 @@ class UrlRoute:
         context = await self._registry.context(request, read, record)
         driver = context.driver
         then: Routed | web.StreamResponse
-        then = await driver.from_client(read.raw, context.exchange, context.scope)
+        message_and_place = read.raw, context.exchange, context.scope
+        then = await driver.from_client(*message_and_place, record.arrival)
         record.client = driver.session.rules.client or ""
         for raw in then.to_server if self._queries else ():
             if (query := self._queries.pop(correlate(raw).cancels or b"", None)) is not None:

@@ -33,11 +33,15 @@ _ACCEPTED = 5.0  # seconds for a server to accept a message that has no response
 
 
 class Upstream:
-    """The server at a route's URL; no answer of it may have more than `limit` bytes."""
+    """The server at a route's URL; no answer of it may have more than `limit` bytes.
 
-    def __init__(self, route: Route, limit: int) -> None:
+    If calls have `traces`, headers repeat the context of the one that is sent.
+    """
+
+    def __init__(self, route: Route, limit: int, *, traces: bool = False) -> None:
         assert isinstance(route.upstream, str)
         self._route = route
+        self._traces = traces
         self.endpoint = HttpClient(route.upstream, limit, transparent=True)
         self.parameters: headers.Parameters = {}
         """The arguments of each known tool that are repeated in headers."""
@@ -137,6 +141,8 @@ class Upstream:
             for name in [each for each in fields if _OF_ONE_MESSAGE.fullmatch(each.lower())]:
                 fields.popall(name, None)
             fields["Content-Type"] = negotiation.JSON
+        if self._traces:
+            fields.update(headers.trace_headers(raw))
         if read is None:
             return fields
         fields["Accept"] = negotiation.MEDIA_TYPES

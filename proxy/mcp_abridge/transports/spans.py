@@ -1,0 +1,330 @@
+"""Spans and metrics of calls, sent by OTLP over HTTP: the one module that imports OpenTelemetry.
+
+Names are those of its conventions for MCP (github.com/open-telemetry/semantic-conventions-genai,
+docs/gen-ai/mcp.md); ours begin with `mcp_abridge.`. A call has two spans: SERVER for the client's
+request, and CLIENT for what went to the server. No argument and no answer is in them.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from operator import add
+from threading import Lock
+from time import monotonic
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from msgspec import Raw
+from opentelemetry import propagate, trace
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.metrics import CallbackOptions, Observation
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Link, SpanKind, Status, StatusCode
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import PROTOCOL_VERSION, members, string_at, value_at
+from mcp_abridge.document.tree import ABSENT
+from mcp_abridge.errors import DocumentError
+from mcp_abridge.session.tracing import BUCKETS, Arrival
+from mcp_abridge.storage.meter import OTHER, STAGES, Limiter, Row, label
+
+_NAME = "mcp-abridge"
+_TOOL = "gen_ai.tool.name"
+_TRANSPORT = "network.transport"
+_FEW = ("mcp.method.name", "gen_ai.operation.name", _TRANSPORT)  # they have few values
+_PORTS = {"http": 80, "https": 443}
+_MAX_TOOLS = 200  # in metrics; each has a series for every outcome and error
+
+Attributes = dict[str, str | int | bool]
+
+
+def otlp_exports(version: str, warn: Callable[[str], None], signals: Collection[str]) -> "Exports":
+    """Return exports of these signals ("TRACES", "METRICS") by OTLP, as the variables say.
+
+    `warn` is told once of what fails.
+    """
+    _quiet(warn)
+    processors = [BatchSpanProcessor(OTLPSpanExporter())] if "TRACES" in signals else []
+    readers = [PeriodicExportingMetricReader(OTLPMetricExporter())] if "METRICS" in signals else []
+    return Exports(version, processors, readers)
+
+
+class Exports:
+    """The spans and metrics of a process, and who gets them."""
+
+    def __init__(
+        self, version: str, processors: Iterable[SpanProcessor], readers: Sequence[MetricReader]
+    ) -> None:
+        resource = Resource.create({"service.version": version})
+        if str(resource.attributes["service.name"]).startswith("unknown_service"):
+            resource = resource.merge(Resource({"service.name": _NAME}))
+        # This process ends by `close`, and mostly without the interpreter's own end.
+        self._spans = TracerProvider(resource=resource, shutdown_on_exit=False)
+        for processor in processors:
+            self._spans.add_span_processor(processor)
+        self._figures = MeterProvider(readers, resource, shutdown_on_exit=False)
+        self.tracer = self._spans.get_tracer(_NAME, version)
+        meter = self._figures.get_meter(_NAME, version)
+        self.durations = {
+            kind: meter.create_histogram(
+                f"mcp.{kind.name.lower()}.operation.duration",
+                "s",
+                "The duration of calls of tools.",
+                explicit_bucket_boundaries_advisory=BUCKETS,
+            )
+            for kind in (SpanKind.SERVER, SpanKind.CLIENT)
+        }
+        # Summed up here: a counter of the SDK would take 10 µs for each of five figures of a call.
+        self._sums: dict[tuple[str, str, str], tuple[int, ...]] = {}
+        self._lock = Lock()
+        says = "Responses before and after, on the wire and as far as the model reads them."
+        for name, call, unit, text in (
+            ("mcp_abridge.calls", self._calls, "{call}", "Calls of tools by outcome."),
+            ("mcp_abridge.response.bytes", self._sizes, "By", says),
+        ):
+            meter.create_observable_counter(name, [call], unit, text)
+        self._tools = Limiter[str](_MAX_TOOLS)
+        self.fields = tuple(propagate.get_global_textmap().fields)
+
+    def begin(
+        self, url: str | None, tool: str, id: bytes, meta: Raw, arrival: Arrival | None
+    ) -> "CallSpans":
+        """Begin the trace of a call; see `mcp_abridge.session.tracing.Tracer`."""
+        return CallSpans(self, url, tool, id, meta, arrival)
+
+    def count(self, row: Row, route: str) -> None:
+        """Count the calls of a meter's row."""
+        key = route, self.tool(row.tool), row.outcome
+        figures = row.calls, *row.sent_sizes
+        with self._lock:
+            self._sums[key] = tuple(map(add, self._sums.get(key, (0,) * len(figures)), figures))
+
+    def _calls(self, options: CallbackOptions) -> Iterator[Observation]:
+        for attributes, (calls, *_) in self._all_sums():
+            yield Observation(calls, attributes)
+
+    def _sizes(self, options: CallbackOptions) -> Iterator[Observation]:
+        for attributes, (_, *sizes) in self._all_sums():
+            for stage, size in zip(STAGES, sizes, strict=True):
+                yield Observation(size, {**attributes, "mcp_abridge.stage": stage})
+
+    def _all_sums(self) -> Iterator[tuple[dict[str, str], tuple[int, ...]]]:
+        for (route, tool, outcome), figures in tuple(self._sums.items()):
+            own = {"mcp_abridge.route": route} if route else {}
+            yield {_TOOL: tool, "mcp_abridge.outcome": outcome, **own}, figures
+
+    def tool(self, name: str) -> str:
+        """Return the name of a tool in metrics: clients choose any number of names."""
+        return self._tools.admit(label(name), OTHER)
+
+    def close(self) -> None:
+        """Send what is left; may take long."""
+        self._spans.shutdown()
+        self._figures.shutdown()
+
+
+class CallSpans:
+    """The spans of one call; see `mcp_abridge.session.tracing.CallTrace`."""
+
+    def __init__(
+        self,
+        exports: Exports,
+        url: str | None,
+        tool: str,
+        id: bytes,
+        meta: Raw,
+        arrival: Arrival | None,
+    ) -> None:
+        self._exports = exports
+        self._url = url
+        self._attributes: Attributes = {
+            "mcp.method.name": "tools/call",
+            "gen_ai.operation.name": "execute_tool",
+            _TOOL: label(tool),
+            "jsonrpc.request.id": label(id.decode("utf-8", "replace").strip('"')),
+        }
+        protocol = string_at(meta, PROTOCOL_VERSION) or (arrival and arrival.protocol)
+        if protocol:
+            self._attributes["mcp.protocol.version"] = label(protocol)
+        parent, links = _parent(meta, arrival, exports.fields)
+        attributes = self._attributes | _of_client(arrival)
+        self._server = _Timed(exports, SpanKind.SERVER, attributes, parent, links)
+        self._client: _Timed | None = None
+        self._ended = False
+        context = self._server.span.get_span_context()
+        if arrival is not None and context.is_valid:
+            arrival.trace_id = trace.format_trace_id(context.trace_id)
+
+    def forward(self, raw: bytes) -> bytes:
+        if self._client is None:
+            attributes = self._attributes | _of_server(self._url)
+            self._client = _Timed(self._exports, SpanKind.CLIENT, attributes, self._server.context)
+        carrier: dict[str, str] = {}
+        propagate.inject(carrier, self._client.context)
+        return _with_meta(raw, carrier) if carrier else raw
+
+    def respond(self, raw: bytes) -> None:
+        if self._client is not None:
+            self._client.end(_failure(raw))
+
+    def end(self, raw: bytes, row: Row | None = None, *, view: bool = False) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        failure = _failure(raw)
+        if row is not None:
+            self._server.span.set_attributes(_of_answer(row, view))
+            if row.outcome == "late":
+                failure = _Failure("timeout")
+        self._end(failure)
+
+    def _end(self, failure: "_Failure | None") -> None:
+        if self._client is not None:
+            self._client.end(failure)
+        self._server.end(failure)
+
+    def __del__(self) -> None:
+        # It was cancelled, or its client is gone.
+        if not self._ended:
+            self._end(_Failure("cancelled"))
+
+
+class _Failure(NamedTuple):
+    kind: str
+    text: str = ""
+    code: str = ""
+
+
+class _Timed:
+    """A span and the duration of what it is of, in the metrics."""
+
+    def __init__(
+        self,
+        exports: Exports,
+        kind: SpanKind,
+        attributes: Attributes,
+        parent: Context,
+        links: Sequence[Link] = (),
+    ) -> None:
+        tool = str(attributes[_TOOL])
+        self.span = exports.tracer.start_span(f"tools/call {tool}", parent, kind, attributes, links)
+        self.context = trace.set_span_in_context(self.span, parent)
+        """The context of what this span causes."""
+        self._histogram = exports.durations[kind]
+        self._series = {name: value for name, value in attributes.items() if name in _FEW}
+        self._series[_TOOL] = exports.tool(tool)
+        self._start = monotonic()
+        self._ended = False
+
+    def end(self, failure: _Failure | None) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        if failure is not None:
+            error: Attributes = {"error.type": failure.kind}
+            if failure.code:
+                error["rpc.response.status_code"] = failure.code
+            self._series |= error
+            self.span.set_attributes(error)
+            self.span.set_status(Status(StatusCode.ERROR, failure.text or None))
+        self._histogram.record(monotonic() - self._start, self._series, self.context)
+        self.span.end()
+
+
+def _parent(
+    meta: Raw, arrival: Arrival | None, fields: Collection[str]
+) -> tuple[Context, list[Link]]:
+    """Return the context of a call, that in its `_meta` before that of its HTTP request.
+
+    If both are given, the second one is a link, as the conventions want it.
+    """
+    inner = {name: value for name in fields if (value := string_at(meta, name)) is not None}
+    outer = {} if arrival is None else arrival.headers
+    contexts = [
+        propagate.extract(each, Context()) if each else Context() for each in (inner, outer)
+    ]
+    spans = [trace.get_current_span(each).get_span_context() for each in contexts]
+    if not spans[0].is_valid:
+        return contexts[1], []
+    return contexts[0], [Link(spans[1])] if spans[1].is_valid and spans[1] != spans[0] else []
+
+
+def _of_client(arrival: Arrival | None) -> Attributes:
+    if arrival is None:
+        return {_TRANSPORT: "pipe"}
+    attributes = {
+        "network.protocol.version": arrival.http,
+        "client.address": arrival.peer,
+        "mcp.session.id": arrival.session,
+        "mcp_abridge.route": arrival.route,
+    }
+    present = {name: value for name, value in attributes.items() if value}
+    return {_TRANSPORT: "tcp", "network.protocol.name": "http", **present}
+
+
+def _of_server(url: str | None) -> Attributes:
+    if url is None:
+        return {_TRANSPORT: "pipe"}
+    to = urlsplit(url)
+    return {
+        _TRANSPORT: "tcp",
+        "network.protocol.name": "http",
+        "server.address": to.hostname or "",
+        "server.port": to.port or _PORTS.get(to.scheme, 0),
+    }
+
+
+def _of_answer(row: Row, view: bool) -> Attributes:
+    attributes: Attributes = {"mcp_abridge.outcome": row.outcome, "mcp_abridge.view": view}
+    if row.rule is not None:
+        attributes["mcp_abridge.rule"] = row.rule
+    for stage, size in zip(STAGES, row.sent_sizes, strict=True):
+        attributes[f"mcp_abridge.bytes.{stage}"] = size
+    return attributes
+
+
+def _failure(raw: bytes) -> _Failure | None:
+    """Return the error in a response, or the result that is one; None for all others."""
+    if message.succeeds(raw[: message.ENDS]) and raw.rfind(b'"isError"') < 0:
+        return None  # without reading a long one
+    read = message.envelope(raw)
+    if read.error is not ABSENT:
+        code = label(bytes(value_at(read.error, "code")).decode() or "_OTHER")
+        return _Failure(code, label(string_at(read.error, "message") or ""), code)
+    return _Failure("tool_error") if value_at(read.result, "isError") == Raw(b"true") else None
+
+
+def _with_meta(raw: bytes, carrier: dict[str, str]) -> bytes:
+    """Return a request with these members in its `_meta`; as it is if that is no object."""
+    params = message.envelope(raw).params
+    try:
+        meta = members(params).get("_meta")
+        merged = {**({} if meta is None else members(meta)), **carrier}
+        return message.replaced(raw, params=Raw(message.replaced(bytes(params), _meta=merged)))
+    except DocumentError:
+        return raw
+
+
+class _Once(logging.Handler):
+    """Passes on the first trouble that the SDK logs: a collector that is down is down for long."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._warn: Callable[[str], None] | None = warn
+
+    def emit(self, record: logging.LogRecord) -> None:
+        warn, self._warn = self._warn, None
+        if warn is not None:
+            warn(f"OpenTelemetry: {record.getMessage()}")
+
+
+def _quiet(warn: Callable[[str], None]) -> None:
+    """Keep libraries from writing to stderr themselves."""
+    logging.getLogger().addHandler(logging.NullHandler())
+    logger = logging.getLogger("opentelemetry")
+    logger.handlers, logger.propagate = [_Once(warn)], False

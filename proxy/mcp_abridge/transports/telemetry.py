@@ -1,0 +1,111 @@
+"""OpenTelemetry, off the way of every call: its import takes a quarter of a second, its end longer.
+
+A thread imports it while the server starts. A collector that does not answer costs a line in the
+log, no call its time, and the end of the process no more than END seconds.
+"""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from mcp_abridge.errors import raised
+from mcp_abridge.session.tracing import CallTrace, Tracer
+from mcp_abridge.storage.meter import Row
+from mcp_abridge.transports.log import Log
+
+if TYPE_CHECKING:
+    from mcp_abridge.transports.spans import Exports
+
+SIGNALS = ("TRACES", "METRICS")
+"""The signals of OpenTelemetry that there are here, as the variables name them."""
+
+END = 2.0
+"""The most seconds that the last spans and metrics may take to be sent."""
+
+_LOADING = 10.0  # seconds that a first call waits for the import
+_MISSING = (
+    "the environment names an OpenTelemetry collector, but nothing is sent to it: "
+    "pip install 'mcp-abridge[otel]'"
+)
+
+
+class Telemetry:
+    """The spans and metrics of a process, as the standard variables say; nothing here raises.
+
+    `version` returns the version of this program.
+    """
+
+    def __init__(self, log: Log, version: Callable[[], str]) -> None:
+        self._log = log
+        self._version = version
+        self._loaded = Event()
+        self._exports: Exports | None = None
+        Thread(target=self._load, name="telemetry", daemon=True).start()
+
+    def tracer(self, upstream: str | tuple[str, ...]) -> Tracer:
+        """Return the tracer of calls to a server: one at a URL, or a command."""
+        return partial(self._begin, upstream if isinstance(upstream, str) else None)
+
+    def observe(self, row: Row, route: str = "") -> None:
+        """Count the calls of a meter's row; see `mcp_abridge.storage.meter.Meters`."""
+        if (exports := self._ready()) is not None:
+            exports.count(row, route)
+
+    def close(self) -> None:
+        """Send what is left, for at most END seconds."""
+        if self._exports is not None:
+            closing = Thread(target=self._exports.close, name="telemetry end", daemon=True)
+            closing.start()
+            closing.join(END)
+
+    def _begin(self, url: str | None, *call: Any) -> CallTrace | None:
+        exports = self._ready()
+        return None if exports is None else exports.begin(url, *call)
+
+    def _ready(self) -> "Exports | None":
+        self._loaded.wait(_LOADING)
+        return self._exports
+
+    def _load(self) -> None:
+        try:
+            if find_spec("opentelemetry.sdk") is None:
+                raise ImportError
+            from mcp_abridge.transports.spans import otlp_exports
+
+            reasons = {signal: refusal(signal) for signal in SIGNALS if configured(signal)}
+            for reason in filter(None, reasons.values()):
+                self._log.warning(reason)
+            signals = {signal for signal, reason in reasons.items() if not reason}
+            if signals:
+                self._exports = otlp_exports(self._version(), self._log.warning, signals)
+        except ImportError:
+            self._log.debug(_MISSING)
+        except Exception as error:  # a variable that the SDK refuses, no memory for a thread, ...
+            self._log.warning(f"no spans and no metrics are sent: {raised(error)}")
+        finally:
+            self._loaded.set()
+
+
+def configured(signal: str) -> bool:
+    """Return True if the environment names a collector, or an exporter, for TRACES or METRICS."""
+    exporter = os.environ.get(f"OTEL_{signal}_EXPORTER", "")
+    if exporter == "none" or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return False
+    endpoints = (f"OTEL_EXPORTER_OTLP_{part}ENDPOINT" for part in ("", f"{signal}_"))
+    return bool(exporter or any(map(os.environ.get, endpoints)))
+
+
+def refusal(signal: str) -> str | None:
+    """Return the reason why nothing can be sent as the environment wants it, else None."""
+    own, common = f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"
+    name = own if own in os.environ else common
+    for variable, usable in ((f"OTEL_{signal}_EXPORTER", "otlp"), (name, "http/protobuf")):
+        if (value := os.environ.get(variable, "")) not in ("", usable):
+            return (
+                f"{variable}: {value!r} is not known here, {usable!r} would be; "
+                f"no {signal.lower()} are sent"
+            )
+    return None
