@@ -14,6 +14,8 @@ import yaml
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from tests.looks.reading import inner_member, with_inner
+
 ABSENT: Any = object()
 
 COLUMNS: dict[str, Callable[[int], Any]] = {
@@ -244,6 +246,12 @@ def _in_words(value: Any) -> Sample:
     return Sample((f"Found some things:\n{dumps(value, 2)}",), value)
 
 
+def _in_a_member(value: Any) -> Sample:
+    text = f"<data>\n{dumps(value)}\n</data>\nThat is all."
+    whole = {"result": text, "code": 0}
+    return Sample((dumps(whole),), with_inner(whole, inner_member(whole)))
+
+
 def _fenced(value: Any) -> Sample:
     return Sample((f"Found:\n```json\n{dumps(value)}\n```",), value)
 
@@ -281,6 +289,7 @@ STRUCTURES = st.one_of(
     VALUES.map(_as_json),
     VALUES.map(_structured),
     VALUES.map(_in_words),
+    VALUES.map(_in_a_member),
     VALUES.map(_fenced),
     ROWS.map(_json_lines),
     ROWS.map(_yaml),

@@ -57,10 +57,11 @@ class Conversation:
         members = result.get("structuredContent", {})
         alone = [*members.values()] == [block["text"] for block in result["content"]]
         self._member = next(iter(members)) if alone else ""
+        self._inner = inner_member(document(result["content"][0]["text"]))
 
     def first(self) -> list[Look]:
         """Return the look in each copy of the answer."""
-        return [*looks(self._replay.answer, self._member)]
+        return [*looks(self._replay.answer, self._member, self._inner)]
 
     def in_shell(self) -> list[str]:
         """Return the sentences that the command `mcp-abridge view FILE` says in place of these."""
@@ -68,16 +69,20 @@ class Conversation:
             return []
         job, _ = self._replay.shaped[0]
         answer = read(shape(replace(job, reader="mcp-abridge view FILE")).raw)
-        return [each for look in looks(answer, self._member) for each in look.sentences]
+        every = looks(answer, self._member, self._inner)
+        return [each for look in every for each in look.sentences]
 
     def ask(self, view: str) -> list[Look]:
         return [*looks(self._replay.ask({"view": view}), self._member, view=True)]
 
 
-def looks(answer: ClientView, member: str = "", *, view: bool = False) -> Iterator[Look]:
+def looks(
+    answer: ClientView, member: str = "", inner: str = "", *, view: bool = False
+) -> Iterator[Look]:
     """Read the text copy of an answer, and the structured one if there is one.
 
-    `member` is the one that holds a document that is a text. A `view` has remarks beside it.
+    `member` is the one that holds a document that is a text, `inner` that with a text which is
+    nearly all of an object, and structure. A `view` has remarks beside it.
     """
     assert answer.error is None, answer.error
     texts = [*answer.texts]
@@ -89,10 +94,11 @@ def looks(answer: ClientView, member: str = "", *, view: bool = False) -> Iterat
     [text] = texts
     names = _NOTICES if view else {"_abridged"}
     is_text = "text" in beside.get("_abridged", {})
-    yield _look(text if is_text else document(text), beside, text, size, answer.failed, names)
+    value = text if is_text else with_inner(document(text), inner)
+    yield _look(value, beside, text, size, answer.failed, names)
     if answer.structured is not None:
         structured = bytes(answer.structured)
-        value = _DECODER.decode(structured.decode())
+        value = with_inner(_DECODER.decode(structured.decode()), inner)
         claim = {}
         if member and isinstance(value.get(member), str):
             value, claim = value.pop(member), value
@@ -134,4 +140,25 @@ def document(text: str) -> Any:
         value, end = _DECODER.raw_decode(text, opening.start())
     except ValueError:
         return text
-    return value if text[end:].strip() in ("", "```") else text
+    return text if re.search(r"[\[{]", text[end:]) else value
+
+
+def inner_member(value: Any) -> str:
+    """Return the name of the member of an object that is nearly all of it, and a text with JSON."""
+    sizes = (
+        {name: len(json.dumps(each)) for name, each in value.items()}
+        if isinstance(value, dict)
+        else {}
+    )
+    name = max(sizes, key=lambda each: sizes[each], default="")
+    text = value[name] if name and sizes[name] >= 0.95 * sum(sizes.values()) else None
+    if not isinstance(text, str) or isinstance(inner := document(text), str):
+        return ""
+    size = len(json.dumps(inner, ensure_ascii=False, separators=(",", ":")))
+    return name if size >= len(text) // 2 else ""
+
+
+def with_inner(value: Any, name: str) -> Any:
+    """Return an object with the JSON in the text of a member in place of that text."""
+    inner = value.get(name) if name and isinstance(value, dict) else None
+    return value | {name: document(inner)} if isinstance(inner, str) else value

@@ -13,7 +13,7 @@ from tests.answers.server import RESULTS as ANSWERS
 from tests.looks.documents import BUDGETS, RESULTS, Sample, dumps
 from tests.looks.hits import misses
 from tests.looks.offers import SLIPS, breaches, offers, whole_of
-from tests.looks.reading import Conversation, Look, document
+from tests.looks.reading import Conversation, Look, document, inner_member, with_inner
 from tests.looks.statements import Falsehood, falsehoods
 from tests.omissions import check_voice, strings
 from tests.platforms import on_posix
@@ -80,7 +80,7 @@ def results() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 SAMPLES = [
-    pytest.param(Sample((text,), document(text)), id=id)
+    pytest.param(Sample((text,), with_inner(value := document(text), inner_member(value))), id=id)
     for id, result in results()
     for text in [block["text"] for block in result.get("content", ()) if "text" in block][:1]
     if not result.get("isError")

@@ -153,6 +153,37 @@ def test_a_text_beside_a_few_words_is_read_as_if_it_stood_alone(form: str) -> No
         assert view(text, expression) in parts
 
 
+@pytest.mark.parametrize("promised", [False, True], ids=["text", "structuredContent"])
+@pytest.mark.parametrize("form", ["CSV", "NDJSON", "page"])
+def test_a_text_that_is_nearly_all_of_an_object_is_read_in_its_place(
+    form: str, promised: bool
+) -> None:
+    assert RULE is not None
+    rows = rows_of(300)
+    text = FORMS[form](rows)
+    whole = {"stdout": text, "stderr": "", "exit_code": 0}
+    members: dict[str, Any] = {"structuredContent": whole} if promised else {}
+    raw = answer(tool_result(json.dumps(whole), **members))
+    outcome = shape(job(RULE, raw, keep=True))
+    after = json.loads(texts(outcome.raw)[0])
+    assert isinstance(after["stdout"], str)
+    assert (after["stderr"], after["exit_code"]) == ("", 0)
+    assert outcome.visible_after < 6000
+    if form == "page":
+        assert after["stdout"].startswith(text[:35])
+    place = "stdout.items" if form == "page" else "stdout"
+    assert f"view='{place}[" in after["_abridged"]["more"]
+
+    def view_of(expression: str) -> Any:
+        [part] = texts(shape(job(RULE, raw, keep=True, view=expression)).raw)
+        return json.loads(part)["view"]
+
+    assert view_of(f"{place}[9].[code, name]") == [rows[9]["code"], rows[9]["name"]]
+    assert view_of(f"length({place})") == 300
+    assert view_of("exit_code") == 0
+    assert view_of("all")["stdout"].startswith(text[:300])
+
+
 def test_numbers_of_csv_keep_their_digits_and_can_be_compared() -> None:
     ids = ["1.50", "-2", "", "12345678901234567890123", "1e3"] * 30
     text = "price,zip code,name\n" + "".join(f"{n},0{at:04},x\n" for at, n in enumerate(ids))
@@ -380,8 +411,7 @@ REPEATED: dict[str, Callable[[list[Row]], str]] = {
         + "\nThat is all.\n"
     ),
     "bullets": lambda rows: (
-        "- Fields: many\n\n"
-        + "\n---\n".join(f"- id: {r['id']}\n- State: **open**" for r in rows)
+        "- Fields: many\n\n" + "\n---\n".join(f"- id: {r['id']}\n- State: **open**" for r in rows)
     ),
 }
 

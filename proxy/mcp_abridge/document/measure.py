@@ -61,10 +61,14 @@ TextSource = tuple[Raw | str, str, TextFrame]
 
 
 class Structure(Struct, frozen=True):
-    """The JSON that a text which fills a document was read as, and the text around it."""
+    """The JSON that a text which fills a document was read as, and the text around it.
+
+    `member` names the member of an object that has the text; empty if the text is the document.
+    """
 
     value: Raw
     frame: TextFrame
+    member: str = ""
 
     @property
     def size(self) -> int:
@@ -72,10 +76,12 @@ class Structure(Struct, frozen=True):
 
     def put_into(self, document: Document) -> None:
         """Put it in place of the text; unchanged, the text is restored at the end."""
-        source = document.cell[0]
-        document.cell[0] = self.value
-        sources = [(source, source, self.frame)]
-        document.closers.append(TextWriteback(document, ROOT, sources, among=False))
+        holder: Any = document.root.open() if self.member else document.cell
+        key: Any = self.member or 0
+        at = Path(self.member, (Name(self.member),)) if self.member else ROOT
+        sources = [(holder[key], text(holder[key]) or "", self.frame)]
+        holder[key] = self.value
+        document.closers.append(TextWriteback(document, at, sources, among=False))
 
 
 class TextWriteback(Struct):
@@ -95,6 +101,15 @@ class TextWriteback(Struct):
         """The frame of the structure if the whole document is the text."""
         return None if self.at.steps else self.sources[0][2]
 
+    @property
+    def read_without_rule(self) -> bool:
+        return bool(self.sources[0][2].form)
+
+    @property
+    def frame(self) -> TextFrame | None:
+        """The frame of structure whose text views can have: that of the document, or nearly all."""
+        return self.sources[0][2] if self.read_without_rule else self.whole
+
     def texts(self) -> Iterator[tuple[Slot, str]]:
         """Yield each place and its text. Raises ShapeMismatch if texts can no longer be told."""
         places = [
@@ -113,8 +128,9 @@ class TextWriteback(Struct):
 
     def __call__(self) -> None:
         """Write the texts; an unchanged text is restored as the server sent it."""
-        if self.sources[0][2].form and not self.document.changed:
-            self.document.cell[0] = self.sources[0][0]
+        if self.read_without_rule and not self.document.changed:
+            for slot in select(self.document.root, self.at):
+                slot.parent[slot.key] = self.sources[0][0]
             return
         sources = {string: source for source, string, _ in self.sources}
         for slot, string in self.texts():

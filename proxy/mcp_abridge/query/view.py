@@ -146,10 +146,12 @@ def _evaluate(
     visit, open = interpreter.visit, interpreter.open
     whole = open(document.cell[0])
     # A view can also read a text that was parsed as structure as the text.
-    closing = writeback_at(document, ROOT)
-    frame = None if closing is None else closing.whole
-    if frame is not None and _asks_for_text(expression, (name, "text"), frame, whole):
+    closing = writeback_at(document, ROOT) or next(iter(document.closers), None)
+    frame = None if closing is None else closing.frame
+    if closing and frame and _asks_for_text(expression, (name, "text"), frame, whole):
         document.close()
+        if closing.at.steps:
+            document.cell[0] = closing.sources[0][1]
         whole = open(document.cell[0])
     root = {"text": whole, name: whole} if isinstance(whole, str) else whole
     tree = as_meant(expression.tree)

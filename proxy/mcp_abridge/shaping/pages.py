@@ -126,7 +126,11 @@ def _view_of_all(document: Document, view: str) -> str | None:
     value = opened(document.cell[0])
     if isinstance(value, dict) and ALL in value:
         return None
-    return "@" if not document.textual and writeback_at(document, ROOT) is None else "text"
+    if document.textual or writeback_at(document, ROOT) is not None:
+        return "text"
+    if all(each.read_without_rule for each in document.closers):
+        document.close()
+    return "@"
 
 
 class _Answer(Struct, frozen=True):

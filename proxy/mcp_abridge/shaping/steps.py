@@ -60,11 +60,11 @@ def read_structure(
 ) -> Structure | None:
     """Read structure inside a text for a budget without steps; error results stay texts.
 
-    A text that is itself a structuredContent must fit the schema of its tool: it stays a text. What
-    was read is returned, to be given again for views.
+    A text that is itself a structuredContent must fit the schema of its tool: it stays a text; one
+    in a member is written back as a text. What was read is returned, to be given again for views.
     """
     budgeted = rule.passes_small and rule.document == "auto"
-    if not (budgeted and document.textual) or call.structured or call.error:
+    if not budgeted or (call.structured and document.textual) or call.error:
         return None
     if structure is None:
         from mcp_abridge.summary.structure_in_text import read_structure

@@ -71,6 +71,13 @@ def abridge(
     if inside is not None and inside.loses:
         task = replace(task, rows=_rows(document.cell[0], form, call) if call.viewable else {})
         document.close()
+    if any(each.at.steps and each.read_without_rule for each in document.closers):
+        [closing] = document.closers
+        value, outside = Raw(compact(raw(document.cell[0]))), closing.sources[0][2]
+        document.close()
+        task = replace(task, form=outside.form)
+        call.notices.extend(task.in_member(value, closing.at.text, outside))
+        return
     if document.closers:
         if form and len(document.source) <= bound and encoded_size(document.source) <= bound:
             return
@@ -204,12 +211,26 @@ class _Task(Struct, frozen=True):
         small = size >= 2 * self.bound and not self.viewed
         return min(self.bound, int(self.first_look * _STRUCTURE)) if small else self.bound
 
-    def in_text(self, structure: Raw, outside: TextFrame) -> list[Notice] | None:
+    def in_member(self, value: Raw, member: str, outside: TextFrame) -> list[Notice]:
+        """Cut an object with structure in a member, and write the text of that back around it.
+
+        Views read the structure: it is shown without the text around it if there is no room for
+        that and a way to the rest.
+        """
+        for frame in (outside, TextFrame()):
+            notices = self.in_text(value, frame, member)
+            notes = opened(self.document.cell[0]).get(NAME, {"more": ""})
+            if notices is not None and ("more" in notes or not self.call.viewable):
+                return notices
+        return self._whole_structure(value)
+
+    def in_text(self, structure: Raw, outside: TextFrame, member: str = "") -> list[Notice] | None:
         """Cut structure that was read from a text, and write the text back around it.
 
-        None if that leaves too little room: then the text must be cut as a whole.
+        The text is that of a `member`, if one is named. None if that leaves too little room: then
+        the text must be cut as a whole.
         """
-        if not (outside.before or outside.after):
+        if not (outside.before or outside.after or member):
             self.document.root.set(structure)
             return self._whole_structure(structure)
         around = encoded_size(outside.before + outside.after)
@@ -221,7 +242,9 @@ class _Task(Struct, frozen=True):
             fitted, notices = self._structured(structure, target)
             if fitted is None:
                 return None
-            content = outside.text(fitted)
+            content: Value = outside.text(fitted[member] if member else fitted)
+            if member:
+                content = {**fitted, member: content}
             beside = sum(encoded_size({NAME: notice.value}) for notice in notices)
             total_size = encoded_size(content) + beside
             if total_size <= bound:

@@ -19,13 +19,15 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import Structure, TextFrame
-from mcp_abridge.document.tree import Document, encode
+from mcp_abridge.document.tree import Document, Value, encode
+from mcp_abridge.document.tree import text as string
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.summary import notations
 from mcp_abridge.summary.delimited import table
 from mcp_abridge.summary.markup import from_xml
 from mcp_abridge.summary.repeated import repeated
 
+_NEARLY_ALL = 0.95  # of the bytes of an object
 _PROSE = 1000  # characters before JSON, and after it
 _PLACES = 4  # places at which JSON may begin, and at which it may end
 _SAMPLE = 4000  # characters by which it is told if JSON goes on
@@ -51,9 +53,11 @@ TextStructure = tuple[Raw, TextFrame]
 def read_structure(document: Document, fuel: Fuel) -> Structure | None:
     """Read a text as structure if it clearly is, and return that, which can be put into it again.
 
-    Unchanged, the text is restored at the end.
+    The text is the document, or nearly all of an object. Unchanged, it is restored at the end.
     """
-    source = document.cell[0]
+    source, member = document.cell[0], ""
+    if document.kind == "object":
+        member, source = _longest_member(document)
     if not isinstance(source, str):
         return None
     fuel.burn(len(source) >> 4)
@@ -63,9 +67,24 @@ def read_structure(document: Document, fuel: Fuel) -> Structure | None:
     value, frame = reading
     if source.startswith(_BOM):
         frame = replace(frame, before=_BOM + frame.before)
-    structure = Structure(value, frame)
+    if member and frame.loses:
+        return None
+    structure = Structure(value, frame, member)
     structure.put_into(document)
     return structure
+
+
+def _longest_member(document: Document) -> tuple[str, str | None]:
+    """Return the name and the text of the member that is nearly all of an object; else no text."""
+    members = document.root.open()
+    sizes = {name: _size(value) for name, value in members.items()}
+    name = max(sizes, key=lambda each: sizes[each], default="")
+    long = name and sizes[name] >= _NEARLY_ALL * sum(sizes.values())
+    return name, string(members[name]) if long else None
+
+
+def _size(value: Value) -> int:
+    return len(memoryview(value)) if type(value) is Raw else len(encode(value))
 
 
 def _read(text: str) -> TextStructure | None:
