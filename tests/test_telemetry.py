@@ -187,6 +187,8 @@ def test_a_collector_that_is_down_costs_one_line_and_no_call_its_time(
         if not listens:
             silent.close()
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{port}")
+        endpoint = f"http://127.0.0.1:{port}/v1/traces?api_key=secret"
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", endpoint)
         monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
         monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "50")
         with Wire(wrapped(PLAIN)) as wire:
@@ -206,6 +208,7 @@ def test_a_collector_that_is_down_costs_one_line_and_no_call_its_time(
     assert len(lines) <= 1
     assert all(each.startswith("mcp-abridge: warning: OpenTelemetry: ") for each in lines)
     assert listens or lines
+    assert b"secret" not in ended.stderr
 
 
 def variables(name: str, value: str) -> dict[str, str]:

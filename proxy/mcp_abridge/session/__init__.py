@@ -17,6 +17,7 @@ tasks          calls that become tasks
 counts         what goes to the ledger and to the log
 ambiguity      messages that two readers parse differently
 outputs        the actions that a session asks of its transport
+tracing        the facts of calls for a tracer
 recording_session  a session that gives each answered call to a recorder
 
 Ids: a request is found by its slot, the exchange and its id. The exchange tells the clients of one

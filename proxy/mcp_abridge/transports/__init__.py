@@ -21,6 +21,8 @@ fail what waits for a server that ended   driver, stdio.relay, client.bridge,
                                           sidecar.command.child_session,
                                           sidecar.session_registry, sidecar.url.http_sse
 
+`telemetry` sends the spans and metrics of calls, which `spans` makes of them.
+
 HTTP+SSE has a client's side and a server's. A query is a request like others, but before a URL: the
 answer to its POST must not be that of the call, and it ends even if another request takes the id of
 the call. What a cancellation ends is the back's own: a request, a stream, a place at a shared

@@ -6,7 +6,9 @@ request, and CLIENT for what went to the server. No argument and no answer is in
 """
 
 import logging
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from operator import add
 from threading import Lock
 from time import monotonic
@@ -123,9 +125,10 @@ class Exports:
         return self._tools.admit(label(name), OTHER)
 
     def close(self) -> None:
-        """Send what is left; may take long."""
-        self._spans.shutdown()
-        self._figures.shutdown()
+        """Send what is left; may take long, and never raises."""
+        for provider in (self._spans, self._figures):
+            with suppress(Exception):
+                provider.shutdown()
 
 
 class CallSpans:
@@ -320,7 +323,9 @@ class _Once(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         warn, self._warn = self._warn, None
         if warn is not None:
-            warn(f"OpenTelemetry: {record.getMessage()}")
+            # The query of a collector's URL may hold a key.
+            text = re.sub(r"\?[^\s)]*", "?***", record.getMessage())
+            warn(f"OpenTelemetry: {text}; further failures of it are not logged")
 
 
 def _quiet(warn: Callable[[str], None]) -> None:

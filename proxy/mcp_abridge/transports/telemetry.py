@@ -6,6 +6,7 @@ log, no call its time, and the end of the process no more than END seconds.
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from threading import Event, Thread
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 SIGNALS = ("TRACES", "METRICS")
 """The signals of OpenTelemetry that there are here, as the variables name them."""
 
-END = 2.0
+END = 1.5
 """The most seconds that the last spans and metrics may take to be sent."""
 
 _LOADING = 10.0  # seconds that a first call waits for the import
@@ -43,7 +44,8 @@ class Telemetry:
         self._version = version
         self._loaded = Event()
         self._exports: Exports | None = None
-        Thread(target=self._load, name="telemetry", daemon=True).start()
+        if not _in_thread(self._load):
+            self._loaded.set()
 
     def tracer(self, upstream: str | tuple[str, ...]) -> Tracer:
         """Return the tracer of calls to a server: one at a URL, or a command."""
@@ -56,9 +58,7 @@ class Telemetry:
 
     def close(self) -> None:
         """Send what is left, for at most END seconds."""
-        if self._exports is not None:
-            closing = Thread(target=self._exports.close, name="telemetry end", daemon=True)
-            closing.start()
+        if self._exports is not None and (closing := _in_thread(self._exports.close)):
             closing.join(END)
 
     def _begin(self, url: str | None, *call: Any) -> CallTrace | None:
@@ -66,7 +66,8 @@ class Telemetry:
         return None if exports is None else exports.begin(url, *call)
 
     def _ready(self) -> "Exports | None":
-        self._loaded.wait(_LOADING)
+        if not self._loaded.wait(_LOADING):
+            self._loaded.set()  # no later call waits, too
         return self._exports
 
     def _load(self) -> None:
@@ -87,6 +88,14 @@ class Telemetry:
             self._log.warning(f"no spans and no metrics are sent: {raised(error)}")
         finally:
             self._loaded.set()
+
+
+def _in_thread(do: Callable[[], None]) -> Thread | None:
+    thread = Thread(target=do, name="telemetry", daemon=True)
+    with suppress(RuntimeError):  # no memory for a thread
+        thread.start()
+        return thread
+    return None
 
 
 def configured(signal: str) -> bool:
