@@ -68,7 +68,7 @@ def test_imports_go_one_way() -> None:
         if part_of(name) and part_of(target) and level[part_of(target)] > level[part_of(name)]
     ]
     assert not upwards, "\n".join(["imports that go up:", *upwards])
-    assert [*imports("mcp_abridge")] == []
+    assert not [target for target, _, at_once in imports("mcp_abridge") if at_once]
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

@@ -16,7 +16,8 @@ shaping     one response through one rule: find the document, run the steps, wri
 plugin      the names that Python beside a rule file may import
 session     one client and one server, without I/O: requests, responses, tasks, tool lists, guards
 replay      the tests in rule files, and recordings, played through a session
-transports  the I/O of messages: stdio, http, client (a URL for stdio), sidecar (HTTP), workers
+transports  the I/O of messages: stdio, http, client (a URL for stdio), sidecar (HTTP), workers,
+            inprocess (the public module: Abridge, AbridgeMiddleware)
 cli         one file for each verb
 
 A session does nothing itself: its methods for messages return Outputs (session/outputs.py); the
@@ -58,3 +59,21 @@ Case        a test written beside a rule
 
 To add a transform, a function, a client, a verb or a guarantee, and the suites: CONTRIBUTING.md.
 """
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcp_abridge.transports.inprocess.abridge import Abridge, Call
+    from mcp_abridge.transports.inprocess.middleware import AbridgeMiddleware
+
+# The public module, for servers and agents in Python; examples/in-process describes it.
+__all__ = ["Abridge", "AbridgeMiddleware", "Call"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Imported late: the wrapper needs none of them, and does not wait for them.
+    from importlib import import_module
+
+    home = "middleware" if name == "AbridgeMiddleware" else "abridge"
+    return getattr(import_module(f"{__name__}.transports.inprocess.{home}"), name)

@@ -19,6 +19,7 @@ from tests.callers.roads import (
     BOB,
     COMMAND,
     HANDSHAKE,
+    INSIDE,
     SECONDS,
     SSE,
     STATELESS,
@@ -68,8 +69,8 @@ def steps(place: Place, seed: int, number: int) -> Iterator[Step]:
     """Yield random steps, in which one of the two commits the rough faults."""
     draw = random.Random(seed)
     rough = draw.choice((ALICE, BOB))
-    command = place.wrapping or place.road == COMMAND
-    eras = (HANDSHAKE, STATELESS) if command else (HANDSHAKE, SSE, STATELESS)
+    modern = place.wrapping or place.road in (COMMAND, INSIDE)
+    eras = (HANDSHAKE, STATELESS) if modern else (HANDSHAKE, SSE, STATELESS)
     for _ in range(number // 2):
         for who in draw.sample((ALICE, BOB), 2):
             era = draw.choice(eras)

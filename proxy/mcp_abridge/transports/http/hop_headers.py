@@ -1,5 +1,6 @@
 """The headers that pass from one side to the other: all but those of a single connection."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -17,6 +18,16 @@ _BODY = frozenset(("content-length", "content-encoding"))
 _CREDENTIALS = frozenset(("authorization", "cookie"))
 # `expect` too: the body is here already, so the upstream need not permit sending it.
 _OURS = frozenset(("host", "accept-encoding", "expect"))
+# Headers that do not identify the client: about the request itself, or added on its way.
+_OF_NOBODY = re.compile(
+    r"authorization|host|user-agent|date|expect|origin|referer|via|pragma|priority|range|dnt"
+    r"|cache-control|last-event-id|(accept|content|if|mcp|sec|upgrade)(-.*)?"
+    r"|forwarded|x-forwarded-(for|host|port|prefix|proto|scheme|server|ssl)|x-scheme|cdn-loop"
+    r"|x-real-ip|(x-|true-|x-cluster-)client-ip|cf-(connecting-ip|ipcountry|ray|visitor)"
+    r"|b3|traceparent|tracestate|baggage|newrelic|(x-b3|x-datadog|x-envoy)-.*"
+    r"|(.*-)?(request|correlation|trace|span|transaction|invocation|idempotency|retry)"
+    r"(-?(id|key|start|time|context|attempt|count))?|sentry-trace"
+)
 
 
 def to_upstream(
@@ -38,6 +49,18 @@ def to_upstream(
     for name, value in fixed:
         forwarded[name] = value
     return forwarded
+
+
+def identity(headers: Headers, *, credentials: bool) -> list[str]:
+    """Return the names and values of headers that pass, and by which a server may know callers.
+
+    These are a key, a cookie, the name of a user: all but those known to be of nobody. Whose
+    `Authorization` is depends, so it is not among them. `credentials` as in `to_upstream`.
+    """
+    forwarded = to_upstream(headers, credentials=credentials)
+    names = {name.lower() for name in forwarded}
+    of_callers = sorted(name for name in names if not _OF_NOBODY.fullmatch(name))
+    return [part for name in of_callers for part in (name, *forwarded.getall(name))]
 
 
 def to_client(headers: Headers, *, whole: bool = False) -> CIMultiDict[str]:

@@ -7,7 +7,6 @@ that the proxy passes on: these separate stored answers too, not sessions, which
 """
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
@@ -15,22 +14,11 @@ from typing import Protocol, TypeVar
 from aiohttp import web
 
 from mcp_abridge.storage.snapshots import ANYBODY
-from mcp_abridge.transports.http import hop_headers
+from mcp_abridge.transports.http.hop_headers import identity
 from mcp_abridge.transports.sidecar.route import Route
 
 NO_SESSION = "there is no such session, or none any more"
 """The words for a session that does not exist, and for one of another caller."""
-
-# Headers that do not identify the client: about the request itself, or added on its way.
-_OF_NOBODY = re.compile(
-    r"authorization|host|user-agent|date|expect|origin|referer|via|pragma|priority|range|dnt"
-    r"|cache-control|last-event-id|(accept|content|if|mcp|sec|upgrade)(-.*)?"
-    r"|forwarded|x-forwarded-(for|host|port|prefix|proto|scheme|server|ssl)|x-scheme|cdn-loop"
-    r"|x-real-ip|(x-|true-|x-cluster-)client-ip|cf-(connecting-ip|ipcountry|ray|visitor)"
-    r"|b3|traceparent|tracestate|baggage|newrelic|(x-b3|x-datadog|x-envoy)-.*"
-    r"|(.*-)?(request|correlation|trace|span|transaction|invocation|idempotency|retry)"
-    r"(-?(id|key|start|time|context|attempt|count))?|sentry-trace"
-)
 
 
 def scope_of(request: web.BaseRequest, route: Route, token: str) -> str:
@@ -45,10 +33,7 @@ def scope_of(request: web.BaseRequest, route: Route, token: str) -> str:
     if isinstance(route.upstream, str):
         # The server may identify the caller by any header that it receives: a key, a cookie, a
         # user's name.
-        forwarded = hop_headers.to_upstream(request.headers, credentials=route.auth == "forward")
-        names = {name.lower() for name in forwarded}
-        for name in sorted(name for name in names if not _OF_NOBODY.fullmatch(name)):
-            parts += (name, *forwarded.getall(name))
+        parts += identity(request.headers, credentials=route.auth == "forward")
     # Without the address of the listener: replicas listen at different addresses.
     scope = digest("\n".join((route.path, str(route.upstream), *parts)))
     return scope if parts else f"{ANYBODY}-{scope}"

@@ -1,0 +1,208 @@
+"""Functions that make results of tools short: without them, an agent's own tools answer in full."""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import count
+from threading import Lock
+from typing import Any
+
+from msgspec import Raw
+from pydantic_core import from_json
+from typing_extensions import Unpack
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import members, string_at
+from mcp_abridge.document.tree import encode, level
+from mcp_abridge.session.outputs import Noise, Output, Probe, Shape, ToClient, ToServer
+from mcp_abridge.session.session import Session
+from mcp_abridge.session.tools.definitions import ToolFacts
+from mcp_abridge.shaping.pipeline import shape
+from mcp_abridge.storage.snapshots import digest
+from mcp_abridge.transports.effects import carry_out
+from mcp_abridge.transports.inprocess.kinds import (
+    Result,
+    definition,
+    dumped,
+    encoded,
+    failure,
+    like,
+    request,
+    text_of,
+)
+from mcp_abridge.transports.inprocess.parts import Options, Parts, Rules
+
+_NO_SERVER = "there is no server to ask: the tool is a function of this program"
+_NOTHING = (
+    "nothing is kept of an earlier answer to this call (it expired, was short, or was never given);"
+    " call again without view first"
+)
+
+
+class Abridge:
+    """Makes results of tools short, and answers views from the answers that it has kept.
+
+    `rules` are rule files, folders or bundled names. `client` is the name of the program whose
+    limits hold for a result without a rule; `server` is what `server.name` in a rule file asks for.
+    For `options` see Options. One object serves any number of threads; a large answer takes its
+    thread some milliseconds for each megabyte. Raises RuleErrors if the rules cannot be used.
+
+    >>> abridge = Abridge(budget=500)
+    >>> rows = '{"rows":[' + ",".join(f'{{"id":{n}}}' for n in range(200)) + "]}"
+    >>> len(abridge.result("list", {}, rows)) < 500 < len(rows)
+    True
+    >>> abridge.view("list", {}, "rows[3]")["content"][0]["text"]
+    '{"view":{"id":3}}'
+    """
+
+    def __init__(
+        self,
+        rules: Rules = None,
+        *,
+        client: str | None = None,
+        server: str | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        self._parts = Parts(rules, options)
+        self._session = Session(self._parts.state())
+        self._session.rules.rename(client=client, server=server)
+        self._lock, self._numbers = Lock(), count(1)
+
+    def tools(self, tools: Sequence[Result]) -> list[Result]:
+        """Return the definitions of tools as a model is to see them: with `view`, and by the rules.
+
+        They are dicts or objects of the MCP SDK (MCP: Tools, Tool), and stay of that kind. What
+        they declare counts from then on: a tool with `readOnlyHint` may run again for a view.
+        """
+        listing = self._begin("tools/list", {}, "")
+        raws = [Raw(definition(tool)) for tool in tools]
+        listing._respond(encode({"tools": raws}))
+        by_name = {string_at(raw, "name"): tool for raw, tool in zip(raws, tools, strict=True)}
+        edited = level(members(listing._result)["tools"])
+        return [like(by_name[string_at(raw, "name")], bytes(raw)) for raw in edited]
+
+    def call(self, tool: str, arguments: Mapping[str, Any], *, caller: str = "") -> "Call":
+        """Begin a call of a tool with the arguments that a model gave, perhaps with a `view`.
+
+        `caller` is whose answers are kept and may be looked into: a user, or one conversation of a
+        user; calls without one belong together. See Call for what to do next.
+        """
+        with self._lock:
+            if self._session.rules.facts(tool) is None:
+                self._session.rules.learn({tool: ToolFacts()})
+        own = {name: value for name, value in arguments.items() if (name, value) != ("view", None)}
+        scope = digest(caller) if caller else ""
+        return self._begin("tools/call", {"name": tool, "arguments": own}, scope)
+
+    def result(
+        self, tool: str, arguments: Mapping[str, Any], result: Result, *, caller: str = ""
+    ) -> Result:
+        """Return the result of a call in short, and keep it for views; an error stays an error.
+
+        `result` is a text, a CallToolResult as a dict, or an object of the MCP SDK (MCP: Tools),
+        and so is what is returned: the same object if it stays as it is. Raises TypeError.
+        """
+        return self.call(tool, arguments, caller=caller).end(result)
+
+    def view(
+        self, tool: str, arguments: Mapping[str, Any], view: str, *, caller: str = ""
+    ) -> dict[str, Any]:
+        """Return a part of the answer to an earlier call, as a CallToolResult; or an error result.
+
+        `view` is an expression as the notices name it, such as "items[0:3]" or "help".
+        """
+        call = self.call(tool, {**arguments, "view": view}, caller=caller)
+        return failure(_NOTHING) if call.answer is None else call.answer
+
+    def _begin(self, method: str, params: dict[str, Any], scope: str) -> "Call":
+        number = next(self._numbers)
+        line, call = request(number, method, params), Call(self, b"%d" % number)
+
+        def enter() -> Sequence[Output]:
+            self._session.state.scope = scope
+            return self._session.from_client(line)
+
+        self._perform(call, enter)
+        return call
+
+    def _perform(self, call: "Call", enter: Callable[[], Sequence[Output]]) -> None:
+        """Enter the session, by one thread at a time, and carry out what it asks for."""
+        with self._lock:
+            queue = deque(enter())
+        while queue:
+            output = queue.popleft()
+            if isinstance(output, ToServer):
+                call._request = output.raw
+            elif isinstance(output, ToClient):
+                call._hear(output.raw)
+            elif not isinstance(output, Noise):
+                enter = self._carried_out(output)
+                with self._lock:
+                    queue += enter()
+
+    def _carried_out(self, output: Any) -> Callable[[], tuple[Output, ...]]:
+        if isinstance(output, Shape):
+            return partial(self._session.shaped, output.job, shape(output.job))
+        if isinstance(output, Probe):
+            return partial(self._session.unanswered, output.token, _NO_SERVER)
+        return carry_out(output, self._session, self._parts.store, self._parts.log)
+
+
+class Call:
+    """A call of a tool: with an `answer`, or to be run, and ended with its result.
+
+    `answer` is the CallToolResult for the model if the tool need not run or must not: a part of a
+    kept answer, or a refusal; `text` are its texts. While they are None, run the tool with the
+    `arguments`, and give its result to `end`.
+
+    >>> call = Abridge().call("read", {"path": "a", "view": "rows[1]"})
+    >>> call.text is None, call.arguments, call.end('{"rows": [3, 4]}')
+    (True, {'path': 'a'}, '{"view":4}')
+    """
+
+    def __init__(self, abridge: Abridge, id: bytes) -> None:
+        self._abridge, self._id = abridge, id
+        self._request, self._line = b"", b""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments for the tool: completed by the rules, and without those of the proxy."""
+        params = members(members(self._request)["params"])
+        arguments: dict[str, Any] = from_json(bytes(params["arguments"]))
+        return arguments
+
+    @property
+    def answer(self) -> dict[str, Any] | None:
+        answer: dict[str, Any] | None = from_json(self._result) if self._line else None
+        return answer
+
+    @property
+    def text(self) -> str | None:
+        return text_of(from_json(self._result)) if self._line else None
+
+    def end(self, result: Result) -> Result:
+        """Return the short form of the `result` of the tool, in its kind, as Abridge.result does.
+
+        If there is an answer already, it is that. Raises TypeError.
+        """
+        if not self._line:
+            own = encoded(result)
+            self._respond(own)
+            if self._result == own:
+                return result
+        return like(result, self._result)
+
+    @property
+    def _result(self) -> bytes:
+        answer = members(self._line)
+        if "error" in answer:
+            return dumped(failure(string_at(answer["error"], "message") or ""))
+        return bytes(answer["result"])
+
+    def _respond(self, result: bytes) -> None:
+        line = message.result(self._id, Raw(result))
+        self._abridge._perform(self, partial(self._abridge._session.from_server, line))
+
+    def _hear(self, line: bytes) -> None:
+        if "id" in members(line):  # no notification
+            self._line = line

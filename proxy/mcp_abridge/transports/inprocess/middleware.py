@@ -1,0 +1,215 @@
+"""Makes the answers of an MCP server short inside its process: without it, it needs a wrapper.
+
+It stands among the middleware of the SDK's server, where requests and results are as on the wire,
+so that a client gets what it would get through the wrapper.
+"""
+
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from typing import Any, TypeAlias, TypeVar
+
+from anyio import fail_after
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import ErrorData
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec import Raw
+from multidict import CIMultiDict
+from pydantic_core import from_json
+from typing_extensions import Unpack
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import members, string_at
+from mcp_abridge.document.tree import encode
+from mcp_abridge.errors import raised
+from mcp_abridge.session.active_rules import PeerInfo
+from mcp_abridge.session.guards import LATE
+from mcp_abridge.session.outputs import Probe
+from mcp_abridge.session.session import Session
+from mcp_abridge.storage.snapshots import ANYBODY, digest
+from mcp_abridge.transports.driver import Driver, Routed
+from mcp_abridge.transports.http.hop_headers import identity
+from mcp_abridge.transports.inprocess.kinds import definition, request
+from mcp_abridge.transports.inprocess.parts import Options, Parts, Rules
+from mcp_abridge.transports.workers.pool import Workers
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+Server = TypeVar("Server")
+
+_MOST = 1000  # callers without a session that are remembered
+_STATE = "mcp_abridge"
+
+
+class AbridgeMiddleware:
+    """Middleware for servers of the official SDK, and by `install` for FastMCP's.
+
+    `rules` and `options` are those of Abridge. `caller` returns whose a request is: nobody reads
+    what is kept of another's answers. Without it the session decides, and the headers that may
+    identify somebody, as in `serve`. Needs asyncio. Raises RuleErrors if the rules cannot be used.
+
+        MCPServer("shop", middleware=[AbridgeMiddleware()])
+        AbridgeMiddleware(rules="rules.yaml").install(FastMCP("shop"))
+    """
+
+    def __init__(
+        self,
+        rules: Rules = None,
+        *,
+        caller: Callable[[Context], str] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        self._parts = Parts(rules, options)
+        self._caller = _identity if caller is None else caller
+        self._numbers = count(1)
+        self._drivers: OrderedDict[tuple[str, str], Driver] = OrderedDict()
+        self._latest: Driver | None = None
+
+    def install(self, server: Server) -> Server:
+        """Add this to a server of FastMCP 4 or of the official SDK 2, and return that server.
+
+        What FastMCP's own `add_middleware` takes sees no result as it goes to the client. Raises
+        TypeError for another object.
+        """
+        chain: Any = getattr(getattr(server, "_mcp_server", server), "middleware", None)
+        if not isinstance(chain, list):
+            kind = f"{type(server).__module__}.{type(server).__name__}"
+            raise TypeError(f"a server of FastMCP 4 or of the MCP SDK 2 is expected, not {kind}")
+        chain.append(self)
+        return server
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Answer a request, or have the server answer it; called by the SDK."""
+        if not isinstance(ctx, ServerRequestContext):
+            raise TypeError("AbridgeMiddleware: call install(server) in place of add_middleware")
+        if ctx.request_id is None:
+            return await call_next(ctx)
+        driver, scope = self._conversation(ctx)
+        return await _Request(driver, next(self._numbers), ctx, call_next).answer(scope)
+
+    def _conversation(self, ctx: Context) -> tuple[Driver, str]:
+        """Return the driver for a request, and the scope of the answers that it may look into."""
+        name = self._caller(ctx)
+        caller = digest(name) if name else ANYBODY
+        # It has no public name yet; FastMCP reads this one, too.
+        connection = ctx.session._connection
+        if _lasts(ctx, connection.session_id):
+            if _STATE not in connection.state:
+                connection.state[_STATE] = self._begin(), str(uuid.uuid4())
+            driver, session = connection.state[_STATE]
+            return driver, f"{caller}\n{session}"
+        key = caller, _client(ctx)  # a client has limits of its own
+        driver = self._drivers.pop(key, None) or self._begin()
+        self._drivers[key] = driver
+        if len(self._drivers) > _MOST:
+            self._drivers.popitem(last=False)
+        return driver, caller
+
+    def _begin(self) -> Driver:
+        session = Session(self._parts.state())
+        if self._latest is not None:
+            info = self._latest.session.rules.peer_info
+            session.rules.recall(PeerInfo(server=info.server, facts=info.facts))
+        # Without processes, a long answer is shaped in a thread, while the event loop goes on.
+        workers = Workers(processes=0)
+        self._latest = Driver(session, self._parts.store, workers, self._parts.log)
+        return self._latest
+
+
+class _Request:
+    """A request of a client, on its way to the server and back."""
+
+    def __init__(self, driver: Driver, number: int, ctx: Context, call_next: CallNext) -> None:
+        self._driver, self._ctx, self._call_next = driver, ctx, call_next
+        self._number, self._id = number, b"%d" % number
+        self._line = b""
+        self._result: HandlerResult = None
+        self._error: MCPError | None = None
+
+    async def answer(self, scope: str) -> HandlerResult:
+        line = request(self._number, self._ctx.method, self._ctx.params)
+        try:
+            routed = await self._driver.from_client(line, b"", scope)
+            while (answer := await self._hear(routed)) is None:
+                routed = await self._go_on(routed, line)
+        finally:
+            self._driver.session.forget_pending(b"", [self._id])
+        if answer == self._line:  # as the server gave it
+            if self._error is not None:
+                raise self._error
+            return self._result
+        parts = members(answer)
+        if "error" in parts:
+            raise MCPError.from_error_data(ErrorData.model_validate_json(bytes(parts["error"])))
+        result: dict[str, Any] = from_json(bytes(parts["result"]))
+        return result
+
+    async def _hear(self, routed: Routed) -> bytes | None:
+        """Return the answer among the lines for the client, and pass on that its tools changed."""
+        answer = None
+        for line in routed.to_client:
+            if "id" in members(line):
+                answer = line
+            else:
+                await self._ctx.session.send_tool_list_changed()
+        return answer
+
+    async def _go_on(self, routed: Routed, line: bytes) -> Routed:
+        """Have the server answer the request, or a question before it."""
+        if routed.queries:
+            return await self._ask(routed.queries[0])
+        [raw] = routed.to_server
+        ctx = self._ctx if raw == line else replace(self._ctx, params=_params(raw))
+        try:
+            self._result = await self._call_next(ctx)
+        except MCPError as error:
+            self._error = error
+            body = {"jsonrpc": "2.0", "id": self._number, "error": Raw(definition(error.error))}
+            self._line = encode(body)
+        else:
+            self._line = message.result(self._id, Raw(definition(self._result or {})))
+        return await self._driver.from_server(self._line)
+
+    async def _ask(self, query: Probe) -> Routed:
+        """Ask the server what a guard, or the session itself, must know before the call."""
+        own = members(query.raw)
+        method = string_at(Raw(query.raw), "method") or ""
+        ctx = replace(self._ctx, method=method, params=_params(query.raw))
+        try:
+            with fail_after(self._driver.session.time_left(b"", [self._id])):
+                result = await self._call_next(ctx)
+        except Exception as error:
+            cause = LATE if isinstance(error, TimeoutError) else raised(error)
+            return await self._driver.fail([bytes(own["id"])], cause)
+        line = message.result(own["id"], Raw(definition(result or {})))
+        return await self._driver.from_server(line)
+
+
+def _params(raw: bytes) -> dict[str, Any]:
+    params: dict[str, Any] = from_json(bytes(members(raw)["params"]))
+    return params
+
+
+def _client(ctx: Context) -> str:
+    params = ctx.session.client_params
+    return "" if params is None else params.client_info.name[: message.LONGEST_NAME]
+
+
+def _identity(ctx: Context) -> str:
+    """Return the credentials of a request over HTTP, and what else may identify its sender."""
+    headers = getattr(ctx.request, "headers", None)
+    if headers is None:
+        return ""
+    parts = identity(CIMultiDict(headers.items()), credentials=True)
+    return "\n".join([headers.get("authorization", ""), *parts]).strip()
+
+
+def _lasts(ctx: Context, session_id: str | None) -> bool:
+    """Return True if the connection lasts: of a session, of HTTP+SSE of 2024-11-05, or no HTTP."""
+    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        return False
+    if ctx.request is None or session_id is not None:
+        return True
+    return "session_id" in getattr(ctx.request, "query_params", ())
