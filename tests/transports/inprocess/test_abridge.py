@@ -158,6 +158,7 @@ def test_options_and_rules_that_cannot_be_used_are_named(tmp_path: Path) -> None
         Abridge(file)
     assert Abridge("none").result("list", {}, ROWS) == ROWS
     assert Abridge(budget="off").result("list", {}, ROWS) == ROWS
+    assert Abridge(scripts="on").result("list", {}, ROWS) == ROWS
 
 
 def test_a_ledger_is_written_only_if_it_is_named(tmp_path: Path) -> None:

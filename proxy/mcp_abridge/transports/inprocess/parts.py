@@ -6,12 +6,13 @@ Nothing is written to a file unless a ledger is named.
 import atexit
 import logging
 import os
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any, TypeAlias, TypedDict
 
 from mcp_abridge.document.printable import printable
 from mcp_abridge.errors import did_you_mean_or_known
-from mcp_abridge.ruleset.selection import NO_RULES, Budget, Selection
+from mcp_abridge.ruleset.rule_set import RuleFile
+from mcp_abridge.ruleset.selection import NO_RULES, Budget, Scripts, Selection
 from mcp_abridge.ruleset.watch import Watch
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.calls import RecentCalls
@@ -26,12 +27,14 @@ Rules: TypeAlias = "Path | Iterable[Path] | None"
 class Options(TypedDict, total=False):
     """Options of both public classes, with the names, meanings and defaults of the wrapper's.
 
-    `budget`: most bytes of a result without a rule, or "auto", "client", "off". `allow_python`:
-    the Python that rule files name may run. `snapshots`: most bytes of answers kept for views, for
-    `snapshot_age` seconds after their last use. `ledger`: a file for the sizes of calls.
+    `budget`: most bytes of a result without a rule, or "auto", "client", "off". `scripts`: "on" if
+    answers go to scripts, whole. `allow_python`: the Python that rule files name may run.
+    `snapshots`: most bytes of answers kept for views, for `snapshot_age` seconds after their last
+    use. `ledger`: a file for the sizes of calls.
     """
 
     budget: Budget
+    scripts: Scripts
     allow_python: bool
     snapshots: int
     snapshot_age: float
@@ -61,16 +64,16 @@ class Parts:
             atexit.register(ledger.close)
 
     def _selection(self, rules: Rules, options: Options) -> Selection:
-        budget = options.get("budget", "auto")
-        if rules is None:
-            return Selection(None, budget, self.log.info, environ=os.environ)
-        names = [rules] if isinstance(rules, str | os.PathLike) else rules
-        files = [os.fspath(name) for name in names]
-        if files == [NO_RULES]:
-            return Selection((), "off", self.log.info)
-        python = options.get("allow_python", False)
-        watch = Watch(files, self.log.info, self.log.warning, allow_python=python)
-        return Selection(watch.look, budget, self.log.info, environ=os.environ)
+        budget, scripts = options.get("budget", "auto"), options.get("scripts", "auto")
+        several = [rules] if isinstance(rules, str | os.PathLike) else rules
+        names = None if several is None else [os.fspath(name) for name in several]
+        files: Callable[[], tuple[RuleFile, ...]] | tuple[RuleFile, ...] | None = None
+        if names == [NO_RULES]:
+            files, budget = (), "off"
+        elif names is not None:
+            python = options.get("allow_python", False)
+            files = Watch(names, self.log.info, self.log.warning, allow_python=python).look
+        return Selection(files, budget, self.log.info, environ=os.environ, scripts=scripts)
 
     def state(self) -> SessionState:
         """Return the state of a new session."""
