@@ -145,10 +145,29 @@ def test_the_end_of_a_session_sends_what_is_left_and_its_metrics(collector: Coll
 STAGES = ("before", "after", "visible_before", "visible_after")
 
 
+PASSING = """
+version: 1
+upstream: {0}/mcp
+routes:
+  - {{path: /mcp}}
+  - {{path: /else, upstream: "{0}", passes: true}}
+"""
+
+
 def test_a_sidecar_names_the_trace_in_its_log_and_in_headers_to_the_server(
-    collector: Collector,
+    tmp_path: Path, collector: Collector
 ) -> None:
     own, other = f"00-{TRACE}-{CALLER}-01", f"00-{TRACE}-{OUTER}-01"
+    config = tmp_path / "serve.yaml"
+    with RawServer(session()) as server:
+        config.write_text(PASSING.format(server.url))
+        with Sidecar("--config", str(config)) as sidecar:
+            raw = call("get", {}, _meta={"traceparent": own})
+            ask(sidecar.url("/else"), raw, {**JSON, "traceparent": other})
+    [unchanged] = server.of("POST")
+    assert (unchanged.body, unchanged.headers["traceparent"]) == (raw, other)
+    assert collector.spans == []
+
     with RawServer(session()) as server, Sidecar(f"{server.url}/mcp") as sidecar:
         for number, meta, header in (
             (1, {}, {}),

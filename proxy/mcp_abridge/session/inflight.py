@@ -50,7 +50,7 @@ class PendingRequest(Struct):
     the slot of the proxy's query in `query`. `searched_key`: there is no snapshot of that key.
     `max_age`: the call needs none, but takes one of at most so many seconds. `listed`: the server
     was asked for its tools. `lists`: it waits for the list of stored answers. `due` is the time at
-    which it is overdue, if calls have a deadline.
+    which it is overdue, if calls have a deadline. `trace` follows a call.
     """
 
     exchange: bytes

@@ -103,8 +103,8 @@ class UrlRoute:
         context = await self._registry.context(request, read, record)
         driver = context.driver
         then: Routed | web.StreamResponse
-        message_and_place = read.raw, context.exchange, context.scope
-        then = await driver.from_client(*message_and_place, record.arrival)
+        exchange, scope, arrival = context.exchange, context.scope, record.arrival
+        then = await driver.from_client(read.raw, exchange, scope, arrival)
         record.client = driver.session.rules.client or ""
         for raw in then.to_server if self._queries else ():
             if (query := self._queries.pop(correlate(raw).cancels or b"", None)) is not None:

@@ -141,7 +141,7 @@ class Upstream:
             for name in [each for each in fields if _OF_ONE_MESSAGE.fullmatch(each.lower())]:
                 fields.popall(name, None)
             fields["Content-Type"] = negotiation.JSON
-        if self._traces:
+        if self._traces and not route.passes:
             fields.update(headers.trace_headers(raw))
         if read is None:
             return fields
