@@ -155,7 +155,7 @@ def inner_member(value: Any) -> str:
     if not isinstance(text, str) or isinstance(inner := document(text), str):
         return ""
     size = len(json.dumps(inner, ensure_ascii=False, separators=(",", ":")))
-    return name if size >= len(text) // 2 else ""
+    return name if 2 * size >= len(text) else ""
 
 
 def with_inner(value: Any, name: str) -> Any:
