@@ -161,8 +161,8 @@ class Store(Protocol):
 class Memory:
     """A Store in this process, for any thread; its length is the number of snapshots.
 
-    Expired snapshots are dropped at the next `get`. A store that `ages` drops them by itself, in a
-    thread: results of tools must not stay in memory because no request arrives.
+    Expired snapshots are dropped at the next `get` or `put`. A store that `ages` drops them by
+    itself, in a thread: results of tools must not stay in memory because no request arrives.
     """
 
     remote = False
@@ -190,6 +190,7 @@ class Memory:
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
         with self._lock:
+            self._expire()
             self._forget(key)
             if snapshot.size > self._size:
                 snapshot = replace(snapshot, structure=None)

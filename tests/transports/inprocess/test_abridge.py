@@ -152,6 +152,9 @@ def test_options_and_rules_that_cannot_be_used_are_named(tmp_path: Path) -> None
     wrong: Any = {"budgets": 5}
     with pytest.raises(TypeError, match="no option 'budgets'; did you mean 'budget'"):
         Abridge(**wrong)
+    for wrong in ("20kB", 299, True, None):
+        with pytest.raises(ValueError, match="neither 300 bytes or more nor auto, client, off"):
+            Abridge(budget=wrong)
     file = tmp_path / "rules.yaml"
     file.write_text("version: 1\nrules: [{tool: a}]\n")
     with pytest.raises(RuleErrors, match="did you mean 'tools'"):
@@ -159,6 +162,15 @@ def test_options_and_rules_that_cannot_be_used_are_named(tmp_path: Path) -> None
     assert Abridge("none").result("list", {}, ROWS) == ROWS
     assert Abridge(budget="off").result("list", {}, ROWS) == ROWS
     assert Abridge(scripts="on").result("list", {}, ROWS) == ROWS
+
+
+def test_processes_share_what_is_kept_in_a_folder_and_callers_do_not(tmp_path: Path) -> None:
+    one, other = (Abridge(store=tmp_path / "answers") for _ in range(2))
+    one.result("list", {}, ROWS, caller="ann")
+    assert "row 7" in str(other.view("list", {}, "rows[7].name", caller="ann"))
+    assert other.view("list", {}, "rows[7].name", caller="bob")["isError"]
+    # Another process may have made the call.
+    assert "nothing is kept" in (one.call("list", {"view": "rows[7]"}).text or "")
 
 
 def test_a_ledger_is_written_only_if_it_is_named(tmp_path: Path) -> None:

@@ -3,15 +3,20 @@
 import asyncio
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 from mcp import Client
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver import MCPServer
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_abridge import AbridgeMiddleware
 
@@ -120,6 +125,43 @@ async def test_a_program_may_say_whose_a_request_is() -> None:
         # In the stateless era, nothing else tells these connections apart.
         async with Client(shop.server, mode="2026-07-28") as client:
             assert f'"of":"{own}"' in await text_of(client, customer="c", view="rows[0]")
+
+
+@asynccontextmanager
+async def over_http(app: Any) -> AsyncIterator[str]:
+    """Serve an app on a free port; yield its origin."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none"))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    await serving
+
+
+@pytest.mark.parametrize("way", ["sessions", "no sessions", "HTTP+SSE"])
+async def test_over_http_the_handshake_era_keeps_answers_by_session_or_by_caller(way: str) -> None:
+    shop = Shop()
+    if way == "HTTP+SSE":
+        app = shop.server.sse_app()
+    else:
+        app = shop.server.streamable_http_app(stateless_http=way == "no sessions")
+    async with over_http(app) as origin, AsyncExitStack() as stack:
+        clients = []
+        for name in ("ann", "bob", "nobody", "nobody"):
+            headers = {} if name == "nobody" else {"X-User": name}
+            transport: Any = sse_client(f"{origin}/sse", headers)
+            if way != "HTTP+SSE":
+                http = await stack.enter_async_context(create_mcp_http_client(headers))
+                transport = streamable_http_client(f"{origin}/mcp", http_client=http)
+            clients.append(await stack.enter_async_context(Client(transport, mode="legacy")))
+        for number, client in enumerate(clients, 1):
+            assert "of 2000" in await text_of(client, customer="c")
+            assert f'"of":"c {number}"' in await text_of(client, customer="c", view="rows[0]")
+        for number, client in zip(
+            (1, 2, 4 if way == "no sessions" else 3, 4), clients, strict=True
+        ):
+            assert f'"of":"c {number}"' in await text_of(client, customer="c", view="rows[0]")
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

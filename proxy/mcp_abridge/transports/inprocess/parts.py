@@ -7,21 +7,27 @@ import atexit
 import logging
 import os
 from collections.abc import Callable, Iterable, MutableMapping
+from functools import partial
 from typing import Any, TypeAlias, TypedDict
 
 from mcp_abridge.document.printable import printable
+from mcp_abridge.document.sizes import LEAST_BOUND
 from mcp_abridge.errors import did_you_mean_or_known
 from mcp_abridge.ruleset.rule_set import RuleFile
 from mcp_abridge.ruleset.selection import NO_RULES, Budget, Scripts, Selection
 from mcp_abridge.ruleset.watch import Watch
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.calls import RecentCalls
-from mcp_abridge.storage.ledger import Ledger
+from mcp_abridge.storage.folder import Folder
+from mcp_abridge.storage.ledger import Ledger, claim_call, secret_of
 from mcp_abridge.storage.meter import Meters
-from mcp_abridge.storage.snapshots import Memory
+from mcp_abridge.storage.snapshots import Memory, Store
 
-Path: TypeAlias = "str | os.PathLike[str]"
-Rules: TypeAlias = "Path | Iterable[Path] | None"
+Path: TypeAlias = str | os.PathLike[str]
+Rules: TypeAlias = Path | Iterable[Path] | None
+
+
+_BUDGETS = ("auto", "client", "off")
 
 
 class Options(TypedDict, total=False):
@@ -30,7 +36,8 @@ class Options(TypedDict, total=False):
     `budget`: most bytes of a result without a rule, or "auto", "client", "off". `scripts`: "on" if
     answers go to scripts, whole. `allow_python`: the Python that rule files name may run.
     `snapshots`: most bytes of answers kept for views, for `snapshot_age` seconds after their last
-    use. `ledger`: a file for the sizes of calls.
+    use; `store`: a folder of them that the processes of one program share. `ledger`: a file for the
+    sizes of calls.
     """
 
     budget: Budget
@@ -38,14 +45,15 @@ class Options(TypedDict, total=False):
     allow_python: bool
     snapshots: int
     snapshot_age: float
+    store: Path
     ledger: Path
 
 
 class Parts:
-    """The shared parts, by the rules and options of a program; raises RuleErrors, TypeError.
+    """The shared parts, by the rules and options of a program.
 
     `rules` are files, folders of them or bundled names, "none", or None for the bundled file that
-    fits the server.
+    fits the server. Raises RuleErrors, StoreError, TypeError, ValueError.
     """
 
     def __init__(self, rules: Rules, options: Options) -> None:
@@ -53,18 +61,31 @@ class Parts:
         for name in options.keys() - names:
             raise TypeError(f"there is no option {name!r}{did_you_mean_or_known(name, names)}")
         self.log = _Lines(logging.getLogger("mcp_abridge"))
-        self.store = Memory(
-            size=options.get("snapshots", 256_000_000), seconds=options.get("snapshot_age", 1800.0)
-        )
         self._select = self._selection(rules, options)
-        self._meters, self._calls = Meters(), RecentCalls()
+        bounds = options.get("snapshots", 256_000_000), options.get("snapshot_age", 1800.0)
+        self.store = self._store(options.get("store"), *bounds)
+        self._meters = Meters()
+        # Without a ledger, no process knows which calls another one has made.
+        self._calls = None if "store" in options else RecentCalls()
         if "ledger" in options:
             path = os.fspath(options["ledger"])
+            elsewhere, wake = partial(claim_call, path), self._meters.wake_drain
+            self._calls = RecentCalls(elsewhere, wake, secret=partial(secret_of, path))
             ledger = Ledger(path, self._meters, warn=self.log.warning, recent=self._calls)
             atexit.register(ledger.close)
 
+    def _store(self, folder: Path | None, size: int, seconds: float) -> Store:
+        if folder is None:
+            return Memory(size=size, seconds=seconds)
+        return Folder(os.fspath(folder), size=size, seconds=seconds)
+
     def _selection(self, rules: Rules, options: Options) -> Selection:
         budget, scripts = options.get("budget", "auto"), options.get("scripts", "auto")
+        if budget not in _BUDGETS and (type(budget) is not int or budget < LEAST_BOUND):
+            known = ", ".join(_BUDGETS)
+            raise ValueError(
+                f"budget: {budget!r} is neither {LEAST_BOUND} bytes or more nor {known}"
+            )
         several = [rules] if isinstance(rules, str | os.PathLike) else rules
         names = None if several is None else [os.fspath(name) for name in several]
         files: Callable[[], tuple[RuleFile, ...]] | tuple[RuleFile, ...] | None = None
