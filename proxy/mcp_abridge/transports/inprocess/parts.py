@@ -82,10 +82,8 @@ class Parts:
     def _selection(self, rules: Rules, options: Options) -> Selection:
         budget, scripts = options.get("budget", "auto"), options.get("scripts", "auto")
         if budget not in _BUDGETS and (type(budget) is not int or budget < LEAST_BOUND):
-            known = ", ".join(_BUDGETS)
-            raise ValueError(
-                f"budget: {budget!r} is neither {LEAST_BOUND} bytes or more nor {known}"
-            )
+            words = f"neither {LEAST_BOUND} bytes or more nor {', '.join(_BUDGETS)}"
+            raise ValueError(f"budget: {budget!r} is {words}")
         several = [rules] if isinstance(rules, str | os.PathLike) else rules
         names = None if several is None else [os.fspath(name) for name in several]
         files: Callable[[], tuple[RuleFile, ...]] | tuple[RuleFile, ...] | None = None
