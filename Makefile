@@ -76,7 +76,7 @@ callers: $(VENV)/.test
 fuzz: $(VENV)/.test
 	$(RUN) -m tests.fuzz $(ARGS)
 
-# Claude Code, Codex and 25 more against a stand-in model; writes examples/clients/README.md.
+# Claude Code, Codex and 27 more, most against a stand-in model; writes examples/clients/README.md.
 clients: $(VENV)/.test
 	$(RUN) -m tests.clients $(ARGS)
 

@@ -73,7 +73,7 @@ class Bench:
 
     @property
     def name(self) -> str:
-        hello = self.hello if self.client.whole else self.wrapped.hello
+        hello = self.hello if self.client.whole or self.client.starts else self.wrapped.hello
         return str(hello.get("clientInfo", {}).get("name", ""))
 
     def small(self) -> Iterator[Check]:
@@ -193,6 +193,8 @@ Case = Callable[[Bench], Iterator[Check]]
 
 
 def cases(client: Client) -> list[Case]:
+    if client.starts:
+        return []
     if client.whole:
         return [Bench.script, *[Bench.transcript] * bool(client.transcripts)]
     every: list[Case] = [Bench.ending, Bench.small, Bench.bare, Bench.long]

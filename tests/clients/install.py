@@ -28,6 +28,8 @@ PINS: dict[str, tuple[str, ...]] = {
     "continue": ("@continuedev/cli@1.5.47",),
     "kimi-code": ("@moonshot-ai/kimi-code@2.1.0",),
     "mistral-vibe": ("mistral-vibe==3.0.2",),
+    "auggie": ("@augmentcode/auggie@0.36.0",),
+    "qoder": ("@qoder-ai/qodercli@1.1.52",),
     "openai-agents": ("openai-agents==0.24.0",),
     "openai-agents-js": ("@openai/agents@0.20.0",),
     "langchain": (

@@ -3,8 +3,11 @@
 The page keeps the rows of clients that did not run or could not.
 """
 
+import re
 from pathlib import Path
 
+from mcp_abridge.cli.wrap.places import CLIENTS as WRAP_CLIENTS
+from mcp_abridge.cli.wrap.places import PLACES
 from mcp_abridge.ruleset.clients import client_for
 
 from tests.clients import install
@@ -36,6 +39,9 @@ def rows(bench: Bench, checks: list[Check]) -> list[list[str]]:
         hook = "silent" if bench.client.shell else "-"
         copies = (f"`{bench.name}`", "what a script prints", "-", "-", "-", hook)
         return [[name, version, *copies, bench.client.scripts, outcome]]
+    if bench.client.starts:
+        outcome = failures or "its servers start wrapped; its model needs an account"
+        return [[name, version, f"`{bench.name}`", *"------", outcome]]
     wrapped = bench.wrapped
     if len(wrapped.visible) <= len(SMALL) + 1:
         return []
@@ -74,5 +80,25 @@ def write(rows: list[list[str]]) -> None:
     tables = {
         "clients": table(COLUMNS, (every[name] for name in names)),
         "lines": table(("client", "line"), setup),
+        "files": files(),
     }
     PAGE.write_text(rendered(page, tables))
+
+
+def files() -> str:
+    """Return the table of the files that `wrap` knows."""
+    programs = {client.name for client in CLIENTS}
+    rows = (
+        [name, paths(name, "user"), paths(name, "local", "project"), "yes" * (name in programs)]
+        for name in WRAP_CLIENTS
+    )
+    return table(("client", "of a user", "in a project", "run"), rows)
+
+
+def paths(client: str, *scopes: str) -> str:
+    every = {
+        re.sub(r"\{(\w+):?([^}]*)\}", lambda match: match[2] or match[1], place.path)
+        for place in PLACES
+        if (place.client, place.scope in scopes, place.at[0] != "projects") == (client, True, True)
+    }
+    return ", ".join(f"`{path}`" for path in sorted(every))

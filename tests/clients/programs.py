@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+import yaml
 
 from tests.clients.install import CACHE
 from tests.clients.model import Model, Phrase, Step, VisibleResult, directly
@@ -33,7 +34,7 @@ PASSING = ("--rules", "none", "--budget", "off")
 class Place(NamedTuple):
     """The configuration of a client: the model's URL, its folders, the server's command.
 
-    `remote` is the URL of another server, if there is one; `server` may be empty for Vibe.
+    `remote` is the URL of another server, if there is one.
     """
 
     url: str
@@ -77,12 +78,14 @@ class Client:
     words with which hooks run though nobody has trusted them.
     `reads` is the tool by which its model reads resources, if the suite tries that.
     `adds` are the words between `mcp add NAME` and a server's command, None without such a line;
-    `lists` programs have `mcp list`.
+    `lists` programs have `mcp list`. `starts` are the words with which a program starts its servers
+    without a model, if its model needs an account: no conversation is had then.
     """
 
     name = binary = setup = ""
     adds: tuple[str, ...] | None = None
     lists = True
+    starts: tuple[str, ...] = ()
     transcripts = ""  # the folder in the user's home, if `weigh` reads it
     shell = ""
     reads = ""
@@ -306,20 +309,26 @@ class Continue(Client):
     setup = "`mcpServers: [{name: fs, command: mcp-abridge, args: [npx, -y, SERVER]}]`"
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        local = {"name": "probe", "type": "stdio", **place.entry}
+        remote = {"name": "remote", "type": "streamable-http", "url": place.remote}
         model = {"name": "-", "provider": "openai", "model": "stand-in", "roles": ["chat"]}
         model |= {"apiBase": f"{place.url}/v1", "apiKey": "-", "capabilities": ["tool_use"]}
-        config = write(place.cwd / "config.yaml", {
+        config = write(place.home / ".continue" / "config.yaml", yaml.safe_dump({
             "name": "local", "version": "1.0.0", "schema": "v1", "models": [model],
-            "mcpServers": [{"name": "probe", "type": "stdio", **place.entry}],
-        })  # fmt: skip
+            "mcpServers": [*place.servers(local, remote).values()],
+        }))  # fmt: skip
         command = self.bin("-p", PROMPT, "--config", str(config), "--auto")
         return command, {"CONTINUE_TELEMETRY_ENABLED": "0", "CONTINUE_CLI_ENABLE_TELEMETRY": "0"}
+
+
+VIBES = ("mcp_probe?.", "mcp_remote?.", "mcp_fs?.")
 
 
 def vibe_script(tool: str, arguments: Json) -> tuple[str, Json]:
     if "command" in arguments:
         return tool, {"command": arguments["command"]}
-    call = f"await tools.mcp_probe.{tool}({without_sum(arguments)})"
+    function = f"tools.{f'{tool} ?? tools.'.join(VIBES)}{tool}"
+    call = f"await ({function})({without_sum(arguments)})"
     then = f"{SUM} return String(sum)" if "sum" in arguments else "return result"
     code = f"async function main() {{ const result: any = {call}; {then}; }}"
     return "run_typescript", {"code": code}
@@ -332,7 +341,8 @@ class Kimi(Client):
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
         folder = place.home / ".kimi-code"
-        write(folder / "mcp.json", {"mcpServers": {"probe": place.entry}})
+        servers = place.servers(place.entry, {"url": place.remote})
+        write(folder / "mcp.json", {"mcpServers": servers})
         write(
             folder / "config.toml",
             f"""
@@ -368,16 +378,11 @@ class Vibe(Client):
         return super().adding(name, words)
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
-        server = (
-            f"""[[mcp_servers]]
-name = "probe"
-transport = "stdio"
-command = {json.dumps(place.server[0])}
-args = {json.dumps(place.server[1:])}
+        remote = f"""[[mcp_servers]]
+name = "remote"
+transport = "streamable-http"
+url = "{place.remote}"
 """
-            if place.server
-            else ""
-        )
         write(
             place.home / ".vibe" / "config.toml",
             f"""
@@ -394,9 +399,29 @@ backend = "generic"
 name = "stand-in"
 provider = "local"
 alias = "stand-in"
-{server}""",
+[[mcp_servers]]
+name = "probe"
+transport = "stdio"
+command = {json.dumps(place.server[0])}
+args = {json.dumps(place.server[1:])}
+{remote if place.remote else ""}""",
         )
         return self.bin("-p", PROMPT, "--auto-approve", "--trust"), {"KEY": "-"}
+
+
+class Auggie(Client):
+    name, binary = "auggie", "auggie"
+    starts = ("tools", "list")
+
+    def adding(self, name: str, command: Sequence[str]) -> list[str]:
+        words = ("--command", command[0], "--args", shlex.join(command[1:]))
+        return super().adding(name, words)
+
+
+class Qoder(Client):
+    name, binary = "qoder", "qodercli"
+    adds = ("--scope", "user", "--")
+    starts = ("mcp", "list")
 
 
 class Framework(Client):
@@ -487,6 +512,8 @@ CLIENTS: tuple[Client, ...] = (
     Continue(),
     Kimi(),
     Vibe(),
+    Auggie(),
+    Qoder(),
     Framework("claude-agent-sdk", "claude_agent.py", setup=AGENT_SDK),
     Framework("openai-agents", "openai_agents.py"),
     Framework("openai-agents-js", "openai_agents.mjs"),

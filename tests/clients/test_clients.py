@@ -10,7 +10,7 @@ import pytest
 
 from tests.clients.cases import Bench, cases
 from tests.clients.install import version
-from tests.clients.page import PAGE
+from tests.clients.page import PAGE, files
 from tests.clients.programs import CLIENTS, SDKS, Client
 from tests.wrapped import ROOT
 
@@ -58,3 +58,7 @@ def test_the_page_has_a_row_for_each_client_at_its_pinned_version() -> None:
         if [f"| {client.name}", version(client.program or client.name)] not in rows
     ]
     assert missing == []
+
+
+def test_the_page_has_the_files_that_wrap_knows() -> None:
+    assert files() in PAGE.read_text()

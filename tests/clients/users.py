@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -51,43 +52,55 @@ class User:
 def servers(bench: Bench) -> Iterator[Check]:
     """The servers of a configuration can be wrapped and restored, and one can be added by hand."""
     client, user = bench.client, User(bench.folder / "servers")
-    wraps = client.name in CLIENTS
-    tools = (LOCAL, ADDED, REMOTE) if wraps else (ADDED,)
+    tools = (LOCAL, *[ADDED] * (client.adds is not None), REMOTE)
     tees = {tool: Tee(user.folder / f"{tool}.log") for tool in tools}
     commands = {tool: tee.before([*SERVER, tool]) for tool, tee in tees.items()}
     plan = [Step(tool, further=further) for tool in tools for further in (False, True)]
     with Model(plan, client.phrase) as model, contextlib.ExitStack() as stack:
-        place = Place(model.url, user.home, user.cwd, commands.get(LOCAL, []))
-        if wraps:
-            sidecar = stack.enter_context(Sidecar(*PASSING, "--", *commands[REMOTE]))
-            place = place._replace(remote=sidecar.url())
+        sidecar = stack.enter_context(Sidecar(*PASSING, "--", *commands[REMOTE]))
+        place = Place(model.url, user.home, user.cwd, commands[LOCAL], sidecar.url())
         start, more = client.configure(place)
         user.env |= more
-        if wraps:
-            yield from wrap(user)
-        line = client.adding("fs" if wraps else "probe", ("mcp-abridge", *commands[ADDED]))
-        user.types(*client.bin(*line))
-        if client.lists:
+        yield from wrap(user)
+        if ADDED in tools:
+            user.types(*client.bin(*client.adding("fs", ("mcp-abridge", *commands[ADDED]))))
+        if ADDED in tools and client.lists:
             listed = user.types(*client.bin("mcp", "list"))
-            names = ("probe", "remote", "fs") if wraps else ("probe",)
-            problem = "" if all(name in listed for name in names) else listed
+            problem = "" if all(name in listed for name in ("probe", "remote", "fs")) else listed
             yield Check("the program lists the servers", problem)
         output = user.types(*start)
     results = iter([*model.results, *[VisibleResult(output[-800:])] * len(plan)])
     for tool, tee in tees.items():
         yield Check(f"{tool} is cut, and the rest is read", rest(next(results), next(results), tee))
-    if wraps:
-        words = user.types("mcp-abridge", "unwrap", "--all")
-        # An entry that the program itself wrote has no other form to go back to.
-        restored = sorted(user.wrapped()) == ["false", "false", "true"]
-        yield Check("`unwrap` restores what `wrap` wrapped", "" if restored else words)
+    words = user.types("mcp-abridge", "unwrap", "--all")
+    # An entry that the program itself wrote has no other form to go back to.
+    restored = sorted(user.wrapped()) == ["false", "false", "true"][: len(tools)]
+    yield Check("`unwrap` restores what `wrap` wrapped", "" if restored else words)
 
 
-def wrap(user: User) -> Iterator[Check]:
+def starting(bench: Bench) -> Iterator[Check]:
+    """A program starts the server that it has added itself, wrapped."""
+    client, user = bench.client, User(bench.folder / "servers")
+    tee = Tee(user.folder / "server.log")
+    user.types(*client.bin(*client.adding("probe", tee.before([*SERVER, LOCAL]))))
+    before = user.files()
+    yield from wrap(user, 1)
+    # Auggie starts its servers and does not wait for them: they end with its namespace.
+    line = f"{shlex.join(client.bin(*client.starts))}; sleep 5"
+    output = user.types("sh", "-c", line)
+    requests = tee.requests() if tee.log.exists() else []
+    bench.hello = next((each["params"] for each in requests if each["method"] == "initialize"), {})
+    yield Check("it starts the server", "" if bench.hello else output)
+    words = user.types("mcp-abridge", "unwrap", "--all")
+    same = all(path.read_bytes() == raw for path, raw in before.items() if b"probe" in raw)
+    yield Check("`unwrap` restores every byte after it", "" if same else words)
+
+
+def wrap(user: User, count: int = 2) -> Iterator[Check]:
     """`wrap`, `wrap` again and `unwrap`; then the servers are wrapped for what follows."""
     before = user.files()
     words = user.types("mcp-abridge", "wrap", "--all")
-    yield Check("`wrap` wraps", "" if user.wrapped() == ["true"] * 2 else words)
+    yield Check("`wrap` wraps", "" if user.wrapped() == ["true"] * count else words)
     once = {path: path.read_bytes() for path in before}
     words = user.types("mcp-abridge", "wrap", "--all")
     same = {path: path.read_bytes() for path in before} == once != before
@@ -192,7 +205,9 @@ def paths(bench: Bench) -> Iterator[Check]:
 
 
 def user_cases(client: Client) -> list[Case]:
-    if client.whole or client.adds is None:
+    if client.starts:
+        return [starting]
+    if client.whole or client.name not in CLIENTS:
         return []
     cases: list[Case] = [servers, *[hook] * bool(client.shell)]
     return [*cases, plugin, paths] if client.name == "claude-code" else cases

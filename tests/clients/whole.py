@@ -83,4 +83,4 @@ def whole(talk: Talk, number: int, tool: str, size: int) -> Check:
 
 
 def whole_cases(client: Client) -> list[Case]:
-    return [] if client.whole else [views, limit, author]
+    return [] if client.whole or client.starts else [views, limit, author]

@@ -63,7 +63,8 @@ def answer_of(replay: Replay, reader: str) -> ClientView:
 
 def command(arguments: argparse.Namespace, file: str) -> str:
     """Return the command line, but for the view, that reads `file` with the same options."""
-    from mcp_abridge.cli.wrap.entry import NotPossible, launcher
+    from mcp_abridge.cli.wrap.entry import launcher
+    from mcp_abridge.cli.wrap.text import NotPossible
 
     try:
         # A shell of other clients may read a profile that sets another PATH, as Codex's does.

@@ -133,4 +133,127 @@ bearer_token_env_var = "HOME_TOKEN"\r
   // the end
 }
 """,
+    ".kimi-code/mcp.json": """{"mcpServers": {
+  "k": {"command": "k", "args": [], "enabled": true},
+  "k2": {"url": "http://127.0.0.1:1/mcp", "transport": "http", "bearerTokenEnvVar": "KIMI_TOKEN"}}}
+""",
+    ".vibe/config.toml": """# Vibe
+active_model = "x"
+
+[[mcp_servers]] # the first
+name = "v"
+transport = "stdio"
+command = "npx" # of nvm
+args = [
+    "-y", # yes
+    "李 明",
+]
+[mcp_servers.env]
+TOKEN = "s3cr3t"
+
+[[mcp_servers]]
+transport = "http" # far away
+name = "v2"
+url = "http://127.0.0.1:1/mcp"
+headers = { X-Key = "a-long-secret" }
+
+[[models]]
+name = "x"
+""",
+    "project/.vibe/config.toml": """mcp_servers = [ # in brackets\r
+  { name = "v3", transport = "stdio", command = ["npx"], args = ["-y", "v3"] }, # three\r
+  {name="v4",transport="stdio",command="v4"},\r
+]\r
+""",
+    ".augment/settings.json": """{
+ // of mine
+ "mcpServers": {"a": {"type": "stdio", "command": "npx", "args": ["-y", "server"], "env": {}},
+  "a2": {"type": "http", "url": "http://127.0.0.1:1/mcp", "headers": {"X-Key": "a-long-secret"}}},
+}
+""",
+    "project/.augment/settings.local.json": """{"mcpServers": {"a3": {"command": "a3"}}}""",
+    ".continue/config.yaml": """\ufeffname: local # of mine
+models:
+  - &base
+    name: x
+  - <<: *base
+mcpServers:
+  # the first
+  - name: co
+    command: npx # of nvm
+    args:
+      # in order
+      - -y
+      - "@x/files" # which
+      - 李 明
+    env:
+      TOKEN: s3cr3t
+  -   command: 'co2'
+      name: co2
+
+  - {name: co3, command: npx, args: [-y, co3]}
+""",
+    "project/.continue/mcpServers/db.yaml": """mcpServers:\r
+- name: "db"\r
+  type: streamable-http # new\r
+  url: http://127.0.0.1:1/mcp\r
+# the end\r
+""",
+    "project/.continue/mcpServers/old.json": """{"mcpServers": {"old2": {"command": "o"}}}""",
+    ".qoder/settings.json": """{"mcpServers": {"qo": {"command": "npx", "args": ["-y", "qo"]}}}""",
+    "project/.qoder/settings.local.json": """{"mcpServers": {"qo2": {"command": "qo2"}}}""",
+    ".config/kilo/kilo.jsonc": """{ // Kilo
+  "mcp": {"ki": {"type": "local", "command": ["ki"], "environment": {}},
+          "ki2": {"type": "remote", "url": "http://127.0.0.1:1/mcp"}},
+}
+""",
+    "project/.kilo/kilo.json": """{"mcp": {"ki3": {"type": "local", "command": ["ki3"]}}}""",
+    ".config/goose/config.yaml": """# Goose
+GOOSE_MODEL: x
+extensions:
+  developer:
+    type: builtin
+    enabled: true
+  "go":   # quoted
+    args:
+    - -y
+    - '李 明'   # who
+    cmd:   npx
+    envs: {TOKEN: s3cr3t, PORT: 0644}
+    type: stdio
+  go2:
+    enabled: yes
+    cmd: "go2"
+    args: []
+
+  far-goose:
+    type: streamable_http # far away
+    headers:
+      X-Key: a-long-secret
+    envs:
+      PORT: 0644 # as it is
+    uri: http://127.0.0.1:1/mcp
+  go3: {type: stdio, cmd: go3, args: [ ]}
+# the end
+""",
+    ".config/amp/settings.json": """{
+  "amp.url": "x", // of mine
+  "amp.mcpServers": {"am": {"command": "am", "args": ["--a"]}}
+}
+""",
+    ".factory/mcp.json": """{"mcpServers": {"fa": {"type": "stdio", "command": "fa"}}}""",
+    ".config/crush/crush.json": """{"mcp": {"cr": {"type": "stdio", "command": "cr"},
+ "cr2": {"type": "http", "url": "http://127.0.0.1:1/mcp"}}}""",
+    ".junie/mcp/mcp.json": """{"mcpServers": {"ju": {"command": "ju", "env": {"K": "v"}}}}""",
+    "project/.kiro/settings/mcp.json": """{"mcpServers": {"kr": {"command": "kr"}}}""",
+    ".lmstudio/mcp.json": """{"mcpServers": {"lm": {"url": "http://127.0.0.1:1/mcp"}}}""",
+    "project/.warp/.mcp.json": """{"mcpServers":
+ {"wa": {"command": "w", "working_directory": "/"}}}""",
+    ".gemini/config/mcp_config.json": """{"mcpServers": {
+ "an": {"serverUrl": "http://127.0.0.1:1/mcp", "headers": {"X-Key": "a-long-secret"}}}}""",
+    "project/.trae/mcp.json": """{"mcpServers": {"tr": {"command": "tr"}}}""",
+    ".grok/config.toml": """[mcp_servers.gr] # Grok
+command = "gr"
+""",
+    ".codebuddy/.mcp.json": """{"mcpServers": {"cb": {"command": "cb"}}}""",
 }

@@ -15,9 +15,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from mcp_abridge.cli.options import read
-from mcp_abridge.cli.wrap.entry import NotPossible
 from mcp_abridge.cli.wrap.files import ConfigFile
 from mcp_abridge.cli.wrap.places import CLIENTS
+from mcp_abridge.cli.wrap.text import NotPossible
 
 from tests.cli.conftest import Run
 from tests.cli.wrap.conftest import program, state_folder, write

@@ -27,6 +27,7 @@ from mcp_abridge.cli.wrap.entry import HEADERS
 from mcp_abridge.cli.wrap.files import ConfigFile
 from mcp_abridge.cli.wrap.places import DIALECTS, dialect
 from mcp_abridge.cli.wrap.records import Records, recorded_keys
+from mcp_abridge.cli.wrap.text import NotPossible
 from mcp_abridge.document.masks import MASK, masked_words
 from mcp_abridge.ruleset.selection import absolute
 from mcp_abridge.system import platform
@@ -69,16 +70,14 @@ def run(arguments: argparse.Namespace) -> int:
     def edit(file: ConfigFile, server: entry.Server, records: Records) -> str:
         if server.own_words is not None:
             if server.own_words[: len(own)] != own:
-                raise entry.NotPossible("is wrapped already, with other options; unwrap it first")
+                raise NotPossible("is wrapped already, with other options; unwrap it first")
             there = server.own_words[: [*server.own_words, "--"].index("--")]
             old = any("://" in word or word.startswith("--header") for word in there)
             advice = (
                 ", but others see its URL in the list of processes; unwrap it, and wrap it again"
             )
             if fault := server.fault:
-                raise entry.NotPossible(
-                    f"is wrapped already, but {fault}; unwrap it, and wrap it again"
-                )
+                raise NotPossible(f"is wrapped already, but {fault}; unwrap it, and wrap it again")
             return f"is wrapped already{advice * old}"
         launch = [*launchers[server.place.scope == "project"], *own]
         result = _wrap(file, server, records, launch, arguments)
@@ -104,7 +103,7 @@ def _wrap(
     text = entry.wrap(file.syntax, part, place, launch, login=login, offline=offline)
     after = server._replace(entry=file.entry(server.path, text))
     if after.own_words is None:
-        raise entry.NotPossible("its entry has an unusual form; edit it by hand")
+        raise NotPossible("its entry has an unusual form; edit it by hand")
     file.check_part(server.path, text)
     records.add(server, file, text)
     file.change(server.path, text)

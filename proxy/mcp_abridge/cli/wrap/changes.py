@@ -10,11 +10,11 @@ from typing import Any
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import print_lines, refuse, show
 from mcp_abridge.cli.wrap.difference import difference
-from mcp_abridge.cli.wrap.entry import NotPossible, Server, server_at, servers
+from mcp_abridge.cli.wrap.entry import Server, server_at, servers
 from mcp_abridge.cli.wrap.files import Changed, ConfigFile, load
 from mcp_abridge.cli.wrap.places import CLIENTS, HOOKS, files, place_of
 from mcp_abridge.cli.wrap.records import EntryKey, Records, exclusive
-from mcp_abridge.cli.wrap.text import SyntaxProblem, entry_at
+from mcp_abridge.cli.wrap.text import NotPossible, SyntaxProblem, entry_at
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
 from mcp_abridge.system import platform
 

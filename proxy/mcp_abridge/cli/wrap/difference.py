@@ -7,11 +7,11 @@ from itertools import islice
 from typing import Any
 
 from mcp_abridge.cli.options import URL
-from mcp_abridge.cli.wrap.entry import HEADERS, words_of
+from mcp_abridge.cli.wrap.entry import HEADERS, command_key, words_of
 from mcp_abridge.cli.wrap.text import EntryPath, Syntax
 from mcp_abridge.document.masks import MASK, WORDS, masked_url, masked_words
 
-_SECRET = ("env", "environment", *HEADERS)
+_SECRET = ("env", "envs", "environment", *HEADERS)
 
 
 Changes = dict[EntryPath, tuple[Any, Any]]
@@ -37,10 +37,12 @@ def masked_value(value: Any, *, secret: bool = False) -> Any:
             for key, each in value.items()
         }
         if not secret and (words := masked_words(words_of(value))):
-            several = isinstance(value["command"], list)
-            members |= {"command": words} if several else {"command": words[0]}
-            if not several and isinstance(value.get("args"), list):
-                members["args"] = words[1:]
+            key, count = command_key(value), 1
+            if isinstance(value[key], list):
+                count = len(value[key])
+            members[key] = words[:count] if isinstance(value[key], list) else words[0]
+            if isinstance(value.get("args"), list):
+                members["args"] = words[count:]
         return members
     if isinstance(value, list):
         return [masked_value(each, secret=secret) for each in value]

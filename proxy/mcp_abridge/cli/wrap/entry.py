@@ -10,20 +10,27 @@ from typing import Any, NamedTuple
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.options import HEADER, URL
 from mcp_abridge.cli.wrap.places import Place, dialect
-from mcp_abridge.cli.wrap.text import EntryPath, Syntax, entry_at, put_first, replace
+from mcp_abridge.cli.wrap.text import EntryPath, NotPossible, Syntax, entry_at, put_first, replace
 from mcp_abridge.document.masks import masked_url, masked_words
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.regular import open_regular
 
-_URLS = ("url", "httpUrl", "serverUrl")
-HEADERS = ("headers", "http_headers", "env_http_headers", "bearer_token_env_var")
-_OWN_LOGIN = ("headersHelper", "authProviderType", "auth", "oauth_resource", "scopes")
+_COMMANDS = ("command", "cmd")
+_URLS = ("url", "httpUrl", "serverUrl", "uri")
+_TOKENS = ("bearer_token_env_var", "bearerTokenEnvVar")
+HEADERS = ("headers", "http_headers", "env_http_headers", *_TOKENS)
+# In Goose, Vibe and Continue the client puts a secret of its own into the headers.
+_OWN_HEADERS = ("env_keys", "api_key_env", "apiKey", "requestOptions")
+_OWN_LOGIN = (
+    "headersHelper",
+    "authProviderType",
+    "auth",
+    "oauth_resource",
+    "scopes",
+    *_OWN_HEADERS,
+)
 _SECONDS = 5.0
 _LINE = 4096  # bytes of a script's first line
-
-
-class NotPossible(AbridgeError):
-    """A server that is left as it is; the text is the reason, and what to do by hand."""
 
 
 class Server(NamedTuple):
@@ -57,7 +64,7 @@ class Server(NamedTuple):
 
     @property
     def scope(self) -> str:
-        return f"local {self.path[1]}" if self.place.scope == "local" else self.place.scope
+        return f"local {self.path[1]}" if "*" in self.place.at else self.place.scope
 
     def summary(self) -> str:
         """Return its command and its URL, in one line, without what may be secret."""
@@ -74,10 +81,17 @@ def words_of(entry: Any) -> list[str]:
     """Return the words of the command in an entry; none if it has no command."""
     if not isinstance(entry, dict):
         return []
-    command, more = entry.get("command"), entry.get("args")
+    command, more = entry.get(command_key(entry)), entry.get("args")
     if isinstance(command, str):
-        command = [command, *(more if isinstance(more, list) else ())]
-    return list(map(str, command)) if isinstance(command, list) else []
+        command = [command]
+    if not isinstance(command, list):
+        return []
+    return list(map(str, [*command, *(more if isinstance(more, list) else ())]))
+
+
+def command_key(entry: dict[str, Any]) -> str:
+    """Return the name of the member with the command."""
+    return next((key for key in _COMMANDS if key in entry), _COMMANDS[0])
 
 
 def own_words(entry: Any) -> list[str] | None:
@@ -113,15 +127,24 @@ def servers(place: Place, file: str, document: Any) -> Iterator[Server]:
     """Yield the servers that a document has at a place."""
     for path in _paths(document, place.at):
         entries = entry_at(document, path)
+        if isinstance(entries, list):
+            names = [each.get("name") for each in entries if isinstance(each, dict)]
+            entries = {each: entry_at(entries, (each,)) for each in names if isinstance(each, str)}
         for name, entry in entries.items() if isinstance(entries, dict) else ():
-            # opencode's version 2 has other members there; in version 1 each server has a type.
-            if isinstance(entry, dict) and (path != ("mcp",) or "type" in entry):
+            if isinstance(entry, dict) and _is_server(path, entry):
                 disabled = entry.get("disabled") is True or entry.get("enabled") is False
                 # Cline writes {"transport": {"type": ..., "command": ...}}.
                 inner = isinstance(entry.get("transport"), dict)
                 members = entry["transport"] if inner else entry
                 whole = (*path, name, "transport") if inner else (*path, name)
                 yield Server(place, file, name, whole, members, disabled)
+
+
+def _is_server(path: EntryPath, entry: dict[str, Any]) -> bool:
+    if path == ("extensions",):  # of Goose, whose own have neither
+        return "cmd" in entry or "uri" in entry
+    # opencode's version 2 has other members there; in version 1 each server has a type.
+    return path != ("mcp",) or "type" in entry
 
 
 def server_at(place: Place, file: str, path: EntryPath, document: Any) -> Iterator[Server]:
@@ -199,17 +222,19 @@ def wrap(
     """
     if not server.words:
         return _wrap_url(syntax, text, server, launch, login=login, offline=offline)
-    command, path = server.entry["command"], server.path
+    key, path, spelling = command_key(server.entry), server.path, dialect(server.place.client)
+    command = server.entry[key]
     if isinstance(command, list):
-        return put_first(syntax, text, (*path, "command"), [*launch, "--"])
-    if " " in command and not re.search(r"[/\\]", command):
+        return put_first(syntax, text, (*path, key), [*launch, "--"])
+    is_line = " " in command and not re.search(r"[/\\]", command)
+    if is_line or (spelling.splits and re.search(r"[\s'\"]", command)):
         raise NotPossible("its command is a whole line; split it into command and args first")
+    members: dict[str, Any] = {key: spelling.program(launch[0])}
     rest = [*launch[1:], "--", command]
     if "args" not in server.entry:
-        members = {"command": launch[0], "args": rest}
-        return replace(syntax, text, (*path, "command"), members)
+        return replace(syntax, text, (*path, key), {**members, "args": rest})
     text = put_first(syntax, text, (*path, "args"), rest)
-    return replace(syntax, text, (*path, "command"), {"command": launch[0]})
+    return replace(syntax, text, (*path, key), members)
 
 
 def _wrap_url(
@@ -233,12 +258,13 @@ def _wrap_url(
         own = {URL: url}
     if headers:
         own[HEADER] = "\n".join(headers)
-    members: dict[str, Any] = {"command": command[0], "args": command[1:]}
-    if server.place.client == "opencode":
-        members = {"command": command}
+    program = spelling.program(command[0])
+    members: dict[str, Any] = {spelling.command: program, "args": command[1:]}
+    if spelling.one_array:
+        members = {spelling.command: command}
     if own and (env := entry.get(spelling.env)):
         name = next(iter(env))  # the others follow it; in TOML, they may be a table of their own
-        text = replace(syntax, text, (*path, spelling.env, name), {name: env[name], **own})
+        text = replace(syntax, text, (*path, spelling.env, name), own, keep=True)
     elif own and spelling.env in entry:
         text = replace(syntax, text, (*path, spelling.env), {spelling.env: own})
     elif own:
@@ -248,8 +274,8 @@ def _wrap_url(
     for name in (*HEADERS, "oauth"):
         if name in entry:
             text = replace(syntax, text, (*path, name), {})
-    if "type" in entry:
-        text = replace(syntax, text, (*path, "type"), {"type": spelling.local})
+    for kind in {"type", "transport"} & entry.keys():
+        text = replace(syntax, text, (*path, kind), {kind: spelling.local})
     return replace(syntax, text, (*path, key), members)
 
 
@@ -290,10 +316,11 @@ def _headers(entry: dict[str, Any]) -> tuple[list[str], list[str]]:
     fixed = {**(entry.get("headers") or {}), **(entry.get("http_headers") or {})}
     lines = [f"{name}: {value}" for name, value in fixed.items()]
     variables = {f"{name}: ": each for name, each in (entry.get("env_http_headers") or {}).items()}
-    if token := entry.get("bearer_token_env_var"):
+    if token := next(filter(None, map(entry.get, _TOKENS)), None):
         variables["Authorization: Bearer "] = token
     lines += [f"{start}${{{variable}}}" for start, variable in variables.items()]
-    return lines, list(variables.values())
+    # Kimi Code, of which the second name is, passes all variables to its servers.
+    return lines, [] if _TOKENS[1] in entry else list(variables.values())
 
 
 def _wants_login(url: str) -> bool:

@@ -13,8 +13,17 @@ from glob import escape, glob
 from typing import Any
 
 from mcp_abridge.cli.wrap.difference import Changes, masked_value
-from mcp_abridge.cli.wrap.entry import NotPossible
-from mcp_abridge.cli.wrap.text import EntryPath, Json, JsonLayout, Syntax, Toml, entry_at
+from mcp_abridge.cli.wrap.text import (
+    EntryPath,
+    Json,
+    JsonLayout,
+    NotPossible,
+    Syntax,
+    Toml,
+    entry_at,
+    key_of,
+)
+from mcp_abridge.cli.wrap.yaml_text import Yaml
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.ledger import default_path
 from mcp_abridge.storage.regular import open_regular, write_private, write_whole
@@ -23,6 +32,7 @@ from mcp_abridge.system import platform
 _BACKUPS = 10  # of each file
 _BESIDE = ".mcp-abridge-"  # in the name of a folder beside a file that is being written
 NEW = ".new"  # of our own files that are being written
+_SYNTAXES: dict[str, type[Json | Toml | Yaml]] = {".toml": Toml, ".yaml": Yaml, ".yml": Yaml}
 _PAUSE, _TRIES = 0.05, 20  # seconds that a client has to write a file whole, and how often
 
 
@@ -43,7 +53,7 @@ class ConfigFile:
         self._new_content: bytes | None = None
         self._mark = "\ufeff" if text.startswith("\ufeff") else ""
         self.before = text.removeprefix("\ufeff")
-        self.syntax: Syntax = Toml() if path.endswith(".toml") else Json()
+        self.syntax: Syntax = _SYNTAXES.get(os.path.splitext(path)[1], Json)()
         self.backup: str | None = None
         self._edits: dict[tuple[int, int], tuple[EntryPath, str]] = {}
         self.changes: Changes = {}
@@ -74,7 +84,8 @@ class ConfigFile:
     def part(self, path: EntryPath) -> tuple[str, EntryPath]:
         """Return the text in which the entry at a path is edited, and the entry's path there.
 
-        In JSON it is the text of the entry alone; in TOML its members may stand apart.
+        In JSON it is the text of the entry alone; in TOML its members may stand apart, and in YAML
+        its lines have its indentation.
         """
         span, inner = self._span(path)
         if span in self._edits:
@@ -82,9 +93,9 @@ class ConfigFile:
         return self.before[slice(*span)], inner
 
     def _span(self, path: EntryPath) -> tuple[tuple[int, int], EntryPath]:
-        if isinstance(self.syntax, Toml):
-            return (0, len(self.before)), path
-        return self._layout.span(path), ()
+        if isinstance(self.syntax, Json):
+            return self._layout.span(path), ()
+        return (0, len(self.before)), path
 
     def entry(self, path: EntryPath, text: str | None = None) -> Any:
         """Return the entry at a path, as it is in a text of its part. Raises SyntaxProblem."""
@@ -109,10 +120,11 @@ class ConfigFile:
     def change(self, path: EntryPath, text: str) -> None:
         """Take a text for the part of the entry at a path, which `check_part` has let pass."""
         self._edits[self._span(path)[0]] = path, text
-        self.changes[path] = (
-            masked_value(entry_at(self.document, path)),
-            masked_value(self.entry(path)),
-        )
+        entries = (entry_at(self.document, path), self.entry(path))
+        old, new = map(masked_value, entries)
+        if isinstance(entry_at(self.document, path[:-1]), list):
+            old, new = ([{**each, "name": path[-1]}] for each in (old, new))
+        self.changes[path] = old, new
 
     def follow(self) -> bool:
         """Take what another program has written meanwhile, beside the entries that are edited.
@@ -233,7 +245,7 @@ def _take_attributes(path: str, original: str, status: os.stat_result) -> None:
 
 def _without(document: Any, path: EntryPath) -> Any:
     parent = entry_at(document, path[:-1])
-    parent[path[-1]] = None
+    del parent[key_of(parent, path[-1])]
     return document
 
 

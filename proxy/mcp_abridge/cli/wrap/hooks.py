@@ -12,11 +12,10 @@ from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import json_text, print_lines, refuse
 from mcp_abridge.cli.wrap.changes import print_next_step
 from mcp_abridge.cli.wrap.difference import difference, masked_value
-from mcp_abridge.cli.wrap.entry import NotPossible
 from mcp_abridge.cli.wrap.files import ConfigFile, remove_backups
 from mcp_abridge.cli.wrap.places import HOOKS, HookFile, hook_path
 from mcp_abridge.cli.wrap.records import Records, exclusive
-from mcp_abridge.cli.wrap.text import Json, Syntax, SyntaxProblem, Toml, entry_at
+from mcp_abridge.cli.wrap.text import Json, NotPossible, Syntax, SyntaxProblem, Toml, entry_at
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.system import platform
 
@@ -160,7 +159,7 @@ def _with(text: str, syntax: Syntax, place: HookFile, entry: _Entry) -> str:
 def _pieces(syntax: Syntax, place: HookFile, entry: _Entry) -> list[str]:
     """Return the texts that add an entry to a file, by the depth of what is there already."""
     if isinstance(syntax, Toml):
-        return [f"\n{syntax.text_of([entry], place.event)}"]
+        return [f"\n{syntax.text_of([entry], (*place.event, ''))}"]
     literal = json_text(entry)
     member = f'"{place.event[-1]}": [{literal}]'
     return [f'"hooks": {{{member}}}', member, literal]

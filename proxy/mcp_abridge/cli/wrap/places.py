@@ -28,6 +28,7 @@ _CODEX = ("mcp_servers",)
 _ZED = ("context_servers",)
 _STORE = "Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json"
 _CLINE = "settings/cline_mcp_settings.json"
+_XDG = "{XDG_CONFIG_HOME:~/.config}"
 
 PLACES = (
     # code.claude.com/docs/en/mcp and /settings; 2.1.197 was seen to follow the variable.
@@ -80,6 +81,65 @@ PLACES = (
     Place("zed", "user", "{XDG_CONFIG_HOME:~/.config}/zed/settings.json", _ZED),
     Place("zed", "user", "{APPDATA}/Zed/settings.json", _ZED),
     Place("zed", "project", ".zed/settings.json", _ZED),
+    # @moonshot-ai/kimi-code 2.1.0, its main.mjs; it also reads .mcp.json, see above.
+    Place("kimi-code", "user", "{KIMI_CODE_HOME:~/.kimi-code}/mcp.json"),
+    Place("kimi-code", "project", ".kimi-code/mcp.json"),
+    # `vibe mcp add` of mistral-vibe 3.0.2; a list of tables with names.
+    Place("mistral-vibe", "user", "{VIBE_HOME:~/.vibe}/config.toml", _CODEX),
+    Place("mistral-vibe", "project", ".vibe/config.toml", _CODEX),
+    # `auggie mcp add` of @augmentcode/auggie 0.36.0, with --project and --local.
+    Place("auggie", "user", "~/.augment/settings.json"),
+    Place("auggie", "local", ".augment/settings.local.json"),
+    Place("auggie", "project", ".augment/settings.json"),
+    # `cn` of @continuedev/cli 1.5.47, and docs.continue.dev/customize/deep-dives/mcp
+    Place("continue", "user", "~/.continue/config.yaml"),
+    *(Place("continue", "project", f".continue/mcpServers/*.{end}") for end in ("yaml", "json")),
+    # `qodercli mcp add` of @qoder-ai/qodercli 1.1.52; a project's file is .mcp.json, see above.
+    Place("qoder", "user", "~/.qoder/settings.json"),
+    Place("qoder", "local", ".qoder/settings.local.json"),
+    # The programs below were not run; the places are those of their documentation.
+    # raw.githubusercontent.com/Kilo-Org/kilocode/main/packages/kilo-docs, using-in-kilo-code.md
+    *(Place("kilo", "user", f"{_XDG}/kilo/kilo.{end}", ("mcp",)) for end in ("json", "jsonc")),
+    *(
+        Place("kilo", "project", f"{folder}kilo.{end}", ("mcp",))
+        for folder in ("", ".kilo/")
+        for end in ("json", "jsonc")
+    ),
+    # block.github.io/goose/docs/guides/config-files
+    Place("goose", "user", f"{_XDG}/goose/config.yaml", ("extensions",)),
+    Place("goose", "user", "{APPDATA}/Block/goose/config/config.yaml", ("extensions",)),
+    # ampcode.com/manual; the name has a dot in it.
+    Place("amp", "user", "~/.config/amp/settings.json", ("amp.mcpServers",)),
+    Place("amp", "project", ".amp/settings.json", ("amp.mcpServers",)),
+    # docs.factory.ai/cli/configuration/mcp
+    Place("droid", "user", "~/.factory/mcp.json"),
+    Place("droid", "project", ".factory/mcp.json"),
+    # github.com/charmbracelet/crush, README.md
+    Place("crush", "user", f"{_XDG}/crush/crush.json", ("mcp",)),
+    Place("crush", "user", "{LOCALAPPDATA}/crush/crush.json", ("mcp",)),
+    *(Place("crush", "project", path, ("mcp",)) for path in ("crush.json", ".crush.json")),
+    # junie.jetbrains.com/docs/junie-cli-mcp-configuration.html
+    Place("junie", "user", "~/.junie/mcp/mcp.json"),
+    Place("junie", "project", ".junie/mcp/mcp.json"),
+    # kiro.dev/docs/mcp/configuration
+    Place("kiro", "user", "~/.kiro/settings/mcp.json"),
+    Place("kiro", "project", ".kiro/settings/mcp.json"),
+    # lmstudio.ai/docs/app/plugins/mcp
+    Place("lm-studio", "user", "~/.lmstudio/mcp.json"),
+    # docs.warp.dev/knowledge-and-collaboration/mcp
+    Place("warp", "user", "~/.warp/.mcp.json"),
+    Place("warp", "project", ".warp/.mcp.json"),
+    # antigravity.google/docs/mcp; the second is that of earlier versions.
+    Place("antigravity", "user", "~/.gemini/config/mcp_config.json"),
+    Place("antigravity", "user", "~/.gemini/antigravity/mcp_config.json"),
+    Place("antigravity", "project", ".agents/mcp_config.json"),
+    # docs.trae.ai/ide/add-mcp-servers
+    Place("trae", "project", ".trae/mcp.json"),
+    # docs.x.ai/build/features/mcp-servers
+    Place("grok-build", "user", "~/.grok/config.toml", _CODEX),
+    Place("grok-build", "project", ".grok/config.toml", _CODEX),
+    # codebuddy.ai/docs/cli/mcp; a project's file is .mcp.json, see above.
+    Place("codebuddy", "user", "~/.codebuddy/.mcp.json"),
 )
 
 CLIENTS = tuple(dict.fromkeys(place.client for place in PLACES))
@@ -88,13 +148,22 @@ CLIENTS = tuple(dict.fromkeys(place.client for place in PLACES))
 class Dialect(NamedTuple):
     """How a client spells the members of a server; those of most clients are the defaults."""
 
+    command: str = "command"
     env: str = "env"
     local: str = "stdio"
     """The `type` of a server with a command, if the entry has a type."""
+    one_array: bool = False
+    """True if one array has the command and its arguments."""
+    splits: bool = False
+    """True if a command that is a text is split into words as in a shell; an array is not."""
     add: str = ""
     """The start of the line that adds a server; `--` and the command follow."""
     says: str = ""
     """Its name in `clientInfo`, if that is another one."""
+
+    def program(self, path: str) -> str | list[str]:
+        """Return a program as the command of an entry."""
+        return [path] if self.splits and " " in path else path
 
 
 DIALECTS = {
@@ -106,8 +175,15 @@ DIALECTS = {
     "qwen-code": Dialect(add="qwen mcp add {}", says="qwen-cli-mcp-client"),
     "vscode": Dialect(says="Visual Studio Code"),
     "copilot-cli": Dialect(local="local", add="copilot mcp add {} --"),
-    "opencode": Dialect(env="environment", local="local", add="opencode mcp add {} --"),
+    "opencode": Dialect(
+        env="environment", local="local", one_array=True, add="opencode mcp add {} --"
+    ),
     "cline": Dialect(add="cline mcp add {} --yes --", says="@cline/core"),
+    "mistral-vibe": Dialect(splits=True, says="mcp"),
+    "continue": Dialect(says="continue-cli-client"),
+    "qoder": Dialect(add="qodercli mcp add {} --"),
+    "kilo": Dialect(env="environment", local="local", one_array=True),
+    "goose": Dialect(command="cmd", env="envs"),
 }
 
 
@@ -185,20 +261,26 @@ def files(client: str | None) -> Iterator[tuple[Place, str]]:
 
 def place_of(path: str) -> Place:
     """Return a place for a file outside of the current folder and of the user's own files."""
+    start, closest = len(path), Place("another client", f"in {path}", path)
     for place in PLACES:
-        tail = "/" + place.path.rpartition("}")[2].lstrip("~/")
-        if len(tail) > 1 and path.replace(os.sep, "/").endswith(tail):
-            return place._replace(scope=f"in {path[: -len(tail)]}")
-    return Place("another client", f"in {path}", path)
+        tail = place.path.rpartition("}")[2].lstrip("~/")
+        pattern = "/" + re.escape(tail).replace(r"\*", "[^/]*") + "$"
+        match = re.search(pattern, path.replace(os.sep, "/"))
+        if tail and match and match.start() < start:
+            start = match.start()
+            closest = place._replace(scope=f"in {path[:start]}")
+    return closest
 
 
 def _candidates(pattern: str) -> list[str]:
     path = os.path.expanduser(re.sub(r"\{(\w+):?([^}]*)\}", _variable, pattern))
-    if "*" in path:
-        return glob(path)
     if os.path.isabs(path) or not path:
-        return [path] if path else []
-    return [os.path.join(folder, path) for folder in _project_folders()]
+        return glob(path) if "*" in path else [path] if path else []
+    return [
+        os.path.join(folder, name)
+        for folder in _project_folders()
+        for name in (sorted(glob(path, root_dir=folder)) if "*" in path else [path])
+    ]
 
 
 def _variable(match: re.Match[str]) -> str:

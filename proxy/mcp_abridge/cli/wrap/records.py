@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from glob import escape, glob
 from typing import Any
 
-from mcp_abridge.cli.wrap.entry import NotPossible, Server, own_words
+from mcp_abridge.cli.wrap.entry import Server, own_words
 from mcp_abridge.cli.wrap.files import (
     NEW,
     ConfigFile,
@@ -19,7 +19,7 @@ from mcp_abridge.cli.wrap.files import (
     state_folder,
     write_state,
 )
-from mcp_abridge.cli.wrap.text import Toml, entry_at
+from mcp_abridge.cli.wrap.text import NotPossible, entry_at
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.regular import open_regular
 from mcp_abridge.system import platform
@@ -77,8 +77,7 @@ class Records:
         record = self._entries[server.file, *server.path] = [*pair]
         syntax = file.syntax
         # A client may write all anew: the entry is then put at the end.
-        is_toml = isinstance(syntax, Toml)
-        record.append(syntax.text_of(file.entry(server.path), inner) if is_toml else before)
+        record.append(syntax.alone(before, inner))
         record.append(entry_at(syntax.read(after), inner))
 
     def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str:
@@ -96,10 +95,7 @@ class Records:
                     return text
         if whole and _filled(whole[1]) == _filled(server.entry):
             # The client has written the whole file in a layout of its own.
-            text = whole[0]
-            if isinstance(file.syntax, Toml):
-                rest = file.syntax.remove(part, inner).rstrip("\n")
-                text = f"{rest}\n\n{text}".lstrip("\n")
+            text = file.syntax.put_back(part, inner, whole[0])
             if is_original(text):
                 return text
         raise NotPossible(
@@ -180,8 +176,8 @@ def recorded_keys(report: Callable[[AbridgeError], object]) -> list[EntryKey]:
 
 
 def _filled(entry: Any) -> Any:
-    """Return an entry without its empty lists: some clients leave them out when they write it."""
-    return {name: each for name, each in entry.items() if each != []}
+    """Return an entry without what is empty: some clients leave it out, others add it."""
+    return {name: each for name, each in entry.items() if each not in (None, "", [], {})}
 
 
 def _same(one: str, other: str) -> int:

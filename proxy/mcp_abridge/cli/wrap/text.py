@@ -1,14 +1,15 @@
 """Edits of JSON and TOML as text: without it, a client's file would lose its comments and layout.
 
-A path is the names from the root of a file to one value. JSON may have comments and trailing
-commas, as the files of VS Code, Zed, opencode and others do.
+A path is the names from the root of a file to one value; an element of a list is found by the
+`name` that it has. JSON may have comments and trailing commas, as the files of VS Code, Zed,
+opencode and others do.
 """
 
 import json  # orjson rounds long integers, and refuses lone surrogates
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import tomlkit
 from tomlkit.exceptions import ParseError, TOMLKitError
@@ -42,17 +43,64 @@ class SyntaxProblem(AbridgeError):
         self.line, self.column = line, column
 
 
+class NotPossible(AbridgeError):
+    """A server that is left as it is; the text is the reason, and what to do by hand."""
+
+
 def entry_at(document: Any, path: EntryPath) -> Any:
     """Return the value at a path of a document; None if there is none."""
     for name in path:
-        document = document.get(name) if isinstance(document, dict) else None
+        key = key_of(document, name)
+        document = None if key is None else document[key]
     return document
+
+
+def key_of(container: Any, name: str) -> Any:
+    """Return the key or the index of a member with a name; None if there is none."""
+    if isinstance(container, list):
+        names = (each.get("name") if isinstance(each, dict) else None for each in container)
+        return next((at for at, each in enumerate(names) if each == name), None)
+    return name if isinstance(container, dict) and name in container else None
+
+
+class Syntax(Protocol):
+    """Reads and edits the text of a file, or of the part of it that an edit needs."""
+
+    assign: str
+    quote: str
+
+    def read(self, text: str) -> Any:
+        """Return the document. Raises SyntaxProblem, and ValueError if no place is known."""
+
+    def locate(self, text: str, path: EntryPath) -> tuple[int, int]:
+        """Return the start and the end of the value at a path. Raises LookupError without one."""
+
+    def key_start(self, text: str, path: EntryPath, value: int) -> int:
+        """Return the start of the key of the value at a path, which begins at `value`."""
+
+    def separator(self, text: str, path: EntryPath, lead: str) -> str:
+        """Return the text between two members; `lead` is what the first has before it."""
+
+    def literal(self, value: Any) -> str:
+        """Return a value in one line."""
+
+    def text_of(self, value: Any, path: EntryPath) -> str:
+        """Return the value at a path for people to read; in a list, it is an element of one."""
+
+    def remove(self, text: str, path: EntryPath) -> str:
+        """Return the text without the member at a path."""
+
+    def alone(self, text: str, path: EntryPath) -> str:
+        """Return the value at a path as `put_back` takes it."""
+
+    def put_back(self, text: str, path: EntryPath, alone: str) -> str:
+        """Return the text with another value at a path, though its layout is another one now."""
 
 
 class Json:
     """Reads and edits JSON."""
 
-    comma, assign, quote = ",", ": ", '"'
+    assign, quote = ": ", '"'
 
     def read(self, text: str) -> Any:
         with suppress(ValueError):
@@ -69,12 +117,19 @@ class Json:
         return json_text(value)
 
     def text_of(self, value: Any, path: EntryPath) -> str:
-        """Return the value at a path for people to read."""
         return json_text({path[-1]: value}, indent=2)
 
-    def own_line(self, lead: str) -> bool:
-        """Return True if a member begins a line, which begins with `lead`."""
-        return not lead.strip()
+    def key_start(self, text: str, path: EntryPath, value: int) -> int:
+        return _key_start(_plain(text), value, path[-1])
+
+    def separator(self, text: str, path: EntryPath, lead: str) -> str:
+        return ", " if lead.strip() else f",{newline(text)}{lead}"
+
+    def alone(self, text: str, path: EntryPath) -> str:
+        return text
+
+    def put_back(self, text: str, path: EntryPath, alone: str) -> str:
+        return alone
 
     def remove(self, text: str, path: EntryPath) -> str:
         (start, end), plain = self.locate(text, path), _plain(text)
@@ -107,7 +162,7 @@ class JsonLayout:
 class Toml:
     """Reads and edits TOML."""
 
-    comma, assign, quote = "", " = ", ""
+    assign, quote = " = ", ""
 
     def read(self, text: str) -> Any:
         try:
@@ -122,6 +177,9 @@ class Toml:
 
     def locate(self, text: str, path: EntryPath) -> tuple[int, int]:
         document, parent = self._parent(text, path)
+        if tomlkit.dumps(document) != text:
+            reason = f"[[{path[0]}]] has other tables between its own; put them together first"
+            raise NotPossible(reason)
         length = len(parent[path[-1]].as_string())
         parent[path[-1]] = _MARK  # it stands in the text at the start of the value
         start = tomlkit.dumps(document).index(f'"{_MARK}"')
@@ -133,51 +191,71 @@ class Toml:
             return f"{{ {', '.join(members)} }}"
         return json_text(value)
 
-    def own_line(self, lead: str) -> bool:
-        """Return True if a member is not inside an inline table; `lead` is its line so far."""
-        return "{" not in lead
+    def key_start(self, text: str, path: EntryPath, value: int) -> int:
+        return _key_start(text, value, path[-1])
+
+    def separator(self, text: str, path: EntryPath, lead: str) -> str:
+        return ", " if "{" in lead else newline(text) + lead
 
     def remove(self, text: str, path: EntryPath) -> str:
         document, parent = self._parent(text, path)
-        del parent[path[-1]]
+        del parent[key_of(parent, path[-1])]
         return tomlkit.dumps(document)
 
     def text_of(self, value: Any, path: EntryPath) -> str:
-        """Return the value at a path as a document of its own."""
+        if isinstance(value, list):
+            path = path[:-1]
         for name in reversed(path):
             value = {name: value}
         return tomlkit.dumps(value)
 
+    def alone(self, text: str, path: EntryPath) -> str:
+        document = self.read(text)
+        in_list = isinstance(entry_at(document, path[:-1]), list)
+        value = entry_at(document, path)
+        return self.text_of([value] if in_list else value, path)
+
+    def put_back(self, text: str, path: EntryPath, alone: str) -> str:
+        rest = self.remove(text, path).rstrip("\n")
+        return f"{rest}\n\n{alone}".lstrip("\n")
+
     def _parent(self, text: str, path: EntryPath) -> tuple[tomlkit.TOMLDocument, Any]:
         parent: Any = (document := tomlkit.parse(text))
         for name in path[:-1]:
-            parent = parent[name]
+            parent = parent[key_of(parent, name)]
         return document, parent
 
 
-Syntax = Json | Toml
+def replace(
+    syntax: Syntax, text: str, path: EntryPath, members: Mapping[str, Any], *, keep: bool = False
+) -> str:
+    """Return the text with `members` in place of the member at a path, or after it with `keep`.
 
-
-def replace(syntax: Syntax, text: str, path: EntryPath, members: Mapping[str, Any]) -> str:
-    """Return the text with `members` in place of the member at a path; {} removes that."""
+    {} removes it.
+    """
     if not members:
         return syntax.remove(text, path)
     start, end = syntax.locate(text, path)
-    key = _key_start(_plain(text) if isinstance(syntax, Json) else text, start, path[-1])
+    key = syntax.key_start(text, path, start)
     lead = text[text.rfind("\n", 0, key) + 1 : key]
-    newline = "\r\n" if "\r\n" in text else "\n"
-    separator = f"{syntax.comma}{newline}{lead}" if syntax.own_line(lead) else ", "
     quote, assign = syntax.quote, syntax.assign
     words = [f"{quote}{name}{quote}{assign}{syntax.literal(members[name])}" for name in members]
-    if path[-1] in members:
+    if keep:
+        words.insert(0, text[key:end])
+    elif path[-1] in members:
         # The first keeps its key, and the space around its colon.
         words[0] = text[key:start] + syntax.literal(members[path[-1]])
-    return text[:key] + separator.join(words) + text[end:]
+    return text[:key] + syntax.separator(text, path, lead).join(words) + text[end:]
 
 
 def put_first(syntax: Syntax, text: str, path: EntryPath, words: list[str]) -> str:
     """Return the text with words before the elements of the array at a path, in its layout."""
     start, _ = syntax.locate(text, path)
+    if re.match(r"-\s", text[start : start + 2]):  # a block of YAML
+        lead = newline(text) + text[text.rfind("\n", 0, start) + 1 : start]
+        return text[:start] + "".join(f"- {syntax.literal(w)}{lead}" for w in words) + text[start:]
+    if text[start] != "[":
+        raise ValueError(path)
     gap = _GAP.match(text, start + 1)
     at = gap.end() if gap else start + 1
     literals = [syntax.literal(word) for word in words]
@@ -186,6 +264,11 @@ def put_first(syntax: Syntax, text: str, path: EntryPath, words: list[str]) -> s
     indent = re.search(r"\r?\n[ \t]*$", text[start + 1 : at])
     between = f",{indent[0] if indent else ' '}"
     return text[:at] + "".join(literal + between for literal in literals) + text[at:]
+
+
+def newline(text: str) -> str:
+    """Return the line end of a text."""
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def _key_start(text: str, value: int, key: str) -> int:

@@ -1,0 +1,159 @@
+"""Edits of YAML as text: without it, Goose's and Continue's files would lose comments and layout.
+
+The places of values come from the nodes of PyYAML. What an edit could break elsewhere (an anchor)
+is refused; an alias has no value here, so that no file can grow by it.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import yaml
+
+from mcp_abridge.cli.terminal import json_text
+from mcp_abridge.cli.wrap.text import EntryPath, NotPossible, SyntaxProblem, newline
+from mcp_abridge.ruleset.loading.yaml_errors import explain
+
+_MOST = 500_000  # characters; some seconds
+_ALIAS = "alias"
+_TYPED = re.compile(r"true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?", re.IGNORECASE)
+_REST_OF_LINE = re.compile(r"[ \t]*(?:\r?\n|\Z)")
+
+
+class _Loader(yaml.BaseLoader):
+    """Composes nodes; an alias becomes a scalar, and the places of anchors and aliases are kept."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.anchor_marks: list[int] = []
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        start, anchor = event.start_mark, event.anchor
+        if anchor is not None:
+            self.anchor_marks.append(start.index)
+        if not isinstance(event, yaml.AliasEvent):
+            return super().compose_node(parent, index)
+        self.get_event()  # type: ignore[no-untyped-call]
+        return yaml.ScalarNode(_ALIAS, f"*{anchor}", start, start)
+
+
+class Yaml:
+    """Reads and edits YAML; scalars are read as version 1.2 does, whose `yes` is a text."""
+
+    assign, quote = ": ", ""
+
+    def read(self, text: str) -> Any:
+        node = _compose(text)[0]
+        return {} if node is None else _value(node)
+
+    def locate(self, text: str, path: EntryPath) -> tuple[int, int]:
+        _, node = _nodes(text, path)[-1]
+        if node.start_mark.index == node.end_mark.index:
+            raise NotPossible(f"its {path[-1]} has no value: remove it, or give it one")
+        return node.start_mark.index, _end(node)
+
+    def key_start(self, text: str, path: EntryPath, value: int) -> int:
+        key, _ = _nodes(text, path)[-1]
+        return int(key.start_mark.index)
+
+    def separator(self, text: str, path: EntryPath, lead: str) -> str:
+        (_, parent), _ = _nodes(text, path)[-2:]
+        return ", " if parent.flow_style else newline(text) + re.sub("[^ ]", " ", lead)
+
+    def literal(self, value: Any) -> str:
+        return json_text(value)
+
+    def text_of(self, value: Any, path: EntryPath) -> str:
+        whole = value if isinstance(value, list) else {path[-1]: value}
+        return yaml.safe_dump(whole, allow_unicode=True, sort_keys=False, width=10_000)
+
+    def remove(self, text: str, path: EntryPath) -> str:
+        (_, parent), (key, node) = _nodes(text, path)[-2:]
+        start, end = key.start_mark.index, _end(node)
+        line = text.rfind("\n", 0, start) + 1
+        if parent.flow_style or text[line:start].strip():
+            raise NotPossible(f"its {path[-1]} has no line of its own: write its members in lines")
+        rest = _REST_OF_LINE.match(text, end)
+        return text[:line] + text[rest.end() :] if rest else text[:start] + text[end:].lstrip(" ")
+
+    def alone(self, text: str, path: EntryPath) -> str:
+        return self.literal(_value(_nodes(text, path)[-1][1]))
+
+    def put_back(self, text: str, path: EntryPath, alone: str) -> str:
+        start, end = self.locate(text, path)
+        return text[:start] + alone + text[end:]
+
+
+@lru_cache(8)
+def _compose(text: str) -> tuple[Any, list[int]]:
+    if len(text) > _MOST:
+        raise ValueError(f"{len(text)} characters of YAML are more than {_MOST}")
+    try:
+        loader = _Loader(text)
+        return loader.get_single_node(), loader.anchor_marks
+    except yaml.MarkedYAMLError as error:
+        problem = explain(error, text)
+        raise SyntaxProblem(problem.line, problem.column, str(problem)) from None
+    except yaml.YAMLError as error:  # a character that no YAML may have
+        raise ValueError(str(error).partition("\n")[0]) from None
+
+
+def _value(node: Any) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        return {key.value: _value(each) for key, each in node.value if _is_scalar(key)}
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(each) for each in node.value]
+    if node.tag == _ALIAS or (node.style is None and node.value in ("", "~")):
+        return None
+    is_typed = node.style is None and _TYPED.fullmatch(node.value)
+    return json.loads(node.value.lower()) if is_typed else node.value
+
+
+def _nodes(text: str, path: EntryPath) -> list[tuple[Any, Any]]:
+    """Return the node of each name in a path, after that of its key; the root is the first.
+
+    Raises LookupError without one, NotPossible if an edit could change what stands elsewhere.
+    """
+    root, anchor_marks = _compose(text)
+    nodes = [(None, root)]
+    for name in path:
+        matches = [pair for pair in _members(nodes[-1][1]) if _name(*pair) == name]
+        nodes.append(matches[0])
+    entry = nodes[-2][1]
+    starts = {node.start_mark.index for _, node in nodes}
+    inside = range(entry.start_mark.index, entry.end_mark.index)
+    if any(mark in starts or mark in inside for mark in anchor_marks):
+        raise NotPossible("its entry has an anchor or an alias of YAML; edit it by hand")
+    return nodes
+
+
+def _members(node: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(node, yaml.MappingNode):
+        yield from reversed(node.value)  # the last of equal keys counts
+    elif isinstance(node, yaml.SequenceNode):
+        yield from ((None, each) for each in node.value)
+
+
+def _name(key: Any, node: Any) -> Any:
+    """Return the name of a member, or the `name` of an element in a list."""
+    if key is None:
+        names = (each.value for key, each in _members(node) if _name(key, each) == "name")
+        return next(names, None)
+    return key.value if _is_scalar(key) else None
+
+
+def _is_scalar(node: Any) -> bool:
+    return isinstance(node, yaml.ScalarNode)
+
+
+def _end(node: Any) -> int:
+    """Return the end of a value; the library's end of a block is where the next thing begins."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style:
+        last = node.value[-1]
+        return _end(last[-1] if isinstance(last, tuple) else last)
+    if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
+        raise NotPossible(f"a text after {node.style} has no clear end: write it in quotes")
+    return int(node.end_mark.index)
