@@ -33,7 +33,7 @@ LONGEST = {
     *("test_conformance.py", "test_examples.py", "test_sessions.py", "test_soak.py"),
     *("test_deadlines.py", "test_doctor.py", "test_exhaustion.py", "test_orphans.py"),
     *("test_first_calls.py", "test_http_clients.py", "test_stalls.py", "test_stdio.py"),
-    "test_current_folder.py",
+    *("test_current_folder.py", "test_in_process.py", "test_middleware.py"),
     *("test_real_clients.py", "test_real_servers.py", "test_suggest.py", "test_upstreams.py"),
 }
 

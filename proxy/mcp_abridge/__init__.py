@@ -62,11 +62,14 @@ To add a transform, a function, a client, a verb or a guarantee, and the suites:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mcp_abridge.errors import RuleErrors
     from mcp_abridge.transports.inprocess.abridge import Abridge, Call
     from mcp_abridge.transports.inprocess.middleware import AbridgeMiddleware
 
-# The public module, for servers and agents in Python; examples/in-process describes it.
-__all__ = ["Abridge", "AbridgeMiddleware", "Call"]
+# The public module, for servers and agents in Python: examples/in-process/README.md.
+__all__ = ["Abridge", "AbridgeMiddleware", "Call", "RuleErrors"]
+
+_HOMES = {"AbridgeMiddleware": "transports.inprocess.middleware", "RuleErrors": "errors"}
 
 
 def __getattr__(name: str) -> object:
@@ -75,5 +78,5 @@ def __getattr__(name: str) -> object:
     # Imported late: the wrapper needs none of them, and does not wait for them.
     from importlib import import_module
 
-    home = "middleware" if name == "AbridgeMiddleware" else "abridge"
-    return getattr(import_module(f"{__name__}.transports.inprocess.{home}"), name)
+    home = _HOMES.get(name, "transports.inprocess.abridge")
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_abridge import Abridge
-from mcp_abridge.errors import RuleErrors
+from mcp_abridge import Abridge, RuleErrors
 from mcp_abridge.storage import ledger_totals
 from mcp_types import CallToolResult, TextContent, Tool
 

@@ -55,8 +55,10 @@ def lines_of(command: Sequence[str], era: str) -> Iterator[bytes]:
 
 
 @pytest.mark.usefixtures("servers")
-@pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("kind", SERVERS)
+@pytest.mark.parametrize(
+    ("kind", "era"),
+    [("fastmcp", "2025-11-25"), ("fastmcp", "2026-07-28"), ("sdk", "2026-07-28")],
+)
 def test_each_line_is_the_one_that_the_wrapper_says(kind: str, era: str) -> None:
     inside = list(lines_of([*SERVERS[kind], "abridged"], era))
     assert inside == list(lines_of(wrapped(SERVERS[kind], "--ledger", "off"), era))

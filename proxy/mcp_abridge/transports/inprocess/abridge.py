@@ -5,11 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from threading import Lock
-from typing import Any
+from typing import Any, Unpack
 
 from msgspec import Raw
 from pydantic_core import from_json
-from typing_extensions import Unpack
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import members, string_at

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, Unpack
 
 from anyio import fail_after
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -19,7 +19,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import Raw
 from multidict import CIMultiDict
 from pydantic_core import from_json
-from typing_extensions import Unpack
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import members, string_at

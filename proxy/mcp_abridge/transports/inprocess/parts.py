@@ -1,6 +1,6 @@
 """The parts that the sessions of one program share: rules, stored answers, earlier calls, counts.
 
-Nothing is written to a file unless a ledger is named.
+Nothing is written to a file unless a ledger or a store is named.
 """
 
 import atexit
@@ -25,7 +25,6 @@ from mcp_abridge.storage.snapshots import Memory, Store
 
 Path: TypeAlias = str | os.PathLike[str]
 Rules: TypeAlias = Path | Iterable[Path] | None
-
 
 _BUDGETS = ("auto", "client", "off")
 
