@@ -233,6 +233,26 @@ async def test_others_are_served_while_an_answer_is_made_short(tmp_path: Path) -
         assert "another was served meanwhile" in await waiting
 
 
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_a_call_that_its_client_cancels_ends_and_the_next_is_answered(mode: str) -> None:
+    shop, begun, ended = Shop(), asyncio.Event(), asyncio.Event()
+
+    @shop.server.tool()
+    async def linger() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with Client(shop.server, mode=mode) as client:
+        calling = asyncio.create_task(text_of(client, "linger"))
+        await begun.wait()
+        calling.cancel()
+        await asyncio.wait_for(ended.wait(), 20)
+        assert await text_of(client, "may", path="old") == "yes"
+
+
 @pytest.mark.parametrize("thing", [object(), Client("http://127.0.0.1:1/mcp")])
 def test_it_is_installed_in_servers_only(thing: object) -> None:
     with pytest.raises(TypeError, match=r"a server of FastMCP 4 or of the MCP SDK 2 .* not "):
