@@ -61,7 +61,7 @@ TextSource = tuple[Raw | str, str, TextFrame]
 
 
 class Structure(Struct, frozen=True):
-    """The JSON that a text which fills a document was read as, and the text around it.
+    """The compact JSON that a text which fills a document was read as, and the text around it.
 
     `member` names the member of an object that has the text; empty if the text is the document.
     """
@@ -80,7 +80,7 @@ class Structure(Struct, frozen=True):
         key: Any = self.member or 0
         at = Path(self.member, (Name(self.member),)) if self.member else ROOT
         sources = [(holder[key], text(holder[key]) or "", self.frame)]
-        holder[key] = self.value
+        holder[key], document.compact = self.value, not self.member
         document.closers.append(TextWriteback(document, at, sources, among=False))
 
 

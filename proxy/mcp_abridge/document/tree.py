@@ -8,6 +8,7 @@ import gc
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
+from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -27,6 +28,8 @@ TOO_DEEP = "nested too deeply"
 
 LARGE = 256 << 10
 """The bytes of JSON from which time and memory need care."""
+_MANY = 1024  # elements, of which one of so many is looked at:
+_STEP = 64
 _TIMES = 8  # bytes of memory for each byte of a document, nearly always at most
 
 
@@ -128,12 +131,16 @@ class Slot:
 
 
 class Document:
-    """A root value, a flag for changes in it, and what writes parsed texts back."""
+    """A root value, a flag for changes in it, and what writes parsed texts back.
 
-    __slots__ = ("cell", "changed", "closers", "ready", "source")
+    `compact`: no unopened part of it has white space between its tokens.
+    """
 
-    def __init__(self, value: Value) -> None:
+    __slots__ = ("cell", "changed", "closers", "compact", "ready", "source")
+
+    def __init__(self, value: Value, *, compact: bool = False) -> None:
         self.cell = [value]
+        self.compact = compact
         # Steps change an array in place if it is given opened.
         self.source = value.copy() if type(value) is list else value
         self.ready: dict[str, Raw] | None = None  # the source's outermost level, once decoded
@@ -192,6 +199,10 @@ class Document:
         """Return the document as compact JSON; kept values keep their spelling."""
         return compact(encode(self.cell[0]))
 
+    def json_of(self, value: Value) -> Raw:
+        """Return a value that parts of this document are in as compact JSON."""
+        return raw(value) if self.compact else Raw(compact(raw(value)))
+
 
 def level(value: Raw) -> Value:
     """Decode the outermost level of `value`: dict or list of Raw, str, bool, None, Raw numbers."""
@@ -233,12 +244,8 @@ def text(value: Value) -> str | None:
 
 def encode(value: Value, *, ordered: bool = False) -> bytes:
     """Return `value` as JSON; Raw parts are embedded unchanged. `ordered`: members by name."""
-    if type(value) is Raw:
-        return bytes(value)
-    # Not the encoder's `encode`, which crashes if there is no memory for the output to grow.
-    output = bytearray()
-    (_ORDERED if ordered else _ENCODER).encode_into(value, output)
-    return bytes(output)
+    encoder = _ORDERED if ordered else _ENCODER
+    return bytes(value if type(value) is Raw else _buffer_of(value, encoder))
 
 
 def encode_text(content: str) -> bytes:
@@ -263,7 +270,23 @@ def compact(raw: bytes) -> bytes:
 
 def raw(value: Value) -> Raw:
     """Return `value` encoded as one Raw."""
-    return value if type(value) is Raw else Raw(encode(value))
+    return value if type(value) is Raw else Raw(_buffer_of(value, _ENCODER))
+
+
+def _buffer_of(value: Value, encoder: msgspec.json.Encoder) -> bytearray:
+    # Not the encoder's `encode`, which crashes if there is no memory for the output to grow.
+    output = bytearray(_about(value))
+    encoder.encode_into(value, output)
+    return output
+
+
+def _about(value: Value) -> int:
+    """Estimate the bytes of many elements: a buffer that grows moves, and leaves holes behind."""
+    if isinstance(value, dict):
+        return sum(map(_about, islice(value.values(), _STEP)))
+    if not isinstance(value, list) or len(value) < _MANY:
+        return 0
+    return len(encode(value[::_STEP])) * (_STEP + 1)
 
 
 class Number(float):

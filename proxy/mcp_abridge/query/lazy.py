@@ -14,7 +14,7 @@ from mcp_abridge.errors import OutOfFuel
 from mcp_abridge.query.jmespath import Interpreter, ends_in, is_array
 from mcp_abridge.query.lookups import Lookups, members_named
 from mcp_abridge.query.patterns import FIRST_ALONE, truthy
-from mcp_abridge.query.rows import batches, columns, many, over, shared
+from mcp_abridge.query.rows import NULL, batches, columns, many, over, shared
 
 _UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
 _TOGETHER = 1000  # elements between two looks at the time
@@ -190,7 +190,8 @@ class LazyInterpreter(_OfViews):
     def _projected(self, base: Any, result: Any) -> Any:
         if isinstance(base, list) and result["type"] == "identity":
             self.fuel.burn(_UNOPENED * len(base))
-            return [each for each in base if not _null(each)]
+            none_null = {*map(type, base)} == {Raw} and NULL not in base
+            return base if none_null else [each for each in base if not _null(each)]
         values = columns(base, result, self.fuel) if isinstance(base, list) else None
         return super()._projected(base, result) if values is None else values
 

@@ -23,7 +23,7 @@ from mcp_abridge.query.search import with_match
 _MANY = 64  # rows from which they are taken together
 _BATCH = 1024  # rows that are decoded at a time
 _FEW = 1000  # texts of a column of states, names of groups
-_NULL = Raw(b"null")
+NULL = Raw(b"null")
 _NUMBERS = {int, float, Number}
 _NOTHING = type(None)
 
@@ -72,9 +72,9 @@ def columns(base: list[Value], node: Node, fuel: Fuel) -> list[Value] | None:
         fuel.burn((len(batch) >> 9) + len(rows) * (2 + 4 * len(fields)))  # some 64 bytes a value
         rows = [row for row in rows if row is not None]
         lists = [[*map(place, rows)] for place in places]
-        lists = [[_NULL if each is UNSET else each for each in some] for some in lists]
+        lists = [[NULL if each is UNSET else each for each in some] for some in lists]
         if node["type"] == "field":
-            values += [value for value in lists[0] if value != _NULL]
+            values += [value for value in lists[0] if value != NULL]
         else:
             values += map(Raw, map(form.__mod__, zip(*lists, strict=True)))
     return values

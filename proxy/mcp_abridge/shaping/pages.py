@@ -17,8 +17,10 @@ from mcp_abridge.document.tree import (
     encode,
     encode_text,
     have_room,
+    level,
     loads,
     opened,
+    raw,
     text,
 )
 from mcp_abridge.query.call import ALL, Call, Notice
@@ -134,9 +136,14 @@ def _view_of_all(document: Document, view: str) -> str | None:
 
 
 class _Answer(Struct, frozen=True):
-    """The result of a view, remarks on it, what follows it, and the words around the document."""
+    """The result of a view, remarks on it, what follows it, and the words around the document.
 
-    value: Value
+    `content` is the result if it is a text, and shown as one; `members` are `{view: value}` as they
+    are written, so that its values need no memory any more.
+    """
+
+    content: str | None
+    members: Raw
     remarks: list[str]
     rest: str | None
     words: str
@@ -145,7 +152,7 @@ class _Answer(Struct, frozen=True):
 def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int | None) -> _Answer:
     # Imported for the first view: most sessions have none.
     from mcp_abridge.document.fences import words_around
-    from mcp_abridge.query.view import look
+    from mcp_abridge.query.view import advice, look
     from mcp_abridge.query.windows import following
     from mcp_abridge.summary.abridgement import examples_of
     from mcp_abridge.summary.excerpt import WINDOW
@@ -160,9 +167,13 @@ def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int
         value = look(whole, job.view, member, fuel, remarks, examples, wholes, room)
         cut_from = wholes[0] if wholes else None
         rest = following(whole, job.view, value, member, call.question, room, fuel, cut_from)
+        if value is None:
+            remarks = ["null, or nothing there", *remarks, advice(whole)]
     finally:
         call.fuel.remaining = fuel.remaining
-    return _Answer(value, remarks, rest, words)
+    content = None if call.structured else text(value) or None
+    members = Raw() if content is not None else whole.json_of({"view": value})
+    return _Answer(content, members, remarks, rest, words)
 
 
 def _bound(job: ShapeJob, call: Call) -> int | None:
@@ -177,9 +188,8 @@ def _view(
     from mcp_abridge.summary.abridgement import of_server
 
     assert job.view is not None
-    value, remarks, rest = answer.value, answer.remarks, answer.rest
+    content, rest = answer.content, answer.rest
     beside = {"around": answer.words} if answer.words else {}
-    content = None if call.structured else text(value) or None
     remark = {} if rest is None else {"more": rest}
     remark |= of_server(content or "")
     notices = [Notice(NAME, remark)] if remark and content is not None else []
@@ -191,11 +201,7 @@ def _view(
         bound -= sum(len(encode({NAME: notice.value})) for notice in notices)
         bound -= len(encode(beside)) if beside else 0
     if content is None:
-        if value is None:
-            from mcp_abridge.query.view import advice
-
-            remarks = ["null, or nothing there", *remarks, advice(whole)]
-        document = _with_remarks(value, remarks, rest, bound, call, job.view)
+        document = _with_remarks(answer.members, answer.remarks, rest, bound, call, job.view)
         document.root.set(beside | document.root.open())
         return document
     document = Document(content)
@@ -209,7 +215,7 @@ def _view(
 
 
 def _with_remarks(
-    value: Value, remarks: list[str], rest: str | None, bound: int | None, call: Call, view: str
+    members: Raw, remarks: list[str], rest: str | None, bound: int | None, call: Call, view: str
 ) -> Document:
     """Return `{view: value, more: remarks}`, abridged; what is next only if a notice does not say.
 
@@ -220,24 +226,27 @@ def _with_remarks(
         remarks = remarks[:-1]
     sentences = [*remarks, rest] if rest else remarks
     more = {"more": "; ".join(sentences)} if sentences else {}
-    document = Document({"view": value})
+    document = Document(members, compact=True)
     if bound is not None:
         abridge(document, max(bound - len(encode(more)), bound // 2), call, view)
-    if rest and document.changed and not _shows_each(document, value):
-        return _with_remarks(value, remarks, None, bound, call, view)
-    members = document.root.open()
-    if "view" not in members:
+    if rest and document.changed and not _shows_each(document, members):
+        return _with_remarks(members, remarks, None, bound, call, view)
+    parts = document.root.open()
+    if "view" not in parts:
         remarks, call = ["as a text of JSON"], replace(call, viewable=False)
-        if isinstance(value, str) and bound is not None:  # in so little room, a few characters
-            return _with_remarks(f"{value[: bound // 8]}…", remarks, None, None, call, view)
-        return _with_remarks(encode(value).decode(), remarks, None, bound, call, view)
-    document.root.set({"view": members.pop("view"), **more, **members})
+        value = level(members)["view"]
+        if (content := text(value)) is not None and bound is not None:
+            beginning, bound = f"{content[: bound // 8]}…", None  # in so little room
+        else:
+            beginning = bytes(value).decode()
+        return _with_remarks(raw({"view": beginning}), remarks, None, bound, call, view)
+    document.root.set({"view": parts.pop("view"), **more, **parts})
     return document
 
 
-def _shows_each(document: Document, value: Value) -> bool:
+def _shows_each(document: Document, members: Raw) -> bool:
     """Return True if each element of an array is shown, though in part."""
-    part = opened(document.root.open().get("view"))
+    value, part = opened(level(members)["view"]), opened(document.root.open().get("view"))
     part = opened(part["rows"]) if isinstance(part, dict) and "rows" in part else part
     return isinstance(value, list) and isinstance(part, list) and len(part) == len(value)
 

@@ -16,7 +16,6 @@ from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import (
     Document,
     Value,
-    compact,
     encode,
     level,
     opened,
@@ -73,7 +72,7 @@ def abridge(
         document.close()
     if any(each.at.steps and each.read_without_rule for each in document.closers):
         [closing] = document.closers
-        value, outside = Raw(compact(raw(document.cell[0]))), closing.sources[0][2]
+        value, outside = document.json_of(document.cell[0]), closing.sources[0][2]
         document.close()
         task = replace(task, form=outside.form)
         call.notices.extend(task.in_member(value, closing.at.text, outside))
@@ -81,20 +80,20 @@ def abridge(
     if document.closers:
         if form and len(document.source) <= bound and encoded_size(document.source) <= bound:
             return
-        structure = b"" if inside is None else compact(raw(document.cell[0]))
+        structure = Raw(b"") if inside is None else document.json_of(document.cell[0])
         origin = task.origin()
         room = bound - (len(encode({"items": [], NAME: origin})) if origin else 0)
-        if len(structure) <= room and size(document) <= room:
+        if len(memoryview(structure)) <= room and size(document) <= room:
             document.changed |= form != ""  # unchanged, the longer text would be restored
             if origin:
                 if inside is not None and not (inside.before or inside.after):
                     document.close()
-                    document.root.set(Raw(structure))
+                    document.root.set(structure)
                 call.notices.append(Notice(NAME, origin))
             return
         document.close()
         if inside is not None:
-            notices = task.in_text(Raw(structure), inside)
+            notices = task.in_text(structure, inside)
             if notices is not None:
                 call.notices.extend(notices)
                 return
@@ -190,7 +189,7 @@ class _Task(Struct, frozen=True):
             if len(content) <= self.bound and encoded_size(value) <= self.bound:
                 return []
             return self._text(content)
-        return self._whole_structure(Raw(compact(raw(value))))
+        return self._whole_structure(self.document.json_of(value))
 
     def _whole_structure(self, structure: Raw) -> list[Notice]:
         size = len(memoryview(structure))

@@ -6,7 +6,7 @@ unread: 15 ms for 10 MB.
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from itertools import dropwhile
+from itertools import dropwhile, islice
 from operator import attrgetter
 from typing import Any
 
@@ -21,22 +21,34 @@ Names = tuple[str, ...]
 """The names that lead to a member of a row."""
 
 _NULL = Raw(b"null")
+_BATCH = 1024  # rows that are read at a time
 _VALUES = 8  # different values that are counted
 _PLACES = 5  # rows that have a rare value, which are named
 
 
-def cells_of(rows: list[Raw], paths: Collection[Names]) -> dict[Names, list[Raw]]:
+def cells_of(rows: list[Raw], paths: Collection[Names]) -> dict[Names, list[bytes]]:
     """Return the value at each path in each row; null if there is none.
 
-    >>> cells = cells_of([Raw(b'{"a": {"b": 1}}'), Raw(b'{"a": 2}')], [("a", "b")])
-    >>> [*map(bytes, cells["a", "b"])]
-    [b'1', b'null']
+    >>> cells_of([Raw(b'{"a": {"b": 1}}'), Raw(b'{"a": 2}')], [("a", "b")])
+    {('a', 'b'): [b'1', b'null']}
     """
-    if not paths:
-        return {}
+    cells = {path: list[bytes]() for path in paths}
+    for _, path, values in _in_batches(rows, paths):
+        cells[path] += values
+    return cells
+
+
+def _in_batches(
+    rows: list[Raw], paths: Collection[Names]
+) -> Iterator[tuple[int, Names, list[bytes]]]:
+    """Yield the position of some rows, and the values at a path in them."""
     reader = _Reader.of(paths)
-    whole = tree.each_row(rows, reader.kind)
-    return dict(_one_by_one(rows, paths) if whole is None else reader.members(whole))
+    for first in range(0, len(rows), _BATCH):
+        batch = rows[first : first + _BATCH]
+        whole = tree.each_row(batch, reader.kind)
+        members = _one_by_one(batch, paths) if whole is None else reader.members(whole)
+        for path, values in members:
+            yield first, path, [*map(bytes, values)]
 
 
 def _heads(paths: Collection[Names]) -> dict[str, list[Names]]:
@@ -126,22 +138,23 @@ def facts_of(
     facts, same_room = Facts(), room // 2
     least = dict.fromkeys(states, 0)
     least |= {path: _size(path, value) for path, value in constant.items() if _short(Raw(value))}
-    cells: dict[Names, list[Raw]] = {}
+    counted: dict[Names, _Counts] = {}
     for path in least:
         same_room = min(room, same_room)
         if least[path] > same_room:
             continue
-        if path not in cells:
-            cells |= cells_of(rows, _fitting(least, path, same_room))
-        values = cells[path]
-        if values.count(values[0]) == len(values):
-            size = _size(path, bytes(values[0]))
-            if size <= same_room and _short(values[0]):
-                facts.same[path] = values[0]
+        if path not in counted:
+            counted |= _counts_of(rows, _fitting(least, path, same_room))
+        values = counted[path]
+        if len(values.counts) == 1:
+            [value] = values.counts
+            size = _size(path, value)
+            if size <= same_room and _short(Raw(value)):
+                facts.same[path] = Raw(value)
                 room -= size
                 same_room -= size
             continue
-        counts, complete = _counted(values)
+        counts, complete = values.listing(len(rows))
         size = _size(path, encode(counts))
         if counts and size <= room:
             facts.counts[path] = counts
@@ -171,24 +184,48 @@ def _short(value: Raw) -> bool:
     return len(bytes(value)) <= LONGEST_LABEL and memoryview(value)[0] not in b"{["
 
 
-def _counted(values: list[Raw]) -> tuple[dict[str, int | str], bool]:
-    """Count different values, the most frequent first; with positions if few rows have one."""
-    contents = [*map(bytes, values)]
-    counts = Counter(contents)
-    names = {value: spelling(Raw(value)) for value in counts} if len(counts) <= _VALUES else {}
-    if len({*names.values()}) < len(counts) or not all(_short(Raw(value)) for value in counts):
-        return {}, False
-    [(most, _), *others] = sorted(counts.items(), key=lambda item: -item[1])
-    rare = {value for value, count in others if count <= _PLACES and 20 * count <= len(values)}
-    places: dict[bytes, list[str]] = {value: [] for value in rare}
-    for position, value in enumerate(contents) if rare else ():
-        if value in rare:
-            places[value].append(f"[{position}]")
-    listed: dict[str, int | str] = {names[most]: counts[most]}
-    for value, count in others:
-        at = f"{count} at {', '.join(places[value])}" if value in rare else count
-        listed[names[value]] = at
-    return listed, len(rare) == len(others)
+class _Counts(Struct):
+    """How many rows have each value of a member, and where those are that few rows have.
+
+    A member with too many different values is not counted further.
+    """
+
+    counts: Counter[bytes]
+    places: dict[bytes, list[int]]
+
+    def add(self, first: int, values: list[bytes]) -> None:
+        """Add the values of some rows, the first of which has the position `first`."""
+        for value, count in Counter(values).items():
+            if len(self.counts) > _VALUES:
+                return
+            if self.counts[value] <= _PLACES:
+                at = (first + place for place, each in enumerate(values) if each == value)
+                self.places.setdefault(value, []).extend(islice(at, _PLACES + 1))
+            self.counts[value] += count
+
+    def listing(self, total: int) -> tuple[dict[str, int | str], bool]:
+        """Return the values, the most frequent first; with positions if few of all rows have one.
+
+        True beside it if only the first has none.
+        """
+        counts = self.counts
+        names = {value: spelling(Raw(value)) for value in counts} if len(counts) <= _VALUES else {}
+        if len({*names.values()}) < len(counts) or not all(_short(Raw(value)) for value in counts):
+            return {}, False
+        [(most, _), *others] = sorted(counts.items(), key=lambda item: -item[1])
+        rare = {value for value, count in others if count <= _PLACES and 20 * count <= total}
+        listed: dict[str, int | str] = {names[most]: counts[most]}
+        for value, count in others:
+            at = ", ".join(f"[{place}]" for place in self.places[value])
+            listed[names[value]] = f"{count} at {at}" if value in rare else count
+        return listed, len(rare) == len(others)
+
+
+def _counts_of(rows: list[Raw], paths: Collection[Names]) -> dict[Names, _Counts]:
+    counted = {path: _Counts(Counter(), {}) for path in paths}
+    for first, path, values in _in_batches(rows, paths):
+        counted[path].add(first, values)
+    return counted
 
 
 def spelling(value: Raw) -> str:

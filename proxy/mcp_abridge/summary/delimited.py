@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice, starmap
+from io import BytesIO
+from itertools import chain, islice, starmap
 from typing import Any
 
 from msgspec import Raw
@@ -60,10 +61,10 @@ def from_csv(text: str) -> tuple[str, int]:
             raise DocumentError(
                 f"a head of {len(head)} columns without a name each: {first[:80]!r}"
             )
-        return as_json(head, lambda: islice(rows(), 1, None))[0].decode(), end
+        return as_json(head, lambda: islice(rows(), 1, None), end).decode(), end
 
 
-def table(text: str) -> tuple[bytearray, int, str] | None:
+def table(text: str) -> tuple[bytes, int, str] | None:
     r"""Return the rows of a text that is CSV or TSV in all its lines; None for any other text.
 
     Given are the rows as JSON, where they begin (a few lines may precede the head), and the form.
@@ -72,9 +73,9 @@ def table(text: str) -> tuple[bytearray, int, str] | None:
     the cells, unless cells would be torn by that.
 
     >>> table("id,name\n1,a\n2,b\n3,c\n")
-    (bytearray(b'[{"id":1,"name":"a"},{"id":2,"name":"b"},{"id":3,"name":"c"}]'), 0, 'CSV')
+    (b'[{"id":1,"name":"a"},{"id":2,"name":"b"},{"id":3,"name":"c"}]', 0, 'CSV')
     >>> table("M\ta.py\nM\tb.py\nA\tc.py\nM\td.py\n")[0][:22]
-    bytearray(b'[{"1":"M","2":"a.py"},')
+    b'[{"1":"M","2":"a.py"},'
     """
     lines = [text[start:end] for start, end in islice(line_bounds(text), _PREAMBLE + _FEWEST)]
     for start, separator in _beginnings(lines):
@@ -91,9 +92,7 @@ def table(text: str) -> tuple[bytearray, int, str] | None:
     return None
 
 
-def _table(
-    text: str, separator: str, literal: bool, quotes: bool, *, first: bool
-) -> bytearray | None:
+def _table(text: str, separator: str, literal: bool, quotes: bool, *, first: bool) -> bytes | None:
     line = text[: text.find("\n") + 1 or None]
     spaced = separator != "\t" and line.count(separator) == line.count(f"{separator} ")
     rows = partial(_rows, text, separator, literal=literal, spaced=spaced)
@@ -110,7 +109,9 @@ def _table(
             return None
         names = head if has_head else [str(number) for number in range(1, len(head) + 1)]
         as_texts = quotes and not literal and _QUOTED_NUMBER.search(text) is not None
-        return as_json(names, lambda: islice(rows(), int(has_head), None), texts=as_texts)[0]
+        return as_json(
+            names, lambda: islice(rows(), int(has_head), None), len(text), texts=as_texts
+        )
 
 
 def _beginnings(lines: list[str]) -> Iterator[tuple[int, str]]:
@@ -163,29 +164,38 @@ def _errors() -> Iterator[None]:
         raise DocumentError(f"not CSV: {error}") from error
 
 
-def as_json(names: Sequence[str], rows: Rows, *, texts: bool = False) -> tuple[bytearray, int]:
-    """Return rows as a JSON array of objects, and their number; `texts`: no cell is a number.
+def as_json(names: Sequence[str], rows: Rows, size: int = 0, *, texts: bool = False) -> bytes:
+    """Return rows as a JSON array of objects; `texts`: no cell is a number.
+
+    `size` is that of the text that they are read from: a buffer without room for all of it would
+    grow, move, and leave as much memory behind as it takes.
 
     >>> as_json(["a", "b"], lambda: iter([["1", ""], ["", "x"]]))
-    (bytearray(b'[{"a":1,"b":""},{"a":null,"b":"x"}]'), 2)
+    b'[{"a":1,"b":""},{"a":null,"b":"x"}]'
     """
     row, kinds = row_type(names), ["text" if texts else ""] * len(names)
     if row is None:
         raise DocumentError("a column with a name that no head has")
-    output, count, source = bytearray(), 0, rows()
+    output, source = BytesIO(), rows()
     with uncollected():
         while batch := [*islice(source, _BATCH)]:
             columns = [*zip(*batch, strict=True)]
             before, kinds = kinds, [*map(_kind, columns, kinds)]
-            if count and any(map(_contradicts, before, kinds)):
-                output, count, source = bytearray(), 0, rows()
+            if output.tell() and any(map(_contradicts, before, kinds)):
+                output, source = BytesIO(), rows()
                 continue
             cells = map(_cells, columns, kinds)
             part = _ENCODER.encode([*starmap(row, zip(*cells, strict=True))])
-            output += part[:-1] if not output else b"," + part[1:-1]
-            count += len(batch)
-    output += b"]" if output else b"[]"
-    return output, count
+            if not output.tell():
+                read = sum(map(len, chain.from_iterable(batch))) + len(batch) * len(names)
+                output.seek(size * len(part) * 65 // (64 * read))
+                output.write(b"]")
+                output.seek(0)
+            output.write(b"," if output.tell() else b"[")
+            output.write(memoryview(part)[1:-1])
+    output.write(b"]" if output.tell() else b"[]")
+    output.truncate()
+    return output.getvalue()
 
 
 def _kind(cells: Sequence[str], before: str) -> str:

@@ -89,8 +89,9 @@ def _numbers(rows: list[Raw], column: Column) -> bool:
     if column.plain:
         cells = cells_of(rows, [column.names])[column.names]
     else:
-        cells = [cell or NULL for cell in read(rows, [column.path]).cells[column.path]]
-    return all(cell == NULL or roles.NUMBER.fullmatch(bytes(cell)) for cell in cells)
+        values = read(rows, [column.path]).cells[column.path]
+        cells = [bytes(value or NULL) for value in values]
+    return all(cell == b"null" or roles.NUMBER.fullmatch(cell) for cell in cells)
 
 
 def _values(column: Column, facts: Facts) -> list[str]:

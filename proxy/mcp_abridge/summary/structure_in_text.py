@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import Structure, TextFrame
-from mcp_abridge.document.tree import Document, Value, encode
+from mcp_abridge.document.tree import Document, Value, compact, encode
 from mcp_abridge.document.tree import text as string
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.summary import notations
@@ -69,6 +69,8 @@ def read_structure(document: Document, fuel: Fuel) -> Structure | None:
         frame = replace(frame, before=_BOM + frame.before)
     if member and frame.loses:
         return None
+    if frame.form not in ("CSV", "TSV"):
+        value = Raw(compact(value))
     structure = Structure(value, frame, member)
     structure.put_into(document)
     return structure
