@@ -325,3 +325,33 @@ def test_a_result_that_does_not_fit_a_rule_passes_with_a_warning_or_a_log_line(
     assert [warned.kind for warned in outcome.warnings] == ([warning] if warning else [])
     assert (outcome.log_line or "").startswith(logged)
     assert bool(outcome.log_line) is bool(logged)
+
+
+AS_TEXT = CONTRACT.replace(", required: [n]", "") + "validate: text\n"
+BREAKS = {"n": 11, "more": [1.0]}
+
+
+@pytest.mark.parametrize("more", ["", "max_bytes: 3000", "response: [{drop: gone}]"])
+@pytest.mark.parametrize("own", [False, True])
+def test_what_breaks_a_contract_of_texts_is_sent_as_it_came_with_itself_as_a_text(
+    more: str, own: bool
+) -> None:
+    value = document(BREAKS, structured=own)
+    outcome = shaped(AS_TEXT + more, value)
+    [text] = texts(outcome.raw)
+    assert result(outcome.raw)["content"] == value["content"]
+    assert structured(outcome) == {"text": text}
+    assert [warned.kind for warned in outcome.warnings] == ["contract: n maximum"]
+    assert structured(shaped(AS_TEXT + more, document({"n": 1}))) == {"n": 1}
+
+
+def test_what_breaks_a_contract_of_texts_is_cut_and_a_failing_rule_sends_a_text_too() -> None:
+    long = shaped(f"{AS_TEXT}max_bytes: 600", document({"n": 11, "rows": [*range(900)]}))
+    cut = json.loads(structured(long)["text"])
+    assert long.visible_after <= 700
+    assert (cut["n"], "rows" in cut["_abridged"]) == (11, True)
+    bare = {"content": [], "structuredContent": {"n": 12}}
+    assert structured(shaped(AS_TEXT, bare)) == {"text": '{"n":12}'}
+    failing = with_step(rule(AS_TEXT), Raises(KeyError("x")), 0)
+    failed = shape(job(failing, answer(document({"n": 1}, structured=True))))
+    assert (failed.outcome, structured(failed)) == ("failed", {"text": '{"n":1}'})

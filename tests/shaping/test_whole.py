@@ -11,7 +11,7 @@ from mcp_abridge.ruleset.selection import Budget, Selection
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.shaping.pipeline import shape
 
-from tests.builders import answer, document, texts, tool_result
+from tests.builders import answer, document, file, texts, tool_result
 from tests.jobs import job, structured
 
 KNOWN = [client for client in CLIENTS if client.measured and client.limit_bytes]
@@ -150,3 +150,32 @@ def test_beyond_that_the_model_gets_a_look_and_all_by_a_request_as_the_hint_allo
     after = everything(before, "claude-code", author_bytes=HINT)
     assert "".join(texts(after.raw)) == text
     assert everything(before, "claude-code").visible_after <= 49_900
+
+
+AUTO = file("version: 1\nrules:\n- {tools: t, response: [{drop: gone}], max_bytes: auto}")
+
+
+def ruled(value: Any, client: str, budget: Budget) -> ShapeResult:
+    [own] = Selection((AUTO,), budget, print)(None, client).files[0].rules
+    return shape(job(own, answer(document(value)), keep=True))
+
+
+def test_a_rule_may_have_the_budget_of_the_client_and_is_whole_where_that_is() -> None:
+    rows = {"rows": [{"id": n, "word": "word"} for n in range(1_000)], "gone": 1}
+    cut = {client: ruled(rows, client, "auto") for client in ("claude-code", "codex-mcp-client")}
+    sizes = [each.visible_after for each in cut.values()]
+    assert sizes == [cut_by_budget(rows, client) for client in cut]
+    assert ruled(rows, "claude-code", 3_000).visible_after <= 3_000
+    for budget in ("client", "off"):
+        [text] = texts(ruled(rows, "claude-code", budget).raw)
+        assert json.loads(text) == {"rows": rows["rows"]}
+    snapshot = cut["claude-code"].snapshot
+    assert snapshot is not None
+    [own] = Selection((AUTO,), "auto", print)(None, "claude-code").files[0].rules
+    whole = shape(ShapeJob(rule=own, tool="t", id=b"2", snapshot=snapshot, view="all"))
+    assert json.loads(texts(whole.raw)[0])["view"] == {"rows": rows["rows"]}
+
+
+def cut_by_budget(value: dict[str, Any], client: str) -> int:
+    without = {name: each for name, each in value.items() if name != "gone"}
+    return first(document(without), client).visible_after

@@ -80,7 +80,8 @@ class Call(Struct):
     answers views if no call of the tool can; "" otherwise. `uri` is that of a resource, whose
     fragment asks for a view; "" for a tool. `whole` is the room for a document that
     the model asks for as a whole; None if that is no more than `bound`. `all_question` is how to
-    ask for it, "" if the document does not fit.
+    ask for it, "" if the document does not fit. `unfit`: the document breaks the rule's schema, so
+    that structuredContent gets it as a text.
     """
 
     tool: str
@@ -102,6 +103,7 @@ class Call(Struct):
     uri: str = ""
     whole: Room | None = None
     all_question: str = ""
+    unfit: bool = False
 
     def warn(self, kind: str, text: str) -> None:
         self.warnings.append(Warned(kind, text))

@@ -172,9 +172,10 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     A rule for `resources` has no tools: it is for reads of these.
 
     `pipeline` holds the steps of `response` in order, then the check of `validate`, and the
-    `abridge` of `max_bytes` last. `whole` is for the budget by client alone. `place` is
-    `file:line`. `foreign` is true if a step or the guard comes from Python that the file names: it
-    may depend on this process, so it runs in no other.
+    `abridge` of `max_bytes` last. `budgeted`: the budget of the client is to be its `max_bytes`.
+    `whole` is for that budget alone. `place` is `file:line`. `foreign` is true if a step or the
+    guard comes from Python that the file names: it may depend on this process, so it runs in no
+    other.
     """
 
     name: str
@@ -196,11 +197,12 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     allow_growth: bool = True
     mode: Literal["active", "shadow"] = "active"
     max_bytes: int | None = None
+    budgeted: bool = False
     whole: Whole | None = None
     view: bool = True
     breadth: bool = True
     output_schema: Schema | None = None
-    validate: Literal["warn", "refuse"] | None = None
+    validate: Literal["warn", "text", "refuse"] | None = None
     tests: tuple[dict[str, Any], ...] = ()
     test_lines: tuple[int, ...] = ()
     place: str = ""
@@ -314,13 +316,13 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         return replace(self, pipeline=steps, max_bytes=size)
 
     @cached_property
-    def for_scripts(self) -> "Rule":
-        """The rule for a script, which computes with the whole: nothing is abridged."""
+    def unabridged(self) -> "Rule":
+        """The rule for what is sent whole, as to a script: nothing is abridged."""
         steps = (step for step in self.pipeline if step.name != "abridge")
         return replace(self, pipeline=tuple(steps), max_bytes=None, whole=None)
 
     @cached_property
-    def for_views_of_scripts(self) -> "Rule":
+    def unbounded(self) -> "Rule":
         """The same rule for a call with a view, which needs the place of `abridge`."""
         steps = (
             replace(step, max_bytes=None, first_look=None) if step.name == "abridge" else step

@@ -1,6 +1,7 @@
 """Rule files in order: which rule takes a call, and which files are for the server at hand."""
 
 from collections.abc import Callable, Collection
+from operator import is_
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -56,6 +57,12 @@ class RuleFile(Struct, frozen=True, kw_only=True):
         """True if no tool may run without the file."""
         return self.server is not None and self.server.required
 
+    def with_rules(self, change: Callable[[Rule], Rule]) -> "RuleFile":
+        """Return the file with another rule in place of each; itself if none is another."""
+        rules = tuple(map(change, self.rules))
+        same = all(map(is_, rules, self.rules))
+        return self if same else replace(self, rules=rules)
+
     def protects_calls(self, tool: str) -> bool:
         """Return True if one of its rules protects calls of `tool`."""
         covering = RuleSet((self,)).covering(tool)
@@ -88,8 +95,8 @@ class RuleSet(Struct, frozen=True):
 
     def with_rules(self, change: Callable[[Rule], Rule]) -> "RuleSet":
         """Return the rule set with another rule in place of each; without the candidates."""
-        files = (replace(file, rules=tuple(map(change, file.rules))) for file in self.files)
-        return RuleSet(tuple(files), self.otherwise and change(self.otherwise))
+        files = tuple(file.with_rules(change) for file in self.files)
+        return RuleSet(files, self.otherwise and change(self.otherwise))
 
     def covering(self, tool: str) -> tuple[Rule, ...]:
         """Return every rule that may apply to `tool`, in order; the last may be `otherwise`."""

@@ -258,21 +258,25 @@ def budget_rule(
 
 
 def with_budget(file: RuleFile, budget: Rule | None) -> RuleFile:
-    """Return the file in which each rule for resources that has no steps has the budget."""
-    if budget is None or not any(rule.resources for rule in file.rules):
-        return file
-    whole = budget.whole and replace(budget.whole, size=budget.whole.size - _AROUND)
-    own = {"pipeline": budget.pipeline, "max_bytes": budget.max_bytes, "whole": whole}
-    rules = (
-        replace(rule, **own) if rule.resources and not rule.pipeline else rule
-        for rule in file.rules
-    )
-    return replace(file, rules=tuple(rules))
+    """Return the file in which each rule that is to have the budget has it.
+
+    That is one that says so, and one for resources that has no steps.
+    """
+
+    def bounded(rule: Rule) -> Rule:
+        of_resource = bool(rule.resources) and not rule.pipeline
+        if budget is None or not (rule.budgeted or of_resource):
+            return rule
+        spare = _AROUND if of_resource else 0
+        whole = budget.whole and replace(budget.whole, size=budget.whole.size - spare)
+        steps = (*rule.pipeline, *budget.pipeline)
+        return replace(rule, pipeline=steps, max_bytes=budget.max_bytes, whole=whole)
+
+    return file.with_rules(bounded)
 
 
 def _for_scripts(file: RuleFile) -> RuleFile:
-    rules = (rule.for_scripts if rule.abridges else rule for rule in file.rules)
-    return replace(file, rules=tuple(rules))
+    return file.with_rules(lambda rule: rule.unabridged if rule.abridges else rule)
 
 
 def _server_name(text: str) -> str | None:

@@ -241,7 +241,7 @@ def _send_completed(
     rule, view = pending.rule, completed.steering.get(VIEW)
     if rule is not None and rule.abridges and _of_script(state, params.meta):
         passes = rule is state.rules.budget and view is None
-        whole = rule.for_scripts if view is None else rule.for_views_of_scripts
+        whole = rule.unabridged if view is None else rule.unbounded
         rule = pending.rule = None if passes else whole
     client_line = raw
     if completed.changed:

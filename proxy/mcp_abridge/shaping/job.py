@@ -71,7 +71,8 @@ class ShapeResult(Struct, frozen=True, kw_only=True):
     """The result of a ShapeJob: the line to send and the numbers to count.
 
     `visible_*` are bytes that the model sees. `out_of_fuel`: the fuel of the job ran out.
-    `blameless`: the failure was not the rule's.
+    `blameless`: the failure was not the rule's. `unfit`: the line has a document that breaks the
+    rule's schema.
     """
 
     raw: bytes
@@ -84,6 +85,7 @@ class ShapeResult(Struct, frozen=True, kw_only=True):
     warnings: tuple[Warned, ...] = ()
     out_of_fuel: bool = False
     blameless: bool = False
+    unfit: bool = False
 
 
 Observer = Callable[[str, Document, Call], None]

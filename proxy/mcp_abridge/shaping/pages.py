@@ -76,10 +76,13 @@ def cut_page(
     context: ShapeContext,
     excess: int = 0,
     content: str | None = None,
+    *,
+    unfit: bool = False,
 ) -> Page:
     """Cut the page or view of `job`; again in less room as long as the result is too long.
 
-    `content` is the document of the snapshot if that is a text, and already decoded.
+    `content` is the document of the snapshot if that is a text, and already decoded. `unfit`: it
+    breaks the schema of the rule.
     """
     rule = job.rule
     frame = Frame.decode(snapshot.frame)
@@ -112,7 +115,8 @@ def cut_page(
             frame = frame if document.textual else as_structure(frame)
             if job.dates and snapshot.age:
                 call.notices.append(_age(snapshot.age, call))
-        result, size = write_for(rule, frame, document, call.notices, shows=job.shows)
+        unfit = job.view is None and (unfit or call.unfit)
+        result, size = write_for(rule, frame, document, call.notices, shows=job.shows, unfit=unfit)
         more = overrun(job, size, frame)
         if more <= 0 or excess > (rule.max_bytes or 0):
             return Page(result, size, tuple(call.missing), structure)

@@ -153,9 +153,11 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
         located = locate(response.members, "blocks", response.content) or located
     if rule.error_if is not None and _matches(rule.error_if, located.document, context.fuel):
         return error_results.of_result(job, response, located, context)
-    fits = rule.passes_small and budget.passes(job, located.size)
-    if fits and job.view is None:
-        return job.original("untouched", None, located.size.to(job.shows))
+    budgeted = rule.passes_small or rule.whole is not None
+    if budgeted and job.view is None and budget.passes(job, located.size):
+        if rule.passes_small:
+            return job.original("untouched", None, located.size.to(job.shows))
+        job = replace(job, rule=rule.unabridged)
     return _from_document(job, response, located, context)
 
 
@@ -201,12 +203,15 @@ def _from_document(
         too_long = rule.max_bytes is not None and budget.overrun(job, located.size) > 0
         if not (document.changed or notices or too_long or rule.copies != "both"):
             missing = tuple(call.missing)
-            return replace(job.original("untouched", None, before), missing=missing)
-        result, size = write_for(rule, frame, document, notices, layout, job.shows)
+            original = job.original("untouched", None, before)
+            return replace(original, missing=missing, unfit=call.unfit)
+        unfit = call.unfit
+        result, size = write_for(rule, frame, document, notices, layout, job.shows, unfit=unfit)
         page = Page(result, size, tuple(call.missing))
         if frozen is not None and (excess := budget.overrun(job, size, frame)) > 0:
             whole = Snapshot(frame.encode(), frozen(), structure)
-            page = pages.cut_page(job, whole, replace(context, observe=None), excess)
+            again = replace(context, observe=None)
+            page = pages.cut_page(job, whole, again, excess, unfit=unfit)
     snapshot = None
     if job.keep and frozen is not None:
         # Later pages say what the guard found, as the first one does.
@@ -240,7 +245,9 @@ def _send(
 
 def _with_structured(job: ShapeJob, result: ShapeResult) -> ShapeResult:
     try:
-        added = add_structured(result.raw, replaces=job.rule.validate == "refuse")
+        validate = job.rule.validate
+        textual = result.unfit or (validate == "text" and result.outcome == "failed")
+        added = add_structured(result.raw, replaces=validate == "refuse", textual=textual)
     except Exception as error:  # too deep, too large: still an answer
         text = f"{job.rule.at(job.tool)}: no structuredContent: {type(error).__name__}: {error}"
         return replace(result, log_line=result.log_line or text)

@@ -21,8 +21,9 @@ class Contract(Transform, frozen=True, dict=True):
     """The step that `validate` adds: the document after the other steps must fit `schema`.
 
     If it does not, each kind of violation is a warning; if the contract `refuses`, the step also
-    raises Refusal. `schema` is a result of `normalised`. A text that was read as structure
-    (`parse`) is checked as it is written back: as an object if it is an object in JSON.
+    raises Refusal, and with `as_text` the result has the document as a text alone. `schema` is a
+    result of `normalised`. A text that was read as structure (`parse`) is checked as it is written
+    back: as an object if it is an object in JSON.
     """
 
     name: ClassVar[str] = "contract"
@@ -30,6 +31,7 @@ class Contract(Transform, frozen=True, dict=True):
 
     schema: Schema
     refuses: bool
+    as_text: bool = False
 
     def __call__(self, root: Slot, call: Call) -> None:
         raw = _as_sent(root.document)
@@ -40,6 +42,7 @@ class Contract(Transform, frozen=True, dict=True):
             kinds.setdefault(self._kind(each), []).append(each)
         for kind, alike in kinds.items():
             call.warn(kind, alike[0].text + _more(alike, 1, ", "))
+        call.unfit = bool(violations) and self.as_text
         if violations and self.refuses:
             texts = "; ".join(each.text for each in violations[:_NAMED])
             rest = _more(violations, _NAMED, "; ")

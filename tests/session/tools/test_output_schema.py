@@ -130,6 +130,9 @@ def promised(text: str, **members: Any) -> dict[str, Any]:
 
 def test_an_enforced_contract_is_advertised_as_it_is() -> None:
     assert promised(ENFORCED) == CONTRACT
+    schema = {"type": "object", "properties": {"id": {"type": "string"}}}
+    as_text = f"- {{tools: list, validate: text, output_schema: {json.dumps(schema)}}}"
+    assert promised(as_text) == schema
 
 
 @pytest.mark.parametrize("text", [ALL, f"{ALL}          validate: warn\n"])

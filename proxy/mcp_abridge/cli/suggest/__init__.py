@@ -4,7 +4,7 @@ import argparse
 import tempfile
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -12,6 +12,7 @@ from mcp_abridge.cli import PROGRAM, server, transcripts
 from mcp_abridge.cli.suggest import calls
 from mcp_abridge.cli.suggest.draft import SMALL, Answered, drafted
 from mcp_abridge.cli.suggest.rules import DraftedRule, page, rules_of
+from mcp_abridge.cli.suggest.types import Types, learned
 from mcp_abridge.cli.terminal import check_output, put, refuse_error, say, short_list, show
 from mcp_abridge.cli.transcripts import Report
 from mcp_abridge.document.tree import plain
@@ -39,6 +40,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--server", metavar="NAME", help="the server, if there are several")
     parser.add_argument("--force", action="store_true", help="replace FILE if it is there")
     parser.add_argument("--json", action="store_true", help="print the evidence as JSON")
+    parser.add_argument(
+        "--types", action="store_true", help="only the types of answers (output_schema)"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="with --types: refuse answers of another type"
+    )
     calls.add(parser)
     server.add(parser, "record", "redact")
 
@@ -48,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     Returns 2 if no recording can be read, and 1 if the calls of a server show no rule.
     """
+    if arguments.strict and not arguments.types:
+        raise AbridgeError("--strict is for --types")
     if arguments.output:
         check_output(arguments.output, force=arguments.force)
     paths = server.without_url(arguments, arguments.paths)
@@ -66,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _suggestion(
     arguments: argparse.Namespace, paths: list[str], *, used: bool
-) -> "Suggestion | None":
+) -> "Suggestion | Types | None":
     """Show what recordings suggest; return it, None if they cannot be read."""
     unusable: list[AbridgeError | OSError] = []
     recordings = list(_sessions(paths, unusable.append))
@@ -87,12 +96,17 @@ def _suggestion(
         raise AbridgeError(f"no recording of a server {name!r}{advice}")
     name = name or next(iter(servers), None)
     own = (each for each in recordings if each[0].server in (name, None))
-    suggestion = suggest(own, used=used)
+    suggestion: Suggestion | Types
+    if arguments.types:
+        gathered = gather(own, used=used)
+        suggestion = learned(*gathered, strict=arguments.strict)
+    else:
+        suggestion = suggest(own, used=used)
     show(arguments, suggestion.rows(), lambda _: _write(suggestion, arguments))
     return suggestion
 
 
-def _write(suggestion: "Suggestion", arguments: argparse.Namespace) -> None:
+def _write(suggestion: "Suggestion | Types", arguments: argparse.Namespace) -> None:
     path = arguments.output
     if suggestion.rules and not path:
         put(suggestion.text)
@@ -155,18 +169,30 @@ Words = list[tuple[int, str]]
 """Texts of the model, each with the number of the call that it comes before."""
 
 
-def suggest(
-    recordings: Iterable[tuple[RecordedSession, Words]], *, used: bool = True
-) -> Suggestion:
-    """Draft rules from the recordings of one server; `used`: by a model, which chose the calls."""
+class Gathered(NamedTuple):
+    """The answers of a server, by tool, with the tools that it lists.
+
+    `unusable` are the tools without an answer of use, with the reason.
+    """
+
+    server: str | None
+    answers: dict[str, list[Answered]]
+    listed: dict[str, Any]
+    unusable: dict[str, str]
+
+
+def gather(recordings: Iterable[tuple[RecordedSession, Words]], *, used: bool = True) -> Gathered:
+    """Return the answers in the recordings of one server; see `suggest`."""
     tools: dict[str, list[Answered]] = {}
     unusable: dict[str, str] = {}
+    listed: dict[str, Any] = {}
     server = None
     for session, words in recordings:
         if not session.path.endswith(transcripts.ENDING):  # it has the client's name of a server
             server = session.server
         calls = [(each.tool, each.arguments) for _, each in session.exchanges]
         usage = Usage(calls, words)
+        listed |= session.tools
         unusable |= dict.fromkeys(session.cut, _CUT)
         for number, (_, exchange) in enumerate(session.exchanges):
             view = answers.read(exchange.response)
@@ -180,10 +206,18 @@ def suggest(
                 later = used and (number + 1 < len(calls) or any(n > number for n, _ in words))
                 each = Answered(exchange, value, size, partial(usage.user, number), later)
                 tools.setdefault(exchange.tool, []).append(each)
+    unusable = {tool: reason for tool, reason in unusable.items() if tool not in tools}
+    return Gathered(server, tools, listed, unusable)
+
+
+def suggest(
+    recordings: Iterable[tuple[RecordedSession, Words]], *, used: bool = True
+) -> Suggestion:
+    """Draft rules from the recordings of one server; `used`: by a model, which chose the calls."""
+    server, tools, _, unusable = gather(recordings, used=used)
     small = sorted(tool for tool, each in tools.items() if max(a.size for a in each) <= SMALL)
     noisy = [drafted(*each) for each in tools.items() if each[0] not in small]
     noisy.sort(key=lambda draft: -sum(each.size for each in draft.answers))
-    unusable = {tool: reason for tool, reason in unusable.items() if tool not in tools}
     return Suggestion(server, list(rules_of(noisy)), small, unusable)
 
 

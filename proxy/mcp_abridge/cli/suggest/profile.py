@@ -11,8 +11,10 @@ from mcp_abridge.document.tree import encode
 
 _MOST_VALUES = 50
 _MOST_ROWS = 300
-_MAP = 60  # members; an object with more is a map, whose members are alike
 _ID = re.compile(r"[\w:-]{1,64}")
+
+MOST_MEMBERS = 60
+"""The most members of an object; one with more is a map, whose members are alike."""
 
 User = Callable[[str, Any], str]
 """Who used a value later, by the name of its member and the value; "" if nobody did."""
@@ -67,7 +69,7 @@ class MemberProfile:
         if self.in_rows and len(self.rows) < _MOST_ROWS:
             self.rows.append(value)
         size = 1
-        is_map = len(value) > _MAP
+        is_map = len(value) > MOST_MEMBERS
         for key, member in value.items():
             name = "*" if is_map else spelled(key)
             if "\\" in name:  # no path has it

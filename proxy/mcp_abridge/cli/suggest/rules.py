@@ -23,7 +23,7 @@ from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.loading import rulefile
 from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 
-_NAME_OF_CASE = "a recorded answer, shortened"
+NAME_OF_CASE = "a recorded answer, shortened"
 _WIDTH = 110
 _MOST_USERS = 10
 
@@ -54,10 +54,10 @@ def rules_of(drafts: Iterable[Draft]) -> Iterator[DraftedRule]:
     for group in alike.values():
         spec = _spec(group)
         sizes = [_sizes(_file(spec), each) for each in group]
-        cases = ({"name": _NAME_OF_CASE, **case_of(each)} for each in group)
+        cases = ({"name": NAME_OF_CASE, **case_of(each)} for each in group)
         spec["tests"] = [_complete(spec, case) for case in cases]
         text = _rule_text(spec, group, sizes)
-        file = _load(_page(None, [text]).encode())
+        file = load(file_text(None, [text]).encode())
         for case in file.rules[0].tests:
             for problem in check_case(file, file.rules[0], case):
                 raise AbridgeError(f"the test of {spec['tools']} does not pass: {problem}")
@@ -73,16 +73,18 @@ def page(server: str | None, rules: Iterable[DraftedRule], small: list[str]) -> 
         "# Drafted by `mcp-abridge suggest`. Read each rule: what it drops, no view brings back.",
     ]
     if small:
-        head += _comment("", f"No rule: no answer above {SMALL:,} bytes: {', '.join(small)}")
-    return "\n".join(head) + "\n" + _page(server, [each.text for each in rules])
+        head += comment("", f"No rule: no answer above {SMALL:,} bytes: {', '.join(small)}")
+    return "\n".join(head) + "\n" + file_text(server, [each.text for each in rules])
 
 
-def _page(server: str | None, rules: list[str]) -> str:
-    name = [_yaml({"server": {"name": server}}, 0)] if server else []
+def file_text(server: str | None, rules: list[str]) -> str:
+    """Return a rule file with the texts of its rules."""
+    name = [yaml_text({"server": {"name": server}}, 0)] if server else []
     return "\n".join(["version: 1", *name, "rules:", *rules, ""])
 
 
-def _load(raw: bytes) -> RuleFile:
+def load(raw: bytes) -> RuleFile:
+    """Load a draft. Raises RuleErrors."""
     loaded = rulefile.read("the draft", raw)
     if loaded.rules is None:
         raise RuleErrors(list(loaded.problems))
@@ -92,7 +94,7 @@ def _load(raw: bytes) -> RuleFile:
 def _file(spec: dict[str, Any]) -> RuleFile:
     # YAML refuses some characters that JSON permits.
     text = printable(encode({"version": 1, "rules": [spec]}).decode(), json=True)
-    return _load(text.encode())
+    return load(text.encode())
 
 
 def _sizes(file: RuleFile, draft: Draft) -> list[tuple[int, int, bool]]:
@@ -140,22 +142,23 @@ def _rule_text(
         many = count_text(len(each.answers), "answer")
         users = list(dict.fromkeys(each.users))
         more = [f"and {len(users) - _MOST_USERS} more"] if len(users) > _MOST_USERS else []
-        lines += _comment("  ", f"{each.tool}: {many}, the largest {amount}")
+        lines += comment("  ", f"{each.tool}: {many}, the largest {amount}")
         for line in (*each.evidence, *users[:_MOST_USERS], *more):
-            lines += _comment("  ", f"  {line}")
-    lines.append("  - tools: " + _yaml(spec["tools"], 6))
+            lines += comment("  ", f"  {line}")
+    lines.append("  - tools: " + yaml_text(spec["tools"], 6))
     if "response" in spec:
         lines.append("    response:")
     for number, step in enumerate(spec.get("response", ())):
         reasons = drafts[0].reasons[number] if drafts[0].steps else ["its beginning and its end"]
         for reason in reasons:
-            lines += _comment("      ", reason)
-        lines.append("      - " + _yaml(step, 8))
+            lines += comment("      ", reason)
+        lines.append("      - " + yaml_text(step, 8))
     lines += [f"    max_bytes: {spec['max_bytes']}", "    tests:"]
-    return "\n".join([*lines, *("      - " + _yaml(case, 8) for case in spec["tests"])])
+    return "\n".join([*lines, *("      - " + yaml_text(case, 8) for case in spec["tests"])])
 
 
-def _comment(indent: str, text: str) -> list[str]:
+def comment(indent: str, text: str) -> list[str]:
+    """Return the lines of a comment that is no wider than a page."""
     first, rest = f"{indent}# ", f"{indent}#     "
     line = printable(text)  # YAML ends a line, and so a comment, at some of these characters
     return textwrap.wrap(
@@ -187,7 +190,8 @@ _Dumper.add_representer(
 )
 
 
-def _yaml(value: Any, indent: int) -> str:
+def yaml_text(value: Any, indent: int) -> str:
+    """Return a value as YAML, indented but for its first line."""
     form: dict[str, Any] = {"default_flow_style": None, "allow_unicode": True, "sort_keys": False}
     plain = json.loads(encode(value))
     dumped: str = yaml.dump(plain, Dumper=_Dumper, width=_WIDTH - indent, **form)

@@ -18,8 +18,11 @@ _DEEPEST = 8
 _SECRETS = Redaction([*SECRETS, "email", "phone", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"])
 
 
-def _shortened(draft: Draft, value: Any) -> Any:
-    """Return a part of an answer that is small, and still shows each step at work, masked."""
+def shortened(draft: Draft, value: Any, most: int = _MEMBERS) -> Any:
+    """Return a part of an answer that is small, and still shows each step at work, masked.
+
+    An object keeps at most so many members.
+    """
     shortening = {name: {step["at"] for step in draft.options(name)} for name in ("clip", "elide")}
 
     def part(value: Any, names: tuple[str, ...]) -> Any:
@@ -34,7 +37,7 @@ def _shortened(draft: Draft, value: Any) -> Any:
             return value
         if len(names) > _DEEPEST:
             return {}
-        members = [each for each in value.items() if each[0] != "$repeat"][:_MEMBERS]
+        members = [each for each in value.items() if each[0] != "$repeat"][:most]
         return {name: part(member, (*names, spelled(name))) for name, member in members}
 
     return json.loads(_SECRETS.text(encode(part(value, ())).decode()))
@@ -49,7 +52,7 @@ def case_of(draft: Draft) -> dict[str, Any]:
     elif draft.options("truncate"):
         call["arguments"] = {"maxLength": 40}
     if draft.form == "value":
-        row = _shortened(draft, largest.value)
+        row = shortened(draft, largest.value)
         if draft.steps:
             return {**call, "given": row}
         return {**call, "given": {"$repeat": row, "times": 3 * MAX_BYTES // len(encode(row)) + 1}}
@@ -64,7 +67,7 @@ def _text(draft: Draft, text: str) -> Any:
         part = _SECRETS.text(text)[:200].rpartition("\n")[0] or _SECRETS.text(text)[:200]
         return {"$repeat": f"{part}\n", "times": 3 * MAX_BYTES // len(part) + 1}
     inner, _, before = structure(text)
-    short = _shortened(draft, inner)
+    short = shortened(draft, inner)
     match draft.form:
         case "python":
             return repr(short)

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.paths import Path, matches
 from mcp_abridge.errors import did_you_mean, nearest
 from mcp_abridge.query.fragment import split
@@ -15,6 +16,7 @@ from mcp_abridge.ruleset.loading.jmespath_lint import condition_mistake
 from mcp_abridge.ruleset.loading.rule_model import OF_TOOLS, RuleSpec
 from mcp_abridge.ruleset.loading.yaml_nodes import Node
 from mcp_abridge.ruleset.rule import Bounds, Definition
+from mcp_abridge.schema.violations import Checker
 from mcp_abridge.transforms import TRANSFORMS
 from mcp_abridge.transforms.base import Transform
 from mcp_abridge.transforms.contract import normalised
@@ -134,7 +136,16 @@ def contract(converter: NodeConverter, node: Node, members: Mapping[str, Any]) -
         for each in mistakes:
             at = node_at(node.value["output_schema"], each)
             converter.report(at, f"output_schema: {each.message}")
-        return INVALID if mistakes else normalised(schema)
+        if mistakes:
+            return INVALID
+        advertised = normalised(schema)
+        if members.get("validate") == "text":
+            for own in Checker(advertised).violations({"text": ""}, Fuel()):
+                message = (
+                    f"validate: {{text: ...}} would violate the output_schema, too: {own.text}"
+                )
+                converter.report(node.value["validate"], message)
+        return advertised
     declared = "output_schema" in node.value and node.value["output_schema"].value is not None
     if members.get("validate") is not None and not declared:
         message = "validate: there is no output_schema to check the response against"

@@ -166,8 +166,9 @@ class RuleSpec(Struct, frozen=True, kw_only=True):
     unchanged. By default it may grow: a fixed shape makes a small result larger."""
     mode: Literal["active", "shadow"] = "active"
     """`shadow` measures what the rule would save, and changes nothing."""
-    max_bytes: Bound | None = None
-    """The most bytes that the model sees; a longer response is abridged as a last step."""
+    max_bytes: Bound | Literal["auto"] | None = None
+    """The most bytes that the model sees; a longer response is abridged as a last step. `auto` is
+    the budget, as for a tool without a rule (`--budget`)."""
     view: bool = True
     """`false`: the tool gains no argument that shows what `abridge` left out."""
     breadth: bool = True
@@ -177,9 +178,11 @@ class RuleSpec(Struct, frozen=True, kw_only=True):
     """The JSON Schema of the rule's results: if it cannot be derived, or as a contract. It is
     advertised, and every result that is not an error then has `structuredContent`. Its root is
     `type: object`; `nullable: true` admits null."""
-    validate: Literal["warn", "refuse"] | None = None
+    validate: Literal["warn", "text", "refuse"] | None = None
     """Checks every response against `output_schema`: `warn` counts and logs violations, `refuse`
-    answers with an error that names them."""
+    answers with an error that names them. `text` sends a response that violates it all the same,
+    with `structuredContent: {text: ...}`: the schema is advertised as it is, and no client refuses
+    the response."""
     tests: tuple[CaseSpec, ...] = ()
     """Cases that `mcp-abridge test` runs."""
 

@@ -122,8 +122,13 @@ def _rule(converter: NodeConverter, node: Node, members: dict[str, Any]) -> Rule
         checks.tests(converter, node.value["tests"], valid, guarded=guarded)
     pipeline = [step for _, step in steps]
     if valid.get("validate") is not None and isinstance(schema, dict):
-        pipeline.append(Contract(schema, refuses=valid["validate"] == "refuse"))
-    if valid.get("max_bytes") is not None:
+        validate = valid["validate"]
+        refuses, as_text = validate == "refuse", validate == "text"
+        pipeline.append(Contract(schema, refuses=refuses, as_text=as_text))
+    budgeted = valid.get("max_bytes") == "auto"
+    if budgeted:
+        valid["max_bytes"] = None
+    elif valid.get("max_bytes") is not None:
         budget = {"max_bytes": valid["max_bytes"]}
         abridge: Any = TRANSFORMS["abridge"]
         pipeline.append(converter.build(node.value["max_bytes"], abridge, budget, "max_bytes"))
@@ -136,6 +141,7 @@ def _rule(converter: NodeConverter, node: Node, members: dict[str, Any]) -> Rule
     return Rule(
         name=spec.name or ", ".join(spec.tools or spec.resources),
         pipeline=tuple(pipeline),
+        budgeted=budgeted,
         drop_blocks=spec.blocks.drop if spec.blocks else (),
         errors=errors,
         foreign=spec.guard is not None

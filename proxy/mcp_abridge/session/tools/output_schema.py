@@ -32,7 +32,7 @@ def derived(own: Schema | None, rules: list[Rule]) -> Schema | None:
             fitting.append(_reshaped(own, rule))
             beside = []  # what is derived fits unchanged results, too
         # The server's own fits unchanged results, but not shaped ones that break the contract.
-        unchecked = rule.validate != "refuse" if own is None else rule.validate == "warn"
+        unchecked = rule.validate in ({None, "warn"} if own is None else {"warn"})
         fitting += [_UNKEPT] * unchecked
         fitting += [_GUARDED] * (rule.guard is not None)
     if not fitting:

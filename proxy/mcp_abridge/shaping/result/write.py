@@ -19,6 +19,7 @@ from mcp_abridge.shaping.result.frame import (
     Copy,
     Frame,
     VisibleSize,
+    as_text,
     content_of,
     notice_block,
     structured_of,
@@ -173,15 +174,18 @@ def write_for(
     notices: list[Notice],
     indent: int = -1,
     shows: Shows = "either",
+    *,
+    unfit: bool = False,
 ) -> Written:
     """Write the result of a rule, with structuredContent if the rule's schema promises it.
 
     If the server sent none, it is the document if that is an object, else all texts as `text`; it
-    includes the notices.
+    includes the notices. If the document is `unfit` for the schema, it is that in any case.
     """
+    frame = as_text(frame) if unfit else frame
     if not rule.structures or frame.structured is not None:
         return write(frame, document, notices, rule.copies, indent, shows)
-    if document.kind == "object":
+    if document.kind == "object" and not unfit:
         both = {**frame.members, "structuredContent": Raw(b"{}")}
         copies = (*frame.copies, Copy("structured"))
         frame = replace(frame, members=both, copies=copies)
@@ -194,24 +198,29 @@ def write_for(
     return result, visible_size(result, content_of(result)[0])
 
 
-def add_structured(line: bytes, *, replaces: bool = False) -> tuple[bytes, VisibleSize] | None:
+def add_structured(
+    line: bytes, *, replaces: bool = False, textual: bool = False
+) -> tuple[bytes, VisibleSize] | None:
     """Return a response with structuredContent added, and its size as a model sees it.
 
     A document that is no object becomes `{text}`. None for an error, for an incomplete result, and
     if there is structuredContent already. `replaces`: structuredContent is replaced if it has the
-    document, an object, only as the text of a member. Raises DocumentError for an unreadable line.
+    document, an object, only as the text of a member. `textual`: it is `{text}` in any case.
+    Raises DocumentError for an unreadable line.
     """
     parsed = parse(line, intact=True)
     result = parsed.members
-    has_own = structured_of(result) is not None
+    own = structured_of(result)
+    has_own = own is not None and not textual
     if is_error(result) or not is_final(result) or (has_own and not replaces):
         return None
     blocks, texts = content_of(result)
-    located = locate(result, "auto", (blocks, texts))
+    located = None if textual else locate(result, "auto", (blocks, texts))
     if located is None or located.document.kind != "object":
         if has_own:
             return None
-        value = Raw(encode({"text": "\n".join(texts.values())}))
+        alone = () if own is None or texts else (bytes(own).decode(),)
+        value = Raw(encode({"text": "\n".join((*texts.values(), *alone))}))
     elif has_own and not any(copy.member for copy in located.frame.copies):
         return None
     else:
