@@ -226,7 +226,6 @@ def test_verbs_print_through_one_module() -> None:
 
 # Who looks at the clock of the day, which may jump: to record when something was, nothing else.
 DATED = {
-    "proxy/mcp_abridge/cli/hook.py": "deletes answers that later processes may read for an hour",
     "proxy/mcp_abridge/cli/report/__init__.py": "counts back from now to what was recorded since",
     "proxy/mcp_abridge/cli/weigh.py": "counts back from now to transcripts that were written since",
     "proxy/mcp_abridge/cli/wrap/files.py": "names backups in the order of their times",
@@ -234,6 +233,7 @@ DATED = {
     "proxy/mcp_abridge/storage/ledger.py": "says when a call was, and how old a row is",
     "proxy/mcp_abridge/storage/recorder.py": "says when a session began, in the name of its folder",
     "proxy/mcp_abridge/storage/redis.py": "orders the answers in a list by their age",
+    "proxy/mcp_abridge/storage/regular.py": "deletes what later processes may read for an hour",
     "proxy/mcp_abridge/storage/snapshots.py": "says how old an answer in another process is",
     "proxy/mcp_abridge/transports/log.py": "begins a line with the time",
 }

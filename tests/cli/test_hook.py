@@ -205,6 +205,20 @@ def test_answers_are_kept_for_an_hour_for_their_owner_alone(
     assert run("view", first, "items[0]", code=2) == ("", error)
 
 
+def test_of_answers_that_take_256_mb_the_oldest_go(run_hook: RunHook, tmp_path: Path) -> None:
+    folder = tmp_path / "mcp-abridge" / "answers"
+    run_hook(blocks(WHOLE))
+    [old] = folder.iterdir()
+    os.truncate(old, 256_000_000)
+    os.utime(old, (time.time() - 60,) * 2)
+    (folder / "a folder.json").mkdir()
+    run_hook(blocks(WHOLE.replace("Row", "Line")))
+    [young] = {each for each in folder.iterdir() if each.is_file()}
+    assert young != old
+    run_hook(blocks(WHOLE.replace("Row", "Word")))
+    assert young in folder.iterdir()
+
+
 def test_an_answer_within_the_budget_has_views_and_so_has_one_without_a_budget(
     tmp_path: Path, run: Run
 ) -> None:

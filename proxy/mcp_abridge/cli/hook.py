@@ -7,8 +7,6 @@ own limit may come as the name of a file, which is read. See `events` for the cl
 import argparse
 import os
 import sys
-import time
-from contextlib import suppress
 from typing import Any
 
 from mcp_abridge.cli import options
@@ -18,6 +16,7 @@ from mcp_abridge.errors import AbridgeError
 
 _SMALL = 2000  # bytes of an event: no budget cuts an answer in it
 _SECONDS = 3600  # that an answer is kept
+_MOST, _FILES = 256_000_000, 1000  # bytes and files of answers; the oldest go first
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -77,18 +76,18 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> Any:
 
 
 def _keep(recording: bytes) -> str:
-    """Store an answer for an hour, in a file that only its owner can read; return its path."""
+    """Store an answer for an hour, in a file that only its owner can read; return its path.
+
+    Older answers go if they take too much room.
+    """
     from hashlib import sha256
 
     from mcp_abridge.storage.ledger import default_path
-    from mcp_abridge.storage.regular import write_private
+    from mcp_abridge.storage.regular import make_room, write_private
 
     folder = os.path.join(os.path.dirname(default_path()), "answers")
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    for entry in os.scandir(folder):
-        with suppress(OSError):  # it is gone, or read just now
-            if entry.stat().st_mtime < time.time() - _SECONDS:
-                os.unlink(entry.path)
+    make_room(folder, ".json", _SECONDS, size=_MOST - len(recording), number=_FILES)
     path = os.path.join(folder, f"{sha256(recording).hexdigest()[:12]}.json")
     write_private(path, recording)
     return path

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from mcp_abridge.errors import StoreError
 from mcp_abridge.storage.answer_list import MOST, StoredAnswer, listing, text_of
-from mcp_abridge.storage.regular import write_whole
+from mcp_abridge.storage.regular import make_room, write_whole
 from mcp_abridge.storage.scope import SECRET, secret
 from mcp_abridge.storage.snapshots import LABELS, Key, Snapshot, digest, label_of, pack, unpack
 from mcp_abridge.system import platform
@@ -101,19 +101,7 @@ class Folder:
         return os.path.join(self._path, f"{start}-{digest(self._secret, key.call)}{_SUFFIX}")
 
     def _make_room(self) -> None:
-        """Delete what has expired, and the least recently used files beyond the limits."""
-        files: list[tuple[float, int, str]] = []
-        for entry in os.scandir(self._path):
-            if _SUFFIX in entry.name:
-                with suppress(FileNotFoundError):
-                    status = entry.stat()
-                    files.append((status.st_mtime, status.st_size, entry.path))
-        expired, size = time.time() - self._seconds, 0
-        for number, (used, bytes_, path) in enumerate(sorted(files, reverse=True)):
-            size += bytes_
-            if used < expired or number >= self._number or size > self._size:
-                with suppress(OSError):  # it is gone, or read just now
-                    os.unlink(path)
+        make_room(self._path, _SUFFIX, self._seconds, size=self._size, number=self._number)
 
     def _failure(self, error: OSError) -> StoreError:
         reason = (error.strerror or str(error)).lower()

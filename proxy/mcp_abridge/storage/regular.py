@@ -5,6 +5,7 @@ Without it, a file that is written while the process ends is half of one.
 
 import os
 import stat
+import time
 from contextlib import suppress
 from typing import BinaryIO
 
@@ -45,3 +46,22 @@ def write_whole(path: str, raw: bytes, unfinished: str, *, sync: bool = False) -
         with suppress(OSError):
             os.unlink(unfinished)
         raise
+
+
+def make_room(folder: str, suffix: str, seconds: float, *, size: int, number: int) -> None:
+    """Delete files that were last used `seconds` ago, and the oldest beyond `size` bytes in all.
+
+    They are those of a folder with `suffix` in their names; at most `number` stay. Raises OSError.
+    """
+    files: list[tuple[float, int, str]] = []
+    for entry in os.scandir(folder):
+        if suffix in entry.name:
+            with suppress(FileNotFoundError):
+                status = entry.stat()
+                files.append((status.st_mtime, status.st_size, entry.path))
+    expired, total = time.time() - seconds, 0
+    for count, (used, bytes_, path) in enumerate(sorted(files, reverse=True)):
+        total += bytes_
+        if used < expired or count >= number or total > size:
+            with suppress(OSError):  # it is gone, or read just now, or a folder
+                os.unlink(path)
