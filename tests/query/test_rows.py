@@ -11,6 +11,7 @@ from mcp_abridge.document.tree import Document, encode
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query import lookups, rows
 from mcp_abridge.query.view import look
+from msgspec import Raw
 
 STATES = ("open", "closed", "failed", "on hold")
 
@@ -119,6 +120,7 @@ VIEWS = (
     "items[?state=='failed'].id | length(@)",
     "[?id > `100`] | [?id < `104`] | [*].[id, state]",
     "unique([*].state)",
+    "entries(group_by(@, &state))",
 )
 
 
@@ -141,6 +143,12 @@ def test_many_rows_are_answered_as_each_row_would_be(
     monkeypatch.setattr(rows, "_MANY", 1_000)
     monkeypatch.setattr(lookups, "_BATCH", 1_000)
     assert answer == answered(KINDS[kind], view)
+
+
+def test_rows_that_differ_in_their_spelling_alone_are_one_whether_bytes_tell_them_or_not() -> None:
+    for one, other in (('{"a":"A"}', '{"a":"\\u0041"}'), ('{"a":"A"}', '{"a":"A"}')):
+        document = Document(Raw(f"[{','.join([one, other] * 100)}]".encode()), compact=True)
+        assert json.loads(encode(look(document, "unique(@)"))) == [{"a": "A"}]
 
 
 @pytest.mark.parametrize("view", ["count_by(@, &state)", "[?state=='open'].id", "max_by(@, &n).id"])

@@ -3,6 +3,7 @@
 Without it, a view of 20 MB would decode all of them. Beyond JMESPath, an array has members there.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +29,9 @@ _PASSING = {"current", "identity", "literal"}
 # Functions of one value, and perhaps of expressions over the elements of an array.
 _ORDERING = {"max_by", "min_by", "sort_by"}
 _OF_ROWS = {"avg", "count_by", "group_by", "length", "max", "min", "sort", "sum", "sum_by"}
-_OF_ROWS |= {"entries", "keys", "unique", "values", *_ORDERING}
+_OF_MEMBERS = {"entries", "keys", "values"}
+_OF_ROWS |= {"unique", *_OF_MEMBERS, *_ORDERING}
+_SPELLINGS = re.compile(rb"\\[u/]")  # of what has another one
 
 _OF_EACH = ("identity", "multi_select_dict", "multi_select_list")  # what a slice may end with
 
@@ -132,7 +135,7 @@ class LazyInterpreter(_OfViews):
             return self._computing.visit(node, self.open(value))
         if node.get("value") == "grep" and all(_is_literal(each) for each in node["children"]):
             base = self.open(value)
-            if many(base) and {*map(type, base)} == {Raw}:
+            if _is_unopened(base):
                 return self._computing.visit(node, base)  # which decodes the rows with a match
         return self._over_plain(value, lambda plain: self._computing.visit(node, plain))
 
@@ -151,19 +154,28 @@ class LazyInterpreter(_OfViews):
     def _of_rows(self, node: Any, value: Any) -> Any:
         """Evaluate a function of an array, of which it decodes the members that it reads."""
         first, *others = node["children"]
-        base = self.open(self.visit(first, value))
-        if isinstance(base, list) and node["value"] == "length":
+        base, name = self.open(self.visit(first, value)), node["value"]
+        if isinstance(base, list) and name == "length":
             return len(base)
+        of_members = isinstance(base, dict) and name in _OF_MEMBERS
+        if of_members or (name == "unique" and _is_unopened(base) and self._has_one_spelling()):
+            return self._computing.result_of(node, [base], None)
         exprefs = [self._computing.visit(other, None) for other in others]
         if not (many(base) and exprefs):
             return self._over_plain(base, lambda plain: self._result_of(node, [plain, *exprefs]))
         arguments = [base, *exprefs]
         self._correct_exprefs(arguments)
-        spelled = node["value"] not in _ORDERING
+        spelled = name not in _ORDERING
         lists = self._values([each.expression for each in exprefs], base, spelled=spelled)
         for expref, values in zip(exprefs, lists, strict=True):
             expref.values = values
         return self._computing.result_of(node, arguments, None)
+
+    def _has_one_spelling(self) -> bool:
+        """Return True if equal parts of the document are spelled alike, so that bytes tell them."""
+        source = self._document.cell[0]
+        unopened = self._document.compact and type(source) is Raw
+        return unopened and _SPELLINGS.search(memoryview(source)) is None
 
     def _result_of(self, node: Any, arguments: list[Any]) -> Any:
         self._computing._correct_exprefs(arguments)
@@ -190,8 +202,9 @@ class LazyInterpreter(_OfViews):
     def _projected(self, base: Any, result: Any) -> Any:
         if isinstance(base, list) and result["type"] == "identity":
             self.fuel.burn(_UNOPENED * len(base))
-            none_null = {*map(type, base)} == {Raw} and NULL not in base
-            return base if none_null else [each for each in base if not _null(each)]
+            if _is_unopened(base) and NULL not in base:
+                return base
+            return [each for each in base if not _null(each)]
         values = columns(base, result, self.fuel) if isinstance(base, list) else None
         return super()._projected(base, result) if values is None else values
 
@@ -224,6 +237,10 @@ def _null(value: Value) -> bool:
     return value is None or (
         type(value) is Raw and len(memoryview(value)) == 4 and bytes(value) == b"null"
     )
+
+
+def _is_unopened(base: Any) -> bool:
+    return many(base) and {*map(type, base)} == {Raw}
 
 
 def _is_literal(node: Any) -> bool:

@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ class PatternError(AbridgeError):
 class Pattern:
     """A regular expression of the linear-time engine (RE2 syntax)."""
 
-    __slots__ = ("_compiled", "_worst", "text")
+    __slots__ = ("_compiled", "_to_ends", "_worst", "text")
 
     def __init__(self, text: str, *, modest: bool = False) -> None:
         """Compile `text`. Raises PatternError if it is no regular expression of that engine.
@@ -65,6 +66,7 @@ class Pattern:
         # Nanoseconds per byte if all states of the expression are active, and each holds the
         # positions of its groups; measured, and rounded up.
         self._worst = self._compiled.programsize * (10 + self._compiled.groups * 3 // 10)
+        self._to_ends: Any = None
         self.text = text
 
     @property
@@ -101,23 +103,37 @@ class Pattern:
     def in_parts(
         self, whole: bytes, ends: Callable[[], list[int]], fuel: Fuel
     ) -> Iterator[tuple[int, int]]:
-        """Yield the index of each part that a first match begins in, and where the match ends.
+        """Yield the index of each part with a match, and where that ends, or its line does.
 
-        `ends` gives where the parts end, if there is a match.
+        Parts begin on lines of their own. `ends` gives where they end, if there is a match.
         """
         self._try(whole, fuel)
-        at = 0
-        while at <= len(whole):
-            start_ns = perf_counter_ns()
-            match = self._compiled.search(whole, at)
-            fuel.burn_since(start_ns)
-            if match is None:
-                return
-            start, end = match.span()
-            limits = ends()
-            index = bisect_right(limits, start)
-            yield index, end
-            at = limits[index]
+        search, start_ns = self._with_rest_of_line().finditer, perf_counter_ns()
+        resume = limit = 0
+        while resume >= 0:
+            at, resume = resume, -1
+            for match in search(whole, at):
+                start, end = match.span()
+                if start >= limit:
+                    index = bisect_right(ends(), start)
+                    limit = ends()[index]
+                    yield index, end
+                if end >= limit:  # it may hide the first one in the next part
+                    resume = limit
+                    break
+        fuel.burn_since(start_ns)
+
+    def _with_rest_of_line(self) -> Any:
+        """Return the expression that has one match in a line: to resume a search takes long."""
+        if self._to_ends is None:
+            import re2
+
+            self._to_ends = self._compiled
+            with suppress(re2.error):
+                if r"\Q" not in self.text:
+                    text = rf"(?:{self.text})[^\n]*"
+                    self._to_ends = re2.compile(text, self._compiled.options)
+        return self._to_ends
 
     def in_each(self, subjects: Iterable[str], fuel: Fuel) -> list[int]:
         """Return the index of each text with a match, of texts that `in_parts` has searched."""

@@ -3,6 +3,7 @@
 Without it a search would say that a word is there, and not of which row it is.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
@@ -56,11 +57,14 @@ class Member(Struct):
         if self.values is None and len(self.first) >= FEW:
             self.count += len(values)
             return
-        places: dict[str, list[int]] = {}
-        for text, row in zip(map(text_of, values), rows, strict=True):
-            places.setdefault(text, []).append(row)
-        for text, at in places.items():
-            self.add(text, [[row, name] for row in at[:FEW]], len(at))
+        texts = [*map(text_of, values)]
+        for text, count in Counter(texts).items():
+            enough = len(self.first) >= FEW and (
+                self.values is None or len(self.values.get(text, (0, []))[1]) >= _RARE
+            )
+            same = () if enough else zip(rows, texts, strict=True)
+            at = (row for row, each in same if each == text)
+            self.add(text, [[row, name] for row in islice(at, FEW)], count)
 
     def described(self, path: str) -> dict[str, Any]:
         """Return the path and the number; of few different values, how many there are of each."""

@@ -94,7 +94,7 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
     for places, encoded in _possible_rows(value, pattern, fuel):
         fuel.burn(len(encoded) >> 8)
         structs = rows(Raw(encoded), kind, spelled=numbers or bool(columns_with_match))
-        matches = list[tuple[int, int, str]]()
+        by_column = list[tuple[int, Sequence[int], list[str], list[int]]]()
         if structs is None or None in structs:
             return None
         for column in range(len(names)):
@@ -110,9 +110,19 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
                     mask = [type(cell) in searched for cell in cells]
                     at, cells = [*compress(at, mask)], [*compress(cells, mask)]
                 texts = cells if kinds == {str} else [*map(text_of, cells)]
-                indexes = with_match(texts, pattern, fuel)
-                matches += [(at[index], column, texts[index]) for index in indexes]
-        matches = sorted(matches)[: COUNTED - count]
+                by_column.append((column, at, texts, [*with_match(texts, pattern, fuel)]))
+        number = sum(len(indexes) for *_, indexes in by_column)
+        if len(hits) == LISTED and count + number < COUNTED:
+            rest.update(
+                {paths[column]: len(indexes) for column, *_, indexes in by_column if indexes}
+            )
+            count += number
+            continue
+        matches = sorted(
+            (at[index], column, texts[index])
+            for column, at, texts, indexes in by_column
+            for index in indexes
+        )[: COUNTED - count]
         for row, column, text in matches[: LISTED - len(hits)]:
             keys: list[PathKey] = [row, names[column]]
             hits.append((paths[column], _hit(text, keys, pattern, fuel) | owners.of(keys)))
@@ -193,11 +203,15 @@ def _possible_rows(
     The JSON of a row has all its texts as they are but for escapes, between signs that are no part
     of a word: if a pattern without anchors does not match it, nothing in it has a match.
     """
+    words = [word.encode() for word in _words(pattern)]
     sought = pattern.without_anchors(r"|\\")
     for first in range(0, len(value), _BATCH):
         batch = value[first : first + _BATCH]
         places: Sequence[int] = range(first, first + len(batch))
-        if sought is not None:
+        if sought is not None and words:
+            fuel.burn(len(batch) * len(words) >> 3)
+            places = [first + at for at in _holding([*words, b"\\"], [*map(bytes, batch)])]
+        elif sought is not None:
             ends = _ends(len(memoryview(row)) for row in batch)
             places = [first + at for at, _ in sought.in_parts(b"\n".join(batch), ends, fuel)]
         if 2 * len(places) > len(batch):
@@ -224,10 +238,9 @@ def _hit(text: str, keys: list[PathKey], pattern: Pattern, fuel: Fuel) -> dict[s
 
 def with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
     """Yield the index of each text with a match; to search through many at once is quicker."""
-    if words := _WORDS.fullmatch(pattern.text):
-        parts = words[1].replace("\\", "").split("|")
-        fuel.burn(len(texts) * len(parts) >> 3)
-        yield from sorted({i for part in parts for i, text in enumerate(texts) if part in text})
+    if words := _words(pattern):
+        fuel.burn(len(texts) * len(words) >> 3)
+        yield from _holding(words, texts)
         return
     size = 1 if re.search(r"\\[Az]|\(\?\w*-", pattern.text) else _BATCH
     for first in range(0, len(texts), size):
@@ -240,6 +253,16 @@ def with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
                 yield from (first + index + at for at in pattern.in_each(batch[index:], fuel))
                 break
             yield first + index
+
+
+def _words(pattern: Pattern) -> list[str]:
+    """Return the words of which a match of a pattern is one; none if it has other signs."""
+    words = _WORDS.fullmatch(pattern.text)
+    return words[1].replace("\\", "").split("|") if words else []
+
+
+def _holding(words: list[Any], texts: Sequence[Any]) -> list[int]:
+    return sorted({index for word in words for index, text in enumerate(texts) if word in text})
 
 
 def _ends(lengths: Iterable[int]) -> Callable[[], list[int]]:
