@@ -56,7 +56,6 @@ class PythonClient:
         document: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
         return document
 
-
     def read(self, uri: str) -> list[dict[str, Any]]:
         """Read a resource; return its contents. Raises MCPError for an error response."""
         result = self._portal.call(partial(self._client.read_resource, uri))

@@ -1,6 +1,7 @@
 """Lists of many kinds of servers: each look shows the column for which one reads the list."""
 
 import json
+from typing import Any
 
 import pytest
 from mcp_abridge.document.tokens import tokens
@@ -9,7 +10,7 @@ from mcp_abridge.query.call import Call
 from mcp_abridge.summary.abridgement import abridge, examples_of
 from mcp_abridge.summary.structure_in_text import read_structure
 
-from tests.summary.lists import LISTS, WORDS, Listing, listing, shows
+from tests.summary.lists import LISTS, WORDS, Dice, Listing, listing, shows
 
 LOOK = 4500
 
@@ -105,6 +106,59 @@ def test_an_attachment_does_not_name_its_record() -> None:
     columns = json.loads(document.encode())["records"]["columns"]
     assert "fields.Artwork" in columns[:2]
     assert "fields.Images[0].filename" not in columns[:2]
+
+
+def columns_of_look(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    table = json.loads(look(Listing(rows, ()))[0].encode())
+    cells = zip(*table["rows"], strict=True)
+    return dict(zip(table["columns"], map(list, cells), strict=True))
+
+
+def test_rows_that_nothing_names_are_told_apart_by_the_beginnings_of_their_hashes() -> None:
+    dice = Dice(1)
+    rows: list[dict[str, Any]] = [
+        {
+            "txid": dice.hex(64),
+            "version": 2,
+            "size": dice.randint(190, 2000),
+            "outputs": [
+                {"script": f"OP_0 PUSH_20 {dice.hex(40)}", "to": f"bc1q{dice.hex(38)}"}
+                for _ in range(2)
+            ],
+            "fee": dice.randint(200, 90_000),
+        }
+        for _ in range(60)
+    ]
+    table = columns_of_look(rows)
+    assert table["txid"] == [f"{row['txid'][:12]}…" for row in rows]
+    assert not any(name.startswith("outputs") for name in [*table][:2])
+
+
+def test_words_name_rows_in_any_language_though_numbers_tell_more_of_them_apart() -> None:
+    dice = Dice(1)
+    rows = [
+        {
+            "besök": f"Besök/{dice.randint(100_000, 999_999)}",
+            "källa": f"#{dice.hex(16)}",
+            "läkare": f"Läkare/{dice.randint(1000, 9999)}",
+            "prov": f"{dice.choice(('Kalium', 'Järn', 'Puls'))}-{dice.choice(WORDS)}",
+            "mängd": dice.randint(1, 99),
+        }
+        for _ in range(90)
+    ]
+    assert "prov" in [*columns_of_look(rows)][:2]
+
+
+def test_of_two_names_that_are_as_good_both_are_shown_and_the_second_is_cut() -> None:
+    dice = Dice(1)
+    rows = [
+        {f"key{number}": dice.randint(1, 9999) for number in range(20)}
+        | {"localName": dice.words(2, 2), "scientificName": f"{dice.words(2, 2)} Linnaeus, 1758"}
+        for _ in range(78)
+    ]
+    table = columns_of_look(rows)
+    assert len(table["localName"]) == len(rows)
+    assert len(set(table["scientificName"])) > len(rows) / 2
 
 
 def test_digits_get_fewer_bytes_than_words_so_that_a_look_takes_as_many_tokens() -> None:

@@ -9,6 +9,8 @@ from mcp_abridge.summary.columns import EACH, Column, array_of
 
 CLIPS = (24, 40, 60, 120, 250, 500, 1000)  # characters shown of a long text
 _FAIR = 40  # characters of each text, until it is known how many columns fit
+_SECOND = (_FAIR, CLIPS[0], 16)  # those of a second name, the first that fits
+_HASH = 12  # those of a hash
 LARGE = 100  # bytes of an average value that is no text, and of one that is said to be the same
 _CORE = 2  # columns that all rows must show
 MANY = 32  # rows that are shown at least, if there is room for their names
@@ -53,9 +55,12 @@ class Layout:
         return column.textual or EACH in column.path or column.size <= LARGE
 
     def _cost(self, column: Column, clip: int) -> float:
-        clip = max(clip, self._least.get(column.path, 0))
+        clip = self._clip(column, clip)
         names = 1 if self._table else sum(len(str(step)) + 3 for step in column.path[-2:]) + 1
         return column.width(clip) + names
+
+    def _clip(self, column: Column, clip: int) -> int:
+        return _HASH if column.role == roles.HASH else max(clip, self._least.get(column.path, 0))
 
     def _choose(self) -> None:
         room = self._room - sum(len(each.name) + 3 for each in self._core) * self._table
@@ -66,11 +71,14 @@ class Layout:
         used = sum(self._cost(each, clip) for each in choice)
         for each in self._others:
             head = (len(each.name) + 3) * self._table * width / max(room, 1)
-            cost = self._cost(each, _FAIR) + head
-            if used + cost <= width:
-                choice.append(each)
-                picks[each.path] = _FAIR
-                used += cost
+            second = each.role == roles.NAME and each is self._others[0]
+            for clip in _SECOND if second else (_FAIR,):
+                cost = self._cost(each, clip) + head
+                if used + cost <= width:
+                    choice.append(each)
+                    picks[each.path] = clip
+                    used += cost
+                    break
         for some in (choice[:1], choice[1:], choice):
             for clip in CLIPS[2 : 3 if some is not choice else None]:
                 wider = sum(
@@ -79,7 +87,7 @@ class Layout:
                 if used + wider <= width:
                     picks |= dict.fromkeys((each.path for each in some), clip)
                     used += wider
-        self.picks = {path: max(clip, self._least.get(path, 0)) for path, clip in picks.items()}
+        self.picks = {each.path: self._clip(each, picks[each.path]) for each in choice}
         self.columns = choice
         names = sum(len(each.name) + 3 for each in choice[_CORE:]) * self._table
         fitting = int((room - names) * _SURE / max(used, 1))
