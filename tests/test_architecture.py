@@ -33,11 +33,13 @@ LEVELS = (
 )
 
 # Folders of tests of the whole; all others bear the name of the package that they test.
-WHOLE = {"answers", "callers", "clients", "faults", "fuzz", "looks", "reference", "soak"}
+WHOLE = {"answers", "callers", "clients", "faults", "fuzz", "looks", "pictures"}
+WHOLE |= {"reference", "soak"}
 
 # What starting the wrapper must not load: together they would cost more than a second.
 SLOW = {
     *("aiohttp", "asyncio", "dataclasses", "importlib.resources", "jmespath", "jsonschema_rs"),
+    *("PIL", "mcp_abridge.shaping.blobs", "mcp_abridge.summary.media"),
     *("mcp", "orjson", "mcp_abridge.storage.recorder", "pydantic", "re2", "sqlite3", "subprocess"),
     "yaml",
 }

@@ -246,6 +246,7 @@ def rule(dice: Dice) -> dict[str, Any]:
             "mode": (15, ("shadow",)),
             "view": (8, (False,)),
             "breadth": (8, (False,)),
+            "images": (8, (False,)),
             "output_schema": (10, (SCHEMA,)),
             "arguments": (5, BOUNDS),
             "allow_growth": (8, (True, False)),

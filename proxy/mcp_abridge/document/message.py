@@ -358,6 +358,11 @@ def broke_off_reason(size: int) -> str:
     )
 
 
+def may_hold_blobs(raw: bytes) -> bool:
+    """Return True if a response may have blocks with base64; False is certain."""
+    return b'"data"' in raw or b'"blob"' in raw
+
+
 def fails(raw: bytes) -> bool:
     """Return True if a message is a response that carries an error, and no result beside it.
 

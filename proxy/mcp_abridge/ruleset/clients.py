@@ -35,6 +35,10 @@ that has no structuredContent: the client refuses it.
 """
 
 
+BlobType = Literal["image", "audio", "resource"]
+"""The types of content blocks that hold base64."""
+
+
 class Client(Struct, frozen=True):
     """The facts of one client: the copy that its model reads, its limit and its default budget.
 
@@ -49,6 +53,8 @@ class Client(Struct, frozen=True):
     `scripts_env` that is set is true, or in versions that match one of `scripts_versions`.
     `measured` is the version that the facts were measured with, `source` is another source of them.
     `needs` are the results that it cannot use as they are.
+    `base64` are the types of blocks whose base64 its model reads: other images it sees, and other
+    files the client saves, or gives to the model as such.
     """
 
     name: str
@@ -66,6 +72,7 @@ class Client(Struct, frozen=True):
     scripts_env: tuple[str, ...] = ()
     scripts_versions: tuple[str, ...] = ()
     needs: tuple[Need, ...] = ()
+    base64: tuple[BlobType, ...] = ("audio", "resource")
 
     @property
     def whole_bytes(self) -> int:
@@ -124,6 +131,9 @@ _BYTES_PER_TOKEN = 2  # of rows of numbers; Claude Code counts no result below t
 _FILE = "is saved to a file; the model reads its "
 _SURVEY = "https://olaservo-sandyland.static.hf.space/mcp/structured-content/client-survey.html"
 
+_ALL: tuple[BlobType, ...] = ("image", "audio", "resource")
+_NONE: tuple[BlobType, ...] = ()
+
 UNKNOWN = Client(
     "*",
     "either",
@@ -159,6 +169,7 @@ CLIENTS: tuple[Client, ...] = (
         beyond_bytes=1_500,
         beyond="is saved to a file; the model reads at most its first 2 kB, or an error",
         measured="Claude Code 2.1.332",
+        base64=_NONE,
         source="https://github.com/anthropics/claude-code/issues/79944",
         limit_tokens=25_000,
         tokens_env="MAX_MCP_OUTPUT_TOKENS",
@@ -193,6 +204,7 @@ CLIENTS: tuple[Client, ...] = (
         beyond_bytes=48_000,
         beyond="loses its middle",
         measured="Codex 0.171.0",
+        base64=("resource",),
         source="https://github.com/openai/codex/issues/7906",
         code_mode=(("callId",), "exec-"),
     ),
@@ -217,6 +229,7 @@ CLIENTS: tuple[Client, ...] = (
             beyond_bytes=840,
             beyond=f"{_FILE}first 500 characters",
             measured="Copilot CLI 1.0.102",
+            base64=_NONE,
         )
         for name, shows in _COPILOT_CLI
     ),
@@ -246,6 +259,7 @@ CLIENTS: tuple[Client, ...] = (
         beyond_bytes=40_000,
         beyond="loses its middle and is saved to a file",
         measured="Gemini CLI 0.61.0",
+        base64=_NONE,
         source="https://github.com/google-gemini/gemini-cli/pull/18446",
         needs=("text", "object"),
     ),
@@ -258,6 +272,7 @@ CLIENTS: tuple[Client, ...] = (
         beyond_bytes=2_500,
         beyond=f"{_FILE}beginning",
         measured="Qwen Code 0.24.4",
+        base64=_NONE,
     ),
     # 50,000 characters. The copies are equal for it if they have the same members, and the text no
     # number that JavaScript would spell in another way.
@@ -269,6 +284,7 @@ CLIENTS: tuple[Client, ...] = (
         beyond_bytes=5_800,
         beyond=f"{_FILE}beginning and its end",
         measured="Kimi Code 2.1.0",
+        base64=_NONE,
     ),
     # The whole result as JSON, 8,000 characters of it. The extension's own name has another row.
     Client(
@@ -279,6 +295,7 @@ CLIENTS: tuple[Client, ...] = (
         beyond_bytes=8_000,
         beyond="loses its middle",
         measured="Cline CLI 3.0.65",
+        base64=_ALL,
     ),
     # GOOSE_MAX_TOOL_RESPONSE_SIZE is 200,000 characters.
     Client(
@@ -300,6 +317,7 @@ CLIENTS: tuple[Client, ...] = (
         beyond_bytes=386,
         beyond=f"{_FILE}first lines, nothing of a single long one",
         measured="opencode 1.18.33",
+        base64=_NONE,
         source="https://github.com/anomalyco/opencode/pull/32074",
         scripts_env=("OPENCODE_EXPERIMENTAL_CODE_MODE", "OPENCODE_EXPERIMENTAL"),
         scripts_versions=("2.*", "0.0.0-*", "unknown"),
@@ -325,9 +343,10 @@ CLIENTS: tuple[Client, ...] = (
         "result",
         _ROOMY,
         measured="LangChain JS 1.1.4",
+        base64=_NONE,
         needs=("block",),
     ),
-    Client("google-adk*", "result", _ROOMY, measured="Google ADK 2.13.0"),
+    Client("google-adk*", "result", _ROOMY, measured="Google ADK 2.13.0", base64=_ALL),
     Client("inspector-cli*", "both", _SMALL, measured="MCP Inspector CLI 2.12.0"),
     # Reported to take structuredContent (modelcontextprotocol/modelcontextprotocol#1411), and
     # later to take content alone; long results go to a file, from a size that is not documented.

@@ -201,6 +201,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     whole: Whole | None = None
     view: bool = True
     breadth: bool = True
+    images: bool = True
     output_schema: Schema | None = None
     validate: Literal["warn", "text", "refuse"] | None = None
     tests: tuple[dict[str, Any], ...] = ()

@@ -173,7 +173,8 @@ def to_shape(
     # The part of a line that a model sees is never longer than the line.
     short = rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.passes_small
     windowed = pending.view is not None or pending.key in state.stored
-    if short and not windowed and not rule.failure_policy.withholds:
+    plain = not (windowed or rule.failure_policy.withholds or message.may_hold_blobs(raw))
+    if short and plain:
         return _untouched(state, raw, pending)
     return (Shape(job(state, pending, rule, raw=raw)),)
 
@@ -187,7 +188,7 @@ def job(
     snapshot: Snapshot | None = None,
 ) -> ShapeJob:
     """Suspend a call, and return the job that shapes its response; see mcp_abridge.shaping.job."""
-    facts = state.rules.facts(pending.tool)
+    facts, client = state.rules.facts(pending.tool), client_for(state.rules.client)
     return ShapeJob(
         rule=rule,
         tool=pending.tool,
@@ -203,7 +204,8 @@ def job(
         keep=pending.cacheable and pending.key is not None and rule.snapshot_step.is_used,
         uri=pending.uri,
         # Claude Code and Codex show the JSON of the contents, opencode their texts.
-        shows="blocks" if pending.uri else client_for(state.rules.client).shows,
+        shows="blocks" if pending.uri else client.shows,
+        base64=client.base64,
         modern=pending.modern,
         token=state.inflight.suspend(pending),
         bypass=rule.circuit_breaker.open,

@@ -9,10 +9,21 @@ from mcp_abridge.document import message
 from mcp_abridge.document.fuel import MOST, Fuel
 from mcp_abridge.document.tree import Document
 from mcp_abridge.query.call import Call, Warned
-from mcp_abridge.ruleset.clients import Shows
+from mcp_abridge.ruleset.clients import BlobType, Shows
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.storage.meter import OutcomeKind
 from mcp_abridge.storage.snapshots import Snapshot
+
+Box = tuple[int, int, int, int]
+"""A part of an image: x, y, width and height in pixels, from its top left corner."""
+
+
+class Drawing(Struct, frozen=True):
+    """An image to make smaller, or the part of it in `box`: the block, and its name in views."""
+
+    index: int
+    name: str
+    box: Box | None = None
 
 
 class ShapeJob(Struct, frozen=True, kw_only=True):
@@ -24,8 +35,8 @@ class ShapeJob(Struct, frozen=True, kw_only=True):
     `viewable` is false if no later call can look into the answer; a shell command, `reader`, may.
     `uri` is that of a resource that was read, "" if a tool was called.
     `dates`: a view of a snapshot says how old that is. `author_bytes`: see ruleset.rule.Whole.
-    `fuel` bounds the cost. `bypass`: the rule is out of service, and the response is sent
-    unchanged.
+    `base64` are the types of blocks whose base64 the model reads. `fuel` bounds the cost. `bypass`:
+    the rule is out of service, and the response is sent unchanged.
     """
 
     rule: Rule
@@ -43,10 +54,16 @@ class ShapeJob(Struct, frozen=True, kw_only=True):
     dates: bool = False
     author_bytes: int = 0
     shows: Shows = "either"
+    base64: tuple[BlobType, ...] = ()
     modern: bool = False
     token: int = 0
     bypass: bool = False
     fuel: int = MOST
+
+    @property
+    def asks_for_blob(self) -> bool:
+        """True if the view is for an image or a blob, see shaping.blobs."""
+        return self.view is not None and self.view.lstrip().startswith(("image(", "blob("))
 
     def original(
         self, outcome: OutcomeKind, reason: str | None = None, before: int | None = None
@@ -70,9 +87,9 @@ class ShapeJob(Struct, frozen=True, kw_only=True):
 class ShapeResult(Struct, frozen=True, kw_only=True):
     """The result of a ShapeJob: the line to send and the numbers to count.
 
-    `visible_*` are bytes that the model sees. `out_of_fuel`: the fuel of the job ran out.
-    `blameless`: the failure was not the rule's. `unfit`: the line has a document that breaks the
-    rule's schema.
+    `visible_*` are bytes that the model sees, but for those of images. `drawings` are those that a
+    transport has yet to make. `out_of_fuel`: the fuel of the job ran out. `blameless`: the failure
+    was not the rule's. `unfit`: the line has a document that breaks the rule's schema.
     """
 
     raw: bytes
@@ -80,6 +97,7 @@ class ShapeResult(Struct, frozen=True, kw_only=True):
     visible_before: int = 0
     visible_after: int = 0
     snapshot: Snapshot | None = None
+    drawings: tuple[Drawing, ...] = ()
     log_line: str | None = None
     missing: tuple[str, ...] = ()
     warnings: tuple[Warned, ...] = ()

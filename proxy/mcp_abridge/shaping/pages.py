@@ -28,11 +28,12 @@ from mcp_abridge.ruleset.guard import FACTS
 from mcp_abridge.shaping import budget, steps
 from mcp_abridge.shaping.budget import ESCAPED, overrun
 from mcp_abridge.shaping.job import ShapeContext, ShapeJob, ShapeResult
-from mcp_abridge.shaping.result.frame import Frame, VisibleSize, as_structure
+from mcp_abridge.shaping.result.frame import Frame, VisibleSize, as_structure, without_blocks
 from mcp_abridge.shaping.result.write import write_for
 from mcp_abridge.storage.snapshots import Snapshot, age_in_words
 from mcp_abridge.transforms.abridge import NAME, Abridge, abridge
 
+_OTHERS = ("image", "audio", "resource", "resource_link")  # blocks that the first answer had
 _VIEW_MS = 1200  # milliseconds of a processor for one view, but for reading and writing
 
 
@@ -86,6 +87,8 @@ def cut_page(
     """
     rule = job.rule
     frame = Frame.decode(snapshot.frame)
+    if job.view is not None and job.raw is None and not job.uri:
+        frame, _ = without_blocks(frame, _OTHERS)
     answer: _Answer | None = None  # of a view: it is written again, and asked once
     structure = snapshot.structure
     if content is None:

@@ -7,6 +7,7 @@ goes wrong on the way, the original is sent, once, and the ShapeResult names the
 from msgspec import Raw
 from msgspec.structs import replace
 
+from mcp_abridge.document import message
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import growth_limit
 from mcp_abridge.document.tree import Document, Value, encode, have_room, text
@@ -33,6 +34,7 @@ from mcp_abridge.shaping.result.read import (
     is_error,
     is_final,
     locate,
+    locate_links,
     locate_texts,
     parse,
 )
@@ -54,6 +56,10 @@ def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:
 def _shape_call(job: ShapeJob, observe: Observer | None) -> ShapeResult:
     context = ShapeContext(fuel=Fuel(job.fuel), observe=observe)
     result = job.original("failed") if job.bypass else _shape(job, context)
+    if not job.uri and message.may_hold_blobs(result.raw):
+        from mcp_abridge.shaping.blobs import bounded  # few answers have any
+
+        result = bounded(job, result)
     return _with_structured(job, result) if job.rule.structures else result
 
 
@@ -75,6 +81,10 @@ def _shape(job: ShapeJob, context: ShapeContext) -> ShapeResult:
 
 def _try(job: ShapeJob, context: ShapeContext) -> ShapeResult:
     try:
+        if job.snapshot is not None and job.asks_for_blob:
+            from mcp_abridge.shaping.blobs import answer_later
+
+            return answer_later(job, job.snapshot)
         if job.snapshot is not None:
             return pages.from_snapshot(job, job.snapshot, context)
         result = _from_response(job, context)
@@ -134,6 +144,12 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
         located = locate(response.members, rule.document)
     if is_error_result:
         return error_results.of_result(job, response, located, context)
+    if job.view is not None and job.asks_for_blob:
+        from mcp_abridge.shaping.blobs import answer_first
+
+        return answer_first(job, parse(job.raw, intact=True))
+    if rule.only_abridges and rule.max_bytes is not None and b'"resource_link"' in job.raw:
+        located = locate_links(response.members, rule.max_bytes) or located
     if located is None:
         _check_no_document(rule, context)
         if rule.max_bytes is None:

@@ -27,6 +27,7 @@ _PLAIN = str.maketrans("+/", "-_", "\r\n")
 _VARIED = 32  # different characters in the first 512; a repetitive text has fewer
 _READ = 128 << 10  # characters in which the size of an image is looked up
 
+WEBP = "WebP image"
 _KINDS = {
     b"\x89PNG\r\n\x1a\n": "PNG image",
     b"\xff\xd8\xff": "JPEG image",
@@ -105,11 +106,15 @@ def description(text: str) -> str | None:
     from base64 import urlsafe_b64decode
 
     opening = urlsafe_b64decode(content[: min(_READ, len(content) // 4 * 4)])
-    kind = _kind(opening) or (uri[1] if uri else "")
+    kind = kind_of(opening) or (uri[1] if uri else "")
     if not (uri or kind or _is_varied(content[:_SHORTEST])):
         return None
     size = f"{len(content) * 3 // 4:,} bytes of base64 data"
-    return f"[{', '.join(filter(None, (kind, _pixels(kind, opening), size)))}{NOTE_END}"
+    return f"[{', '.join(filter(None, (kind, _in_words(*pixels(kind, opening)), size)))}{NOTE_END}"
+
+
+def _in_words(width: int, height: int) -> str:
+    return f"{width} x {height} pixels" if width and height else ""
 
 
 def _is_varied(text: str) -> bool:
@@ -118,25 +123,43 @@ def _is_varied(text: str) -> bool:
     return len({*text}) >= _VARIED and all(re.search(sort, text) for sort in sorts)
 
 
-def _kind(data: bytes) -> str:
+def kind_of(data: bytes) -> str:
+    """Return the kind of a file by its first bytes, "" if it is none of the usual ones."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "WebP image"
+        return WEBP
     return next((kind for magic, kind in _KINDS.items() if data.startswith(magic)), "")
 
 
-def _pixels(kind: str, data: bytes) -> str:
+def pixels(kind: str, data: bytes) -> tuple[int, int]:
+    """Return the width and height of an image by its first bytes, (0, 0) if they do not tell."""
     import struct
 
-    width = height = 0
     if kind == "PNG image" and len(data) >= 24:
         width, height = struct.unpack(">II", data[16:24])
-    elif kind == "GIF image" and len(data) >= 10:
+        return width, height
+    if kind == "GIF image" and len(data) >= 10:
         width, height = struct.unpack("<HH", data[6:10])
-    elif kind == "JPEG image":
-        at = 2
-        while at + 9 <= len(data) and data[at] == 0xFF:
-            if data[at + 1] in _START_OF_FRAME:
-                height, width = struct.unpack(">HH", data[at + 5 : at + 9])
-                break
-            at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
-    return f"{width} x {height} pixels" if width and height else ""
+        return width, height
+    if kind == WEBP and len(data) >= 30:
+        return _pixels_of_webp(data)
+    at = 2
+    while kind == "JPEG image" and at + 9 <= len(data) and data[at] == 0xFF:
+        if data[at + 1] in _START_OF_FRAME:
+            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+            return width, height
+        at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+    return 0, 0
+
+
+def _pixels_of_webp(data: bytes) -> tuple[int, int]:
+    """Return the size in the first chunk (RFC 9649, sections 2.5 to 2.7)."""
+    if data[12:16] == b"VP8X":
+        width, height = (int.from_bytes(data[at : at + 3], "little") for at in (24, 27))
+        return width + 1, height + 1
+    if data[12:16] == b"VP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    if data[12:16] != b"VP8 " or data[23:26] != b"\x9d\x01\x2a":
+        return 0, 0
+    width, height = (int.from_bytes(data[at : at + 2], "little") for at in (26, 28))
+    return width & 0x3FFF, height & 0x3FFF

@@ -364,6 +364,17 @@ def pause(seconds: float) -> None:
     select.select((), (), (), seconds)
 
 
+def limit(memory: int, seconds: int) -> None:
+    """Limit this process's bytes of memory, and its seconds of a processor, as far as possible."""
+    import resource
+
+    for kind, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds)):
+        try:
+            resource.setrlimit(kind, (most, most))
+        except (OSError, ValueError):  # macOS has no limit of address space
+            continue
+
+
 def descriptors(most: int | None = None) -> int | None:
     """Return how many descriptors there may be, None for any number; first raise that to `most`."""
     import resource

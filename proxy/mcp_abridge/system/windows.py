@@ -335,6 +335,17 @@ def pause(seconds: float) -> None:
     time.sleep(seconds)
 
 
+def limit(memory: int, seconds: int) -> None:
+    # JOBOBJECT_EXTENDED_LIMIT_INFORMATION with JOB_OBJECT_LIMIT_PROCESS_TIME and ..._MEMORY.
+    wide = sys.maxsize > 1 << 32
+    limits = ctypes.create_string_buffer(144 if wide else 112)
+    struct.pack_into("<qqI", limits, 0, seconds * 10**7, 0, 0x102)
+    struct.pack_into("<Q" if wide else "<I", limits, 112 if wide else 96, memory)
+    job = ctypes.c_void_p(_kernel.CreateJobObjectW(None, None))
+    _kernel.SetInformationJobObject(job, 9, limits, len(limits))
+    _kernel.AssignProcessToJobObject(job, ctypes.c_void_p(-1))  # this process
+
+
 def descriptors(most: int | None = None) -> int | None:
     return None
 

@@ -174,6 +174,9 @@ class RuleSpec(Struct, frozen=True, kw_only=True):
     breadth: bool = True
     """`false`: of an array that is too long, `abridge` shows the first objects in full; by default
     it shows all of them in brief."""
+    images: bool = True
+    """`false`: images pass as they came. By default, those of more than 1,568 pixels on a
+    side, or of 1 MB, are made smaller if the extra `images` is installed."""
     output_schema: dict[str, Any] | None = None
     """The JSON Schema of the rule's results: if it cannot be derived, or as a contract. It is
     advertised, and every result that is not an error then has `structuredContent`. Its root is

@@ -163,6 +163,31 @@ def locate_texts(
     return LocatedDocument(frame, Document(texts[index]), size)
 
 
+def locate_links(result: dict[str, Raw], least: int) -> LocatedDocument | None:
+    """Return the list of a result's links to resources as its document, each a text block then.
+
+    None if they have fewer than `least` bytes, or beside a structuredContent.
+    """
+    blocks, texts = content_of(result)
+    links = {
+        index: compact(bytes(block)).decode()
+        for index, block in enumerate(blocks)
+        if _is_link(block)
+    }
+    if sum(map(len, links.values())) < least or structured_of(result) is not None:
+        return None
+    empty = Raw(encode({"type": "text", "text": ""}))
+    blocks = [empty if index in links else block for index, block in enumerate(blocks)]
+    located = locate(result, "blocks", (blocks, links))
+    if located is not None:
+        located.size = size_of(None, (*texts.values(), *links.values()))
+    return located
+
+
+def _is_link(block: Raw) -> bool:
+    return text(members(block).get("type", Raw(b"null"))) == "resource_link"
+
+
 def _find(texts: dict[int, str], structured: Raw | None, kind: Kind) -> DocumentPlace | None:
     """Return the document and its copies: the first interpretation that fits, in fixed order."""
     if structured is not None and kind != "blocks":

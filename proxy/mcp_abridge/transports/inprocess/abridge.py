@@ -141,7 +141,12 @@ class Abridge:
 
     def _carried_out(self, output: Any) -> Callable[[], tuple[Output, ...]]:
         if isinstance(output, Shape):
-            return partial(self._session.shaped, output.job, shape(output.job))
+            result = shape(output.job)
+            if result.drawings:
+                from mcp_abridge.transports.workers.pictures import with_drawings  # for few answers
+
+                result = with_drawings(output.job, result)
+            return partial(self._session.shaped, output.job, result)
         if isinstance(output, Probe):
             return partial(self._session.unanswered, output.token, _NO_SERVER)
         return carry_out(output, self._session, self._parts.store, self._parts.log)

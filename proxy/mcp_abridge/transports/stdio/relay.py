@@ -26,6 +26,7 @@ from mcp_abridge.session.outputs import (
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import failure_reason
 from mcp_abridge.shaping import pipeline
+from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.storage.snapshots import Store
 from mcp_abridge.system import platform
 from mcp_abridge.transports.correlation import error_for_long_line, refusal_of_long_line
@@ -292,24 +293,33 @@ class Relay:
             to_server([output.raw])
         elif isinstance(output, Noise):
             self._log.noise(output.raw)
-        elif isinstance(output, Shape) and output.job.view is None:
-            self._shape(output, to_server)
         elif isinstance(output, Shape):
-            self._view(output, to_server)
+            self._shape(output.job, to_server)
         else:
             enter = carry_out(output, self._session, self._store, self._log)
             self._enter_and_send(enter, to_server)
 
-    def _shape(self, output: Shape, to_server: Send) -> None:
-        result = pipeline.shape(output.job)
-        self._enter_and_send(partial(self._session.shaped, output.job, result), to_server)
+    def _shape(self, job: ShapeJob, to_server: Send) -> None:
+        """Shape a response; a view, or images, in a thread: other calls go on meanwhile."""
+        if job.view is not None:
+            self._in_turn(lambda: self._finish(job, pipeline.shape(job), to_server))
+        elif (result := pipeline.shape(job)).drawings:
+            self._in_turn(lambda: self._finish(job, result, to_server))
+        else:
+            self._finish(job, result, to_server)
 
-    def _view(self, output: Shape, to_server: Send) -> None:
-        """Answer a view in a thread: it may take seconds, and other calls go on meanwhile."""
+    def _finish(self, job: ShapeJob, result: ShapeResult, to_server: Send) -> None:
+        if result.drawings:
+            # Imported late: few answers have large images.
+            from mcp_abridge.transports.workers.pictures import with_drawings
 
+            result = with_drawings(job, result)
+        self._enter_and_send(partial(self._session.shaped, job, result), to_server)
+
+    def _in_turn(self, do: Callable[[], None]) -> None:
         def answer() -> None:
             with self._view_turn:
-                self._shape(output, to_server)
+                do()
             self._views.discard(thread)
 
         thread = Thread(target=self._guarded, args=(answer,), name="view", daemon=True)

@@ -23,12 +23,14 @@ from mcp_abridge.shaping import pipeline
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.system import platform
 from mcp_abridge.transports.own_process import own_python
+from mcp_abridge.transports.workers.pictures import with_drawings
 
 # The C library of Linux gives freed parts of a document back, and does not leave holes in the heap.
 _GIVES_BACK = {"MALLOC_MMAP_THRESHOLD_": str(1 << 20)}
 _START = "from mcp_abridge.transports.workers.process import serve; serve()"
 _COSTLY = 4  # passes that a step counts for if the size of the document predicts no cost
 _MAX_SPENDERS = 100
+_DRAWINGS = 2  # images that are drawn at once
 _MOST_ABANDONED = 4  # threads of jobs that took too long
 
 Result = TypeVar("Result")
@@ -64,6 +66,7 @@ class Workers:
         self._most_of_one = max(1, processes // 2)
         self._turns = WeakValueDictionary[str, asyncio.Semaphore]()  # of callers with costly jobs
         self._thread_slot = asyncio.Semaphore(1)
+        self._drawing_slots = asyncio.Semaphore(_DRAWINGS)
         self._abandoned: set[asyncio.Future[ShapeResult]] = set()
         self._spenders: dict[int, Rule] = {}  # rules for which the little fuel was once not enough
         self._idle: list[Worker] = []
@@ -71,6 +74,18 @@ class Workers:
         self._closed = False
 
     async def shape(self, job: ShapeJob, caller: str = "") -> ShapeResult:
+        """Return the result of `job`, with its images drawn, see `_shape`."""
+        result = await self._shape(job, caller)
+        if not result.drawings or self._closed:
+            return result
+
+        async def draw(job: ShapeJob) -> ShapeResult:
+            return await _start_thread(partial(with_drawings, result=result), job)
+
+        in_turn = partial(self._in_slot, self._drawing_slots, draw)
+        return await self._in_slot(self._turn(caller), in_turn, job)
+
+    async def _shape(self, job: ShapeJob, caller: str) -> ShapeResult:
         """Return the result of `job`; that of a failed rule if its worker breaks.
 
         Views and costly rules of one `caller` wait for each other, not those of other callers.

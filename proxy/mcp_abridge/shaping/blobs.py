@@ -1,0 +1,248 @@
+"""Images, sounds and files in a result: without it, one of them takes the room of all answers.
+
+A blob is the base64 of a block. Views name them: `image(0)` is the first image of a kind that
+models see, `blob(0)` the first of the others.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import members
+from mcp_abridge.document.tree import encode
+from mcp_abridge.errors import DocumentError, Refusal
+from mcp_abridge.query.call import Call
+from mcp_abridge.shaping.job import Box, Drawing, ShapeJob, ShapeResult
+from mcp_abridge.shaping.result.frame import Frame, as_text, content_of, structured_of
+from mcp_abridge.shaping.result.read import ParsedResponse, locate, parse
+from mcp_abridge.storage.snapshots import Snapshot
+from mcp_abridge.summary.media import kind_of, pixels
+
+LONGEST_SIDE = 1568
+"""The most pixels of an image's longer side: models get larger ones scaled down to about that."""
+MOST_BYTES = 1_000_000
+"""The most bytes of an image."""
+IMAGES = {"PNG image": "PNG", "JPEG image": "JPEG", "GIF image": "GIF", "WebP image": "WEBP"}
+"""The kinds of images that models see, and their names in Pillow."""
+
+_AT = r"\s*(\d{1,6})\s*"
+_PART = re.compile(
+    rf"\s*(image|blob)\s*\({_AT}(?:,\s*\[{_AT},{_AT},{_AT},{_AT}\]\s*)?\)\s*", re.ASCII
+)
+_FORM = "write image(0), image(0, [x, y, width, height]) for a part of it, or blob(0)"
+_MIME_TYPE = re.compile(r"[\w.+-]{1,20}/[\w.+-]{1,60}", re.ASCII)
+_AS_THEY_CAME = ("error", "failed", "refused", "shadow")
+_READ = 128 << 10  # characters in which the pixels of an image are looked up
+
+
+class _Resource(Struct):
+    data: str = msgspec.field(name="blob", default="")
+    mime_type: Any = msgspec.field(name="mimeType", default="")
+
+
+class _Block(Struct):
+    type: str
+    data: str = ""
+    mime_type: Any = msgspec.field(name="mimeType", default="")
+    resource: _Resource | None = None
+
+
+_BLOCK = msgspec.json.Decoder(_Block)
+
+
+class Blob(Struct, frozen=True):
+    """The base64 of a block, by its place and type: its name in views, its kind, its pixels."""
+
+    index: int
+    type: str
+    name: str
+    data: str
+    kind: str
+    pixels: tuple[int, int]
+
+    @property
+    def size(self) -> int:
+        """The bytes that it stands for."""
+        return len(self.data.rstrip("=")) * 3 // 4
+
+    @property
+    def is_image(self) -> bool:
+        return self.kind in IMAGES
+
+    @property
+    def is_large(self) -> bool:
+        """True for an image to make smaller."""
+        return self.is_image and (max(self.pixels) > LONGEST_SIDE or self.size > MOST_BYTES)
+
+    def as_image(self) -> Raw:
+        """Return it as a block of its own."""
+        mime_type = f"image/{IMAGES[self.kind].lower()}"
+        return Raw(encode({"type": "image", "data": self.data, "mimeType": mime_type}))
+
+    def note(self, end: str = "") -> str:
+        """Return the words in place of it."""
+        width, height = self.pixels
+        area = f", {width} x {height} pixels" if width else ""
+        return f"[{self.kind or 'data'}{area}, {self.size:,} bytes of base64 data left out{end}]"
+
+
+def blobs_in(blocks: list[Raw]) -> list[Blob]:
+    """Return the blobs in the blocks of a result."""
+    blobs: list[Blob] = []
+    counts = {"image": 0, "blob": 0}
+    for index, block in enumerate(blocks):
+        type, data, mime_type = _base64_of(block)
+        if not data:
+            continue
+        opening = _opening(data)
+        kind = kind_of(opening)
+        function = "image" if kind in IMAGES else "blob"
+        name = f"{function}({counts[function]})"
+        counts[function] += 1
+        blobs.append(Blob(index, type, name, data, kind or mime_type, pixels(kind, opening)))
+    return blobs
+
+
+def _base64_of(block: Raw) -> tuple[str, str, str]:
+    """Return the type of a block, its base64 ("" if it has none), and the type of that."""
+    try:
+        read = _BLOCK.decode(block)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return "", "", ""
+    holder = read.resource if read.type == "resource" else read
+    if holder is None or read.type not in ("image", "audio", "resource"):
+        return "", "", ""
+    usual = isinstance(holder.mime_type, str) and _MIME_TYPE.fullmatch(holder.mime_type)
+    return read.type, holder.data, usual[0] if usual else ""
+
+
+def _opening(data: str) -> bytes:
+    from base64 import b64decode
+
+    try:
+        return b64decode(data[: min(_READ, len(data) // 4 * 4)])
+    except ValueError:
+        return b""
+
+
+def bounded(job: ShapeJob, result: ShapeResult) -> ShapeResult:
+    """Return the result with notes in place of base64 that is too long to be read.
+
+    An image in a resource whose base64 would be read becomes an image block, if images are seen.
+    Large images are listed as drawings.
+    """
+    rule = job.rule
+    if result.outcome in _AS_THEY_CAME or rule.mode == "shadow" or job.asks_for_blob:
+        return result
+    try:
+        response = parse(result.raw, intact=True)
+        blocks, _ = content_of(response.members)
+    except DocumentError:
+        return result
+    blobs = blobs_in(blocks)
+    long = [each for each in blobs if _too_long(job, each)]
+    unseen = [each for each in long if not each.is_image or "image" in job.base64]
+    if rule.images:
+        large = [each for each in blobs if each.is_large and each not in unseen]
+        result = replace(result, drawings=tuple(Drawing(each.index, each.name) for each in large))
+    if not long:
+        return result
+    result = with_snapshot(job, result, response)
+    for each in long:
+        question = question_for(job, each.name)
+        note = each.note(f"; {question} for it" if question else "")
+        old = blocks[each.index]
+        blocks[each.index] = with_note(old, note) if each in unseen else each.as_image()
+    return with_blocks(result, response, blocks)
+
+
+def _too_long(job: ShapeJob, blob: Blob) -> bool:
+    most = job.rule.max_bytes
+    if most is None or len(blob.data) <= most or (blob.is_image and not job.rule.images):
+        return False
+    return blob.type in job.base64
+
+
+def question_for(job: ShapeJob, view: str) -> str:
+    """Return how to ask for a blob, "" if nobody can."""
+    viewable = job.viewable and job.rule.snapshot_step.viewable and (job.keep or job.reader)
+    return Call(job.tool, names=job.names, reader=job.reader).next_question(view) * bool(viewable)
+
+
+def with_note(block: Raw, note: str) -> Raw:
+    """Return a block with a note in place of its blob; a resource keeps its URI."""
+    own = members(block)
+    if "resource" not in own:
+        return Raw(encode({"type": "text", "text": note}))
+    inner = {name: each for name, each in members(own["resource"]).items() if name != "blob"}
+    resource = {**inner, "mimeType": "text/plain", "text": note}
+    return Raw(encode({**own, "resource": resource}))
+
+
+def with_blocks(result: ShapeResult, response: ParsedResponse, blocks: list[Raw]) -> ShapeResult:
+    """Return the result with other blocks."""
+    inner = {**response.members, "content": Raw(encode(blocks))}
+    outcome = "shaped" if result.outcome == "untouched" else result.outcome
+    return replace(result, raw=encode({**response.envelope, "result": inner}), outcome=outcome)
+
+
+def with_snapshot(job: ShapeJob, result: ShapeResult, response: ParsedResponse) -> ShapeResult:
+    """Return the result with a snapshot of its response, unless it has one, or nobody can ask."""
+    rule = job.rule
+    asks = job.keep and job.raw is not None and rule.snapshot_step.viewable
+    if not asks or result.snapshot is not None:
+        return result
+    located = locate(response.members, rule.document)
+    if located is not None:
+        frame, document = located.frame, located.document.encode()
+    elif rule.max_bytes is None:
+        return result
+    else:
+        blocks, _ = content_of(response.members)
+        frame = as_text(Frame(response.members, blocks, bare=True))
+        document = encode("\n".join(f"{each.name}: {each.note()}" for each in blobs_in(blocks)))
+    return replace(result, snapshot=Snapshot(frame.encode(), document))
+
+
+def _answer(job: ShapeJob, blocks: list[Raw], structured: bool) -> ShapeResult:
+    """Return the result of a view that asks for a blob. Raises Refusal."""
+    match = _PART.fullmatch(job.view or "")
+    if match is None or (match[1] == "blob" and match[3]):
+        raise Refusal(f"view: {job.view!r} is no question; {_FORM}")
+    name, blobs = f"{match[1]}({int(match[2])})", blobs_in(blocks)
+    blob = next((each for each in blobs if each.name == name), None)
+    if blob is None:
+        names = ", ".join(each.name for each in blobs) or "no images and no blobs"
+        raise Refusal(f"view: there is no {name}: the answer has {names}")
+    hidden = blob.is_image and blob.type in job.base64 and "image" not in job.base64
+    block = blob.as_image() if hidden else blocks[blob.index]
+    value: dict[str, Any] = {"content": [block]}
+    if structured:  # clients refuse a result without it
+        value["structuredContent"] = {"view": name}
+    return ShapeResult(
+        raw=message.completed(job.id, value, job.modern),
+        outcome="view",
+        drawings=(Drawing(0, name, _box(match)),) if match[3] else (),
+    )
+
+
+def _box(match: re.Match[str]) -> Box:
+    x, y, width, height = map(int, match.groups()[2:])
+    return x, y, width, height
+
+
+def answer_later(job: ShapeJob, snapshot: Snapshot) -> ShapeResult:
+    """Return the blob of an earlier answer that a view asks for. Raises Refusal."""
+    frame = Frame.decode(snapshot.frame)
+    return _answer(job, frame.blocks, frame.structured is not None)
+
+
+def answer_first(job: ShapeJob, response: ParsedResponse) -> ShapeResult:
+    """Return the blob that the view of a first call asks for; all is kept for later views."""
+    structured = structured_of(response.members) is not None
+    result = _answer(job, content_of(response.members)[0], structured)
+    return with_snapshot(job, result, response)

@@ -1,0 +1,71 @@
+"""Starts a process that draws an image: a hostile one would take this one's memory and time.
+
+Only if the extra `images` (Pillow) is installed; without it, nothing is imported or logged.
+"""
+
+import os
+from functools import cache
+from time import monotonic
+
+import msgspec
+from msgspec.structs import replace
+
+from mcp_abridge.shaping import pipeline
+from mcp_abridge.shaping.job import Box, ShapeJob, ShapeResult
+from mcp_abridge.shaping.pictures import Picture, drawn
+from mcp_abridge.system import platform
+from mcp_abridge.transports.own_process import own_python
+
+SECONDS = 20.0
+"""The most time for all images of a result."""
+
+_START = "from mcp_abridge.transports.workers.drawing import serve; serve()"
+_PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH")  # of the environment, which may hold secrets
+_MISSING = "parts need Pillow: `pip install 'mcp-abridge[images]'` in the proxy's environment"
+_ANSWER: msgspec.msgpack.Decoder[Picture | str] = msgspec.msgpack.Decoder(Picture | str)
+
+
+@cache
+def _installed() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("PIL") is not None
+
+
+def with_drawings(job: ShapeJob, result: ShapeResult) -> ShapeResult:
+    """Return a result with its drawings made, if the extra is installed. Never raises."""
+    if not _installed() and job.view is None:
+        return replace(result, drawings=())
+    end = monotonic() + SECONDS
+    try:
+        return drawn(job, result, lambda data, box: draw(data, box, end - monotonic()))
+    except Exception as error:  # no memory for the answer, ...
+        return pipeline.failure(job, error)
+
+
+def draw(data: bytes, box: Box | None, seconds: float = SECONDS) -> Picture | str:
+    """Return an image made smaller, or a part of it; the reason if that fails or takes too long."""
+    from subprocess import PIPE, Popen, TimeoutExpired
+
+    if not _installed():
+        return _MISSING
+    if seconds <= 0:
+        return f"all images together took {SECONDS:g} seconds"
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    options = {"env": environment, **platform.DETACHED}
+    try:
+        child = Popen(own_python(_START), stdin=PIPE, stdout=PIPE, stderr=PIPE, **options)
+    except OSError as error:
+        return f"no process can be started for it: {error}"
+    with child:
+        try:
+            output, errors = child.communicate(msgspec.msgpack.encode((data, box)), seconds)
+        except TimeoutExpired:
+            return f"it takes more than {seconds:.0f} seconds"
+        finally:
+            child.kill()
+    try:
+        return _ANSWER.decode(output)
+    except msgspec.DecodeError:
+        last = errors.decode(errors="replace").strip().rpartition("\n")[2][:200]
+        return f"its process ended with code {child.returncode}: {last}"
