@@ -235,11 +235,11 @@ async def test_others_are_served_while_an_answer_is_made_short(tmp_path: Path) -
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_a_call_that_its_client_cancels_ends_and_the_next_is_answered(mode: str) -> None:
-    shop, begun, ended = Shop(), asyncio.Event(), asyncio.Event()
+    shop, running, ended = Shop(), asyncio.Event(), asyncio.Event()
 
     @shop.server.tool()
     async def linger() -> None:
-        begun.set()
+        running.set()
         try:
             await asyncio.Event().wait()
         finally:
@@ -247,7 +247,7 @@ async def test_a_call_that_its_client_cancels_ends_and_the_next_is_answered(mode
 
     async with Client(shop.server, mode=mode) as client:
         calling = asyncio.create_task(text_of(client, "linger"))
-        await begun.wait()
+        await running.wait()
         calling.cancel()
         await asyncio.wait_for(ended.wait(), 20)
         assert await text_of(client, "may", path="old") == "yes"

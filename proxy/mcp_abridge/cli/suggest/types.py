@@ -18,7 +18,8 @@ from mcp_abridge.document.paths import bare
 from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.replay.cases import check_case
-from mcp_abridge.transforms.base import Schema
+
+Schema = dict[str, Any]
 
 _MOST = 6_000  # bytes of a schema; what lies deeper stays open
 _DEEPEST = 8
