@@ -76,7 +76,7 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
             name = re.split(r'\.(?=\w+$|"[^"]*"$)', hit["path"])[-1]
             if not cut and not (word in name and _shows(value, hit.get("value", value))):
                 yield f"no member with such a name at {hit['path']}"
-        elif not (isinstance(value, str) and word in value):
+        elif not (isinstance(value, str) and word in value) and hit["path"][-1] != "…":
             yield f"no such word at {hit['path']}"
         elif not cut and (word not in hit["text"] or not _is_part(hit["text"], value)):
             yield f"{hit['text']!r} of {value!r:.200}"

@@ -213,15 +213,16 @@ class _Task(Struct, frozen=True):
     def in_member(self, value: Raw, member: str, outside: TextFrame) -> list[Notice]:
         """Cut an object with structure in a member, and write the text of that back around it.
 
-        Views read the structure: it is shown without the text around it if there is no room for
-        that and a way to the rest.
+        Views read the structure, which is shown alone if there is no room for more and a way on.
         """
         for frame in (outside, TextFrame()):
             notices = self.in_text(value, frame, member)
             notes = opened(self.document.cell[0]).get(NAME, {"more": ""})
             if notices is not None and ("more" in notes or not self.call.viewable):
                 return notices
-        return self._whole_structure(value)
+        fitted, notices = self._structured(value, self.bound, self.bound * 2 // 3)
+        self.document.root.set(fitted)
+        return notices
 
     def in_text(self, structure: Raw, outside: TextFrame, member: str = "") -> list[Notice] | None:
         """Cut structure that was read from a text, and write the text back around it.
@@ -280,12 +281,12 @@ class _Task(Struct, frozen=True):
         cut = Omission("text", CHARACTERS, _VIEW, end, total, total - end, end, total)
         return [Notice(NAME, self._notes([cut], notes) | beside)]
 
-    def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
+    def _structured(self, raw: Raw, bound: int, least: int = 0) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
         call, origin = self.call, _first_words(self.origin())
         if any(each.search(memoryview(raw)) for each in _own_name()):
             raw = marked(raw)
-        reserve = min(_reserve(bound) + encoded_size(origin) * bool(origin), _NOTES)
+        reserve = min((least or _reserve(bound)) + encoded_size(origin) * bool(origin), _NOTES)
         head = memoryview(raw)[0]
         # An array as whole document is written as {"items": [...]}, with the notes beside.
         path = "items" if head == 0x5B and not call.blocks else ""
