@@ -54,6 +54,8 @@ TESTS = {
     "nobody_sees_url_and_headers_in_the_list_of_processes",
     "`wrap` keeps the originals": "cli/wrap/test_files: no_copy_is_left_once_all_of_a_file, "
     "a_run_that_is_killed_at_a_file_operation",
+    "With the extra `images`": "transports/workers/test_pictures: an_image_that_takes_too_long, "
+    "the_process_has_limits_of_its_own, the_process_has_no_secret_of_the_environment",
     "Text of others": "cli/test_terminal: a_hostile_text_in_a_verbs_line_is_seen, "
     "an_answer_is_unchanged_in_a_pipe; cli/wrap/test_files: words_for_a_terminal",
     "`--redact` masks": "storage/test_redaction: a_password_is_masked_in_whatever_form",
