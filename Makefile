@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test unit unit-lowest lint types bench answers load soak faults callers fuzz windows windows-short check clients rules conformance reference servers clean owner
+.PHONY: demo test unit unit-lowest lint types bench answers load soak faults callers fuzz windows windows-short check clients doors rules conformance reference servers clean owner
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -67,6 +67,11 @@ soak: $(VENV)/.test
 faults: servers
 	FAULTS=long $(RUN) -m pytest -m fault -o testpaths=tests -o faulthandler_timeout=900 \
 	    -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+
+# What `test` shows of scripts' types, pictures (with tesseract, if it is there) and traces in a few
+# cases each, in all of them.
+doors: servers
+	FAULTS=long $(RUN) -m pytest -n 2 tests/cli/suggest/test_types.py tests/pictures tests/test_telemetry.py $(ARGS)
 
 # Two callers in random orders on every road for five minutes: neither ever sees the other's secret.
 callers: $(VENV)/.test

@@ -17,6 +17,7 @@ from mcp_abridge.transports.telemetry import END
 from tests.builders import call, line
 from tests.collector import Collector, Span, collecting
 from tests.faults.processes import until
+from tests.faults.scale import scaled
 from tests.faults.sidecar import Sidecar, get
 from tests.raw_http import RawServer, session
 from tests.serving import ask, upstream
@@ -77,7 +78,7 @@ def front(way: str, folder: Path) -> Iterator[list[str]]:
         ("http to a command", "2026-07-28"),
         ("http", "legacy"),
         ("http", "2026-07-28"),
-    ],
+    ][:: scaled(2, 1)],
 )
 def test_client_proxy_and_server_are_in_one_trace(
     way: str, era: str, tmp_path: Path, collector: Collector

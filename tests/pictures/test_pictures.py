@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from tests.builders import file as rule_file
+from tests.faults.scale import scaled
 from tests.pictures import __main__ as page
 from tests.pictures.results import blocks, drawn, image, job, link, notes, picture, resource, view
 from tests.pictures.samples import SAMPLES, Sample, file, photo, screen
@@ -150,7 +151,7 @@ def bytes_of(block: dict[str, Any]) -> bytes:
 
 @needs_ocr
 @pytest.mark.slow
-@pytest.mark.parametrize("sample", WITH_WORDS, ids=lambda sample: sample.name)
+@pytest.mark.parametrize("sample", WITH_WORDS[:: scaled(5, 1)], ids=lambda sample: sample.name)
 def test_no_fewer_words_are_read_than_if_the_vendor_scales_the_original(sample: Sample) -> None:
     raw, words = sample.make()
     ours = bytes_of(blocks(drawn(job(image(raw))))[0])
@@ -163,7 +164,7 @@ def test_no_fewer_words_are_read_than_if_the_vendor_scales_the_original(sample: 
 
 @needs_ocr
 @pytest.mark.slow
-@pytest.mark.parametrize("sample", [WITH_WORDS[3], WITH_WORDS[9]], ids=lambda sample: sample.name)
+@pytest.mark.parametrize("sample", WITH_WORDS[3 :: scaled(9, 6)], ids=lambda sample: sample.name)
 def test_as_many_words_are_read_in_a_part_as_in_that_part_of_the_original(sample: Sample) -> None:
     raw, words = sample.make()
     original = Image.open(BytesIO(raw)).convert("RGB")
@@ -200,7 +201,7 @@ def test_the_rule_on_the_page_leaves_images_as_they_came() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+@pytest.mark.parametrize("sample", SAMPLES[:: scaled(5, 1)], ids=lambda sample: sample.name)
 def test_the_page_has_what_its_command_measures(sample: Sample) -> None:
     lines = page.PAGE.read_text().splitlines()
     [stated] = [line[2:-2].split(" | ") for line in lines if line.startswith(f"| {sample.name} |")]
