@@ -275,16 +275,14 @@ class _Rules:
         scripts = self._options.scripts
         if names == [NO_RULES]:
             return Selection((), "off", log)
-        if names is None:
-            return Selection(None, budget, log, environ=os.environ, scripts=scripts)
-        if allowed:
-            # Stdout carries only messages, so output of rules' Python goes to stderr.
-            sys.stdout = sys.stderr
-        watch = Watch(names, log, warn, allow_python=allowed)
-        history = RuleHistory(place(self._options.url or self._options.command), warn)
-        return Selection(
-            watch.look, budget, log, environ=os.environ, history=history, scripts=scripts
-        )
+        files = history = None
+        if names is not None:
+            if allowed:
+                # Stdout carries only messages, so output of rules' Python goes to stderr.
+                sys.stdout = sys.stderr
+            files = Watch(names, log, warn, allow_python=allowed).look
+            history = RuleHistory(place(self._options.url or self._options.command), warn)
+        return Selection(files, budget, log, environ=os.environ, history=history, scripts=scripts)
 
     def __call__(
         self, server: str | None, client: str | None, version: str | None = None

@@ -297,16 +297,15 @@ def _add_rules(routes: Sequence[Route], log: Log, *, allow_python: bool) -> None
         try:
             if route.rules == (NO_RULES,):
                 route.select = Selection((), "off", log.info, limit)
-            elif route.rules is None:
-                route.select = Selection(None, route.budget, log.info, limit, scripts=route.scripts)
-            else:
+                continue
+            files = history = None
+            if route.rules is not None:
                 watched = read(route.rules)
+                files, route.refresh = watched.files, watched.refresh
                 history = RuleHistory(place(route.upstream), log.warning)
-                files, budget, scripts = watched.files, route.budget, route.scripts
-                route.select = Selection(
-                    files, budget, log.info, limit, history=history, scripts=scripts
-                )
-                route.refresh = watched.refresh
+            route.select = Selection(
+                files, route.budget, log.info, limit, history=history, scripts=route.scripts
+            )
         except RuleErrors as errors:
             problems |= dict.fromkeys(errors.problems)
     if problems:

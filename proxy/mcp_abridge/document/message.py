@@ -360,7 +360,8 @@ def broke_off_reason(size: int) -> str:
 
 def may_hold_blobs(raw: bytes) -> bool:
     """Return True if a response may have blocks with base64; False is certain."""
-    return b'"data"' in raw or b'"blob"' in raw
+    inline = b'"data"' in raw and (b'"image"' in raw or b'"audio"' in raw)
+    return inline or b'"blob"' in raw
 
 
 def fails(raw: bytes) -> bool:

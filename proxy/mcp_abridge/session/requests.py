@@ -29,7 +29,6 @@ from mcp_abridge.session.tools.definitions import Plans
 from mcp_abridge.storage.snapshots import Key, Snapshot
 
 _MOST_KEY = 500  # bytes of a call in a snapshot's key; a longer one is hashed
-_NAMES = ("name", "version")  # of a client
 _AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
 _NEEDS_NO_TASK = (
     "the tool has run, and its answer is kept: a part of it needs no task, call again without one"
@@ -64,8 +63,7 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         outputs = call(state, raw, envelope, pending)
         return (*announce_changes(state), *outputs) if state.rules.outdated else outputs
     if method == "initialize":
-        name, version = (string_at(envelope.params, "clientInfo", key) for key in _NAMES)
-        state.rules.rename(client=name, version=version)
+        _name_client(state, value_at(envelope.params, "clientInfo"))
         state.rules.read_capabilities(value_at(envelope.params, "capabilities"))
     elif method in ("server/discover", "tools/list"):
         _read_client(state, value_at(envelope.params, "_meta"))
@@ -131,13 +129,23 @@ def _cancel(state: SessionState, envelope: Message, exchange: bytes) -> bytes | 
     return None
 
 
-class _Params(Struct):
-    name: str | None = None
-    arguments: Raw = ABSENT
-    task: Raw = ABSENT
+class RequestParams(Struct):
+    """The members that the params of calls and of reads have in common."""
+
     meta: Raw = msgspec.field(default=ABSENT, name="_meta")
     answers: Raw = msgspec.field(default=ABSENT, name="inputResponses")
     state: Raw = msgspec.field(default=ABSENT, name="requestState")
+
+    @property
+    def begins(self) -> bool:
+        """True for a first request, False for one that goes on with the server's questions."""
+        return self.answers is ABSENT and self.state is ABSENT
+
+
+class _Params(RequestParams):
+    name: str | None = None
+    arguments: Raw = ABSENT
+    task: Raw = ABSENT
 
 
 _PARAMS = msgspec.json.Decoder(_Params)
@@ -198,11 +206,14 @@ def call(
 
 def _read_client(state: SessionState, meta: Raw) -> None:
     """Record what the `_meta` of a stateless request says of the client (MCP 2026-07-28)."""
-    name, version = (string_at(meta, CLIENT_INFO, key) for key in _NAMES)
-    state.rules.rename(client=name, version=version)
+    _name_client(state, value_at(meta, CLIENT_INFO))
     capabilities = value_at(meta, CLIENT_CAPABILITIES)
     if capabilities is not ABSENT:
         state.rules.read_capabilities(capabilities)
+
+
+def _name_client(state: SessionState, info: Raw) -> None:
+    state.rules.rename(client=string_at(info, "name"), version=string_at(info, "version"))
 
 
 def read_meta(state: SessionState, meta: Raw, pending: PendingRequest) -> None:
@@ -247,7 +258,7 @@ def _send_completed(
     if completed.changed:
         raw = message.with_arguments(raw, envelope.params, completed.upstream)
     pending.call = call_key(encode([pending.tool, completed.upstream], ordered=True), pending.tool)
-    pending.cacheable = params.answers is ABSENT and params.state is ABSENT
+    pending.cacheable = params.begins
     if rule is None:
         return send_call(state, raw, pending)
     pending.arguments = completed.arguments

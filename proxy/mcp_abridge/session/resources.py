@@ -5,7 +5,7 @@ from the stored contents, or from the server's: a read has no effects, so it may
 """
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import READ, Message
@@ -18,11 +18,8 @@ from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.snapshots import Key
 
 
-class _Params(Struct):
+class _Params(requests.RequestParams):
     uri: str = ""
-    meta: Raw = msgspec.field(default=ABSENT, name="_meta")
-    answers: Raw = msgspec.field(default=ABSENT, name="inputResponses")
-    state: Raw = msgspec.field(default=ABSENT, name="requestState")
 
 
 _PARAMS = msgspec.json.Decoder(_Params)
@@ -48,7 +45,7 @@ def read(
         return state.inflight.send(raw, pending)
     pending.rule, pending.arguments, pending.view = rule, {"uri": uri}, view
     pending.call = requests.call_key(encode([READ, pending.arguments]), READ)
-    pending.cacheable = params.answers is ABSENT and params.state is ABSENT
+    pending.cacheable = params.begins
     if rule.snapshot_step.restart is not None:
         pending.key = Key(pending.scope, rule.name, pending.call + rule.snapshot_key)
     if view is None:

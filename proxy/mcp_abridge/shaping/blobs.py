@@ -20,7 +20,7 @@ from mcp_abridge.shaping.job import Box, Drawing, ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.frame import Frame, as_text, content_of, structured_of
 from mcp_abridge.shaping.result.read import ParsedResponse, locate, parse
 from mcp_abridge.storage.snapshots import Snapshot
-from mcp_abridge.summary.media import kind_of, pixels
+from mcp_abridge.summary.media import READ, kind_of, note_on, pixels
 
 LONGEST_SIDE = 1568
 """The most pixels of an image's longer side: models get larger ones scaled down to about that."""
@@ -36,7 +36,6 @@ _PART = re.compile(
 _FORM = "write image(0), image(0, [x, y, width, height]) for a part of it, or blob(0)"
 _MIME_TYPE = re.compile(r"[\w.+-]{1,20}/[\w.+-]{1,60}", re.ASCII)
 _AS_THEY_CAME = ("error", "failed", "refused", "shadow")
-_READ = 128 << 10  # characters in which the pixels of an image are looked up
 
 
 class _Resource(Struct):
@@ -85,9 +84,7 @@ class Blob(Struct, frozen=True):
 
     def note(self, end: str = "") -> str:
         """Return the words in place of it."""
-        width, height = self.pixels
-        area = f", {width} x {height} pixels" if width else ""
-        return f"[{self.kind or 'data'}{area}, {self.size:,} bytes of base64 data left out{end}]"
+        return f"{note_on(self.kind or 'data', self.pixels, self.size)} left out{end}]"
 
 
 def blobs_in(blocks: list[Raw]) -> list[Blob]:
@@ -124,7 +121,7 @@ def _opening(data: str) -> bytes:
     from base64 import b64decode
 
     try:
-        return b64decode(data[: min(_READ, len(data) // 4 * 4)])
+        return b64decode(data[: min(READ, len(data) // 4 * 4)])
     except ValueError:
         return b""
 

@@ -25,7 +25,8 @@ _BASE64 = re.compile(r"[\w-]+={0,2}", re.ASCII)
 _DATA_URI = re.compile(r"data:([\w.+-]{1,20}/[\w.+-]{1,19})?((?:;[\w.=+-]+)*),(\S*)", re.ASCII)
 _PLAIN = str.maketrans("+/", "-_", "\r\n")
 _VARIED = 32  # different characters in the first 512; a repetitive text has fewer
-_READ = 128 << 10  # characters in which the size of an image is looked up
+READ = 128 << 10
+"""The characters of base64 in which the pixels of an image are looked up."""
 
 WEBP = "WebP image"
 _KINDS = {
@@ -105,16 +106,18 @@ def description(text: str) -> str | None:
         return None
     from base64 import urlsafe_b64decode
 
-    opening = urlsafe_b64decode(content[: min(_READ, len(content) // 4 * 4)])
+    opening = urlsafe_b64decode(content[: min(READ, len(content) // 4 * 4)])
     kind = kind_of(opening) or (uri[1] if uri else "")
     if not (uri or kind or _is_varied(content[:_SHORTEST])):
         return None
-    size = f"{len(content) * 3 // 4:,} bytes of base64 data"
-    return f"[{', '.join(filter(None, (kind, _in_words(*pixels(kind, opening)), size)))}{NOTE_END}"
+    return note_on(kind, pixels(kind, opening), len(content) * 3 // 4) + NOTE_END
 
 
-def _in_words(width: int, height: int) -> str:
-    return f"{width} x {height} pixels" if width and height else ""
+def note_on(kind: str, area: tuple[int, int], size: int) -> str:
+    """Return the beginning of a note on base64 of so many bytes: its kind, width and height."""
+    width, height = area
+    words = f"{width} x {height} pixels" if width and height else ""
+    return "[" + ", ".join(filter(None, (kind, words, f"{size:,} bytes of base64 data")))
 
 
 def _is_varied(text: str) -> bool:

@@ -62,8 +62,8 @@ PLACES = (
     *(
         Place("opencode", scope, path, at)
         for scope, path in (
-            ("user", "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.json"),
-            ("user", "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.jsonc"),
+            ("user", f"{_XDG}/opencode/opencode.json"),
+            ("user", f"{_XDG}/opencode/opencode.jsonc"),
             ("user", "{OPENCODE_CONFIG:}"),
             ("project", "opencode.json"),
             ("project", "opencode.jsonc"),
@@ -78,7 +78,7 @@ PLACES = (
     # docs.windsurf.com/windsurf/cascade/mcp
     Place("windsurf", "user", "~/.codeium/windsurf/mcp_config.json"),
     # zed.dev/docs/ai/mcp and zed.dev/docs/configuring-zed
-    Place("zed", "user", "{XDG_CONFIG_HOME:~/.config}/zed/settings.json", _ZED),
+    Place("zed", "user", f"{_XDG}/zed/settings.json", _ZED),
     Place("zed", "user", "{APPDATA}/Zed/settings.json", _ZED),
     Place("zed", "project", ".zed/settings.json", _ZED),
     # @moonshot-ai/kimi-code 2.1.0, its main.mjs; it also reads .mcp.json, see above.
