@@ -63,7 +63,8 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
     if not cut and len(in_values) + others != count:
         yield f"{len(in_values)} hits and {others} others"
     for each in hits.get("names", ()):
-        flat = each["path"].replace("[*]", "[]")
+        # The library reads `a.*.b.c` as `(a.*.b).c`.
+        flat = re.sub(r"^(.+?)\.\*\.", r"values(\1)[].", each["path"].replace("[*]", "[]"))
         values = search(flat, whole) if "values" in each else ()
         counts = Counter(value if isinstance(value, str) else dumps(value) for value in values)
         own = each.get("values", {})
