@@ -111,7 +111,7 @@ reference: $(VENV)/.test
 	$(RUN) -m tests.reference
 
 # Writes the owner's name in place of OWNER, wherever a page or a manifest names the repository.
-OWNED := README.md CONTRIBUTING.md SECURITY.md Dockerfile server.json $(wildcard .claude-plugin/*.json)
+OWNED := README.md examples/setup.md CONTRIBUTING.md SECURITY.md Dockerfile server.json $(wildcard .claude-plugin/*.json)
 owner:
 	sed -i.bak 's/\bOWNER\b/$(OWNER)/g' $(OWNED) && rm -f $(OWNED:%=%.bak)
 

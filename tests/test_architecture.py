@@ -34,7 +34,7 @@ LEVELS = (
 
 # Folders of tests of the whole; all others bear the name of the package that they test.
 WHOLE = {"answers", "callers", "clients", "faults", "fuzz", "looks", "pictures"}
-WHOLE |= {"reference", "soak"}
+WHOLE |= {"pages", "reference", "soak"}
 
 # What starting the wrapper must not load: together they would cost more than a second.
 SLOW = {

@@ -14,13 +14,11 @@ from mcp_abridge.replay.answers import ClientView
 from mcp_abridge.replay.checks import Case
 from mcp_abridge.replay.exchanges import recorded
 from mcp_abridge.replay.play import Replay
-from mcp_abridge.ruleset.loading import rulefile
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 from mcp_abridge.ruleset.selection import load, readings
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text()
 FILES = sorted([*ROOT.glob("rules/*.yaml"), *ROOT.glob("examples/*/rules*.yaml")])
 
 
@@ -79,16 +77,3 @@ def size(view: ClientView) -> tuple[int, int]:
     """Return the bytes that a model reads, and about how many tokens: of the longer copy."""
     structured = "" if view.structured is None else bytes(view.structured).decode()
     return view.visible_size.most, tokens(max(view.text, structured, key=len))
-
-
-def test_every_rule_file_that_the_readme_shows_passes_its_tests() -> None:
-    rule_files = re.findall(
-        r"^```yaml\n(version: 1\nrules:.+?)^```$", README, re.DOTALL | re.MULTILINE
-    )
-    assert len(rule_files) == 2
-    for text in rule_files:
-        read = rulefile.read("README.yaml", text.encode())
-        assert read.rules is not None, read.problems
-        verdicts = list(cases.run(read.rules))
-        assert verdicts
-        assert [each.message for each in verdicts if not each.ok] == []

@@ -1,4 +1,4 @@
-"""`python -m tests.answers.picture`: without it, the picture in the README would be drawn by hand.
+"""`python -m tests.answers.picture`: without it, the picture in README would be drawn by hand.
 
 It asks one question of `make answers` twice, directly and through the proxy, and draws what the
 model reads: examples/answer.svg.

@@ -99,12 +99,12 @@ def test_an_invalid_header_is_refused_without_its_value(text: str, message: str)
     assert str(error.value) == message
 
 
-def test_the_readme_s_lines_for_clients_wrap_the_server_of_its_first_command() -> None:
-    readme = (ROOT / "README.md").read_text()
-    [first] = re.findall(r"^mcp-abridge (-- npx .+server-filesystem .+)$", readme, re.MULTILINE)
-    lines = re.findall(r"^(?:claude|codex) mcp add fs -- mcp-abridge (.+)$", readme, re.MULTILINE)
+def test_the_lines_for_clients_of_the_page_on_setup_wrap_the_server_of_the_line_by_hand() -> None:
+    page = (ROOT / "examples" / "setup.md").read_text()
+    [first] = re.findall(r"^mcp-abridge (-- npx .+server-filesystem .+)$", page, re.MULTILINE)
+    lines = re.findall(r"^(?:claude|codex) mcp add fs -- mcp-abridge (.+)$", page, re.MULTILINE)
     assert lines == [first, first]
-    [block] = re.findall(r"^```json\n(.+?)^```$", readme, re.DOTALL | re.MULTILINE)
+    [block] = re.findall(r"^```json\n(.+?)^```$", page, re.DOTALL | re.MULTILINE)
     assert json.loads(block)["servers"]["fs"] == {
         "type": "stdio",
         "command": "mcp-abridge",

@@ -13,7 +13,6 @@ from mcp_abridge.schema.keywords import FORMATS
 from mcp_abridge.transforms import TRANSFORMS
 
 from tests.reference.__main__ import PAGES, RULES, SCHEMAS, current
-from tests.reference.markdown import anchor
 
 PAGE = RULES.read_text(encoding="utf-8")
 PROSE = " ".join(PAGE.split())
@@ -48,15 +47,6 @@ def code(text: str) -> set[str]:
 @pytest.mark.parametrize("path", [*PAGES, *SCHEMAS], ids=lambda path: "/".join(path.parts[-2:]))
 def test_a_generated_page_or_schema_is_current(path: Any) -> None:
     assert path.read_text(encoding="utf-8") == current(path), "run `make reference`"
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.parent.name)
-def test_every_link_leads_to_one_title(path: Any) -> None:
-    page = path.read_text(encoding="utf-8")
-    titles = [anchor(title) for title in re.findall(r"^##+ (.+)$", page, re.MULTILINE)]
-    links = set(re.findall(r"\]\(#([^)]+)\)", page))
-    # Of several titles of one name, a link leads to the first alone.
-    assert {link: titles.count(link) for link in links} == dict.fromkeys(links, 1)
 
 
 def test_every_example_of_the_prose_is_a_rule_file_whose_tests_pass() -> None:

@@ -1,0 +1,27 @@
+"""The rule files that pages show pass their tests."""
+
+from pathlib import Path
+
+import pytest
+from mcp_abridge.replay import cases
+from mcp_abridge.ruleset.loading import rulefile
+
+from tests.pages import Block, blocks, pages
+
+SHOWN = [
+    (page, block)
+    for page in pages()
+    for block in blocks(page, "yaml")
+    if block.text.startswith("version: 1\nrules:")
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "block"), [pytest.param(*each, id=f"{each[0]}:{each[1].line}") for each in SHOWN]
+)
+def test_a_rule_file_that_a_page_shows_passes_its_tests(page: Path, block: Block) -> None:
+    read = rulefile.read(f"{page}:{block.line}", block.text.encode())
+    assert read.rules is not None, read.problems
+    verdicts = list(cases.run(read.rules))
+    assert [each.message for each in verdicts if not each.ok] == []
+    assert verdicts or page.name != "README.md"
