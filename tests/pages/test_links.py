@@ -19,7 +19,7 @@ NAMING = [
 
 
 def lost(target: str, folder: Path) -> str | None:
-    """Say why a link in a page of a folder leads nowhere; None if it leads to one place."""
+    """Return the reason why a link in a page of a folder leads nowhere, or None."""
     name, _, fragment = target.partition("#")
     path = (folder / name).resolve()
     if not path.exists():
