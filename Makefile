@@ -106,7 +106,7 @@ clean:
 	rm -rf $(VENV) .cache build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# REFERENCE.md and schema.json in rules/ and examples/sidecar/, from Structs, docstrings and examples.
+# The pages of reference and schema.json in rules/ and examples/sidecar/, from Structs, docstrings and examples.
 reference: $(VENV)/.test
 	$(RUN) -m tests.reference
 

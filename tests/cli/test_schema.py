@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft7Validator
+from mcp_abridge.cli.schema import PAGES
 from mcp_abridge.ruleset.loading.yaml_nodes import plain_value, read
 from mcp_abridge.ruleset.selection import library
 
 from tests.cli.conftest import Run
 from tests.reference import schemas
-from tests.reference.__main__ import RULES, SIDECAR
+from tests.reference.__main__ import PARTS, RULES, SIDECAR
 from tests.rulecases import BAD, GOOD, PYTHON, editor
 
 CONFIGS = Path(__file__).parents[1] / "cases" / "config"
@@ -92,6 +93,23 @@ def test_every_option_of_the_schema_is_described_by_a_sentence(whole: schemas.Sc
     assert [name for name, text in texts.items() if not re.fullmatch("[^a-z].*[.]", text)] == []
 
 
-@pytest.mark.parametrize(("flag", "page"), [("--reference", RULES), ("--sidecar", SIDECAR)])
-def test_the_verb_prints_a_reference_on_demand(flag: str, page: Path, run: Run) -> None:
-    assert run("schema", flag) == (page.read_text(encoding="utf-8"), "")
+@pytest.mark.parametrize(
+    ("words", "files"),
+    [
+        (("--sidecar",), [SIDECAR]),
+        (("--reference", "steps"), [RULES.parent / "reference" / "steps.md"]),
+        (("--reference",), [RULES, *(RULES.parent / "reference" / f"{name}.md" for name in PAGES)]),
+    ],
+)
+def test_the_verb_prints_a_reference_on_demand(
+    words: tuple[str, ...], files: list[Path], run: Run
+) -> None:
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    assert run("schema", *words) == ("\n".join(texts), "")
+
+
+def test_every_page_of_the_reference_is_printed_in_the_order_of_its_head_page(run: Run) -> None:
+    names = re.findall(r"\]\(reference/(\w+)\.md\)", RULES.read_text())
+    assert tuple(dict.fromkeys(names[1:])) == PAGES
+    assert {path.stem for path in PARTS} == set(PAGES)
+    assert "'views', 'clients'" in run("schema", "--reference", "budgets", code=2).err

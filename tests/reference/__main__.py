@@ -1,5 +1,6 @@
 """`python -m tests.reference`: writes the schemas, and the generated blocks of the pages, anew."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from mcp_abridge.cli.terminal import json_text
@@ -10,7 +11,11 @@ from tests.reference.markdown import rendered
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "rules" / "REFERENCE.md"
 SIDECAR = ROOT / "examples" / "sidecar" / "REFERENCE.md"
-PAGES = {RULES: rules_page.blocks, SIDECAR: sidecar_page.blocks}
+PARTS = sorted((RULES.parent / "reference").glob("*.md"))
+PAGES: dict[Path, Callable[[], dict[str, str]]] = {
+    **dict.fromkeys((RULES, *PARTS), rules_page.blocks),
+    SIDECAR: sidecar_page.blocks,
+}
 SCHEMAS = {
     RULES.with_name("schema.json"): schemas.rules,
     SIDECAR.with_name("schema.json"): schemas.configuration,

@@ -1,4 +1,4 @@
-"""The reference page of the rule language, as Markdown, made from the code of the loader.
+"""The reference pages of the rule language, as Markdown, made from the code of the loader.
 
 Options, defaults and arguments come from the Structs. The description of a transform is its
 docstring, its example is its doctest as it runs, and its effect on a schema is the docstring of its
@@ -7,6 +7,7 @@ docstring, its example is its doctest as it runs, and its effect on a schema is 
 
 import inspect
 from collections.abc import Iterator, Mapping
+from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -34,7 +35,7 @@ from mcp_abridge.transforms.shapes import Part
 from msgspec import Meta, Struct, UnsetType
 
 from tests.reference import examples
-from tests.reference.markdown import anchor, filled, table
+from tests.reference.markdown import filled, table
 from tests.reference.schemas import descriptions
 
 # The blocks of keys, and the Struct of each.
@@ -45,16 +46,19 @@ KEYS: dict[str, type[Struct]] = {
     "test": CaseSpec,
 }
 
-# The section with more details of a key.
+_GUARDS = "[guards](#guards-on-calls)"
+_ERRORS = "[error results](errors.md#error-results)"
+_CONTRACTS = "[contracts](contracts.md)"
+# The page or section with more details of a key.
 _MORE = {
-    (RuleFileSpec, "transforms"): "The transforms",
-    (RuleFileSpec, "guards"): "Guards on calls",
-    (RuleSpec, "resources"): "Reads of resources",
-    (RuleSpec, "guard"): "Guards on calls",
-    (RuleSpec, "errors"): "Error results",
-    (RuleSpec, "error_if"): "Error results",
-    (RuleSpec, "output_schema"): "Output schemas and contracts",
-    (RuleSpec, "validate"): "Output schemas and contracts",
+    (RuleFileSpec, "transforms"): "[steps](steps.md)",
+    (RuleFileSpec, "guards"): _GUARDS,
+    (RuleSpec, "resources"): "[resources](resources.md)",
+    (RuleSpec, "guard"): _GUARDS,
+    (RuleSpec, "errors"): _ERRORS,
+    (RuleSpec, "error_if"): _ERRORS,
+    (RuleSpec, "output_schema"): _CONTRACTS,
+    (RuleSpec, "validate"): _CONTRACTS,
 }
 
 
@@ -63,6 +67,7 @@ _RETYPES = (
 )
 
 
+@cache
 def blocks() -> dict[str, str]:
     keys = {name: "\n\n".join(_keys(kind)) for name, kind in KEYS.items()}
     return {**keys, "transforms": "\n\n".join(_transforms()), "clients": _clients()}
@@ -100,7 +105,7 @@ def _keys(kind: type[Struct]) -> Iterator[str]:
     for key, field in fields(kind).items():
         value = f"*{_capital(words(field.type))}. {_default(key, field)}".rstrip() + "*"
         more = _MORE.get((kind, key))
-        link = f" See [{more}](#{anchor(more)})." if more is not None else ""
+        link = f" See {more}." if more is not None else ""
         yield f"### {key}"
         yield filled(f"{descriptions(kind)[key]} {value}{link}")
         yield from _inner(field.type)
@@ -182,7 +187,7 @@ _TYPE_NAMES: dict[Any, str] = {
     Field: "a field",
     Part: "a part of the shape",
     Bounds: "its [bounds](#bounds-of-an-argument)",
-    CaseSpec: "a [test](#keys-of-a-test)",
+    CaseSpec: "a [test](tests.md)",
     config_model.ListenAddress: "`HOST:PORT`",
     config_model.Command: "`{command: [WORD, ...]}`",
     config_model.LimitsSpec: "a mapping of [limits](#limits)",

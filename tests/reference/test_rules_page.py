@@ -1,5 +1,6 @@
 """The pages and schemas are current; the examples, paths and links of the rule language hold."""
 
+import json
 import re
 from typing import Any
 
@@ -12,10 +13,14 @@ from mcp_abridge.ruleset.rule_set import RuleFile
 from mcp_abridge.schema.keywords import FORMATS
 from mcp_abridge.transforms import TRANSFORMS
 
-from tests.reference.__main__ import PAGES, RULES, SCHEMAS, current
+from tests.documents import shaped
+from tests.reference.__main__ import PAGES, PARTS, RULES, SCHEMAS, current
 
-PAGE = RULES.read_text(encoding="utf-8")
+PAGE = "\n".join(part.read_text(encoding="utf-8") for part in (RULES, *PARTS))
 PROSE = " ".join(PAGE.split())
+# What a step does, in the table at the top of its page; `…` stands for anything.
+ROW = re.compile(r"^\| [^|]+ \| `(\w+: [^|]+?)`[^|]*\| `([^|]+)` \| `([^|]+)` \|$", re.MULTILINE)
+ROWS = ROW.findall(PAGE)
 
 
 def blocks(text: str) -> list[str]:
@@ -49,12 +54,20 @@ def test_a_generated_page_or_schema_is_current(path: Any) -> None:
     assert path.read_text(encoding="utf-8") == current(path), "run `make reference`"
 
 
-def test_every_example_of_the_prose_is_a_rule_file_whose_tests_pass() -> None:
-    files = [read(block) for block in blocks(PAGE) if block.startswith("version: 1")]
-    assert sum(map(check, files)) == 5
-    rules = [rule for file in files for rule in file.rules]
-    assert any(rule.errors for rule in rules)
-    assert any(rule.validate == "refuse" for rule in rules)
+@pytest.mark.parametrize(("step", "before", "after"), ROWS, ids=lambda cell: cell[:40])
+def test_a_row_of_the_table_of_steps_is_what_the_step_does(
+    step: str, before: str, after: str
+) -> None:
+    [rule] = read(f"version: 1\nrules:\n  - tools: list\n    response:\n      - {step}\n").rules
+    value = json.loads(shaped(before.encode(), *rule.pipeline))
+    # A text that was read as structure is written as JSON in its place.
+    value = json.loads(value) if step.startswith("parse") else value
+    text = json.dumps(value, ensure_ascii=False)
+    assert re.fullmatch(re.escape(after).replace("…", ".*"), text), text
+
+
+def test_the_table_of_steps_has_every_step_but_the_one_that_bounds_the_rest() -> None:
+    assert {step.partition(":")[0] for step, *_ in ROWS} == TRANSFORMS.keys() - {"abridge"}
 
 
 def test_every_format_and_every_step_after_a_window_is_named() -> None:

@@ -1,4 +1,4 @@
-"""`mcp-abridge schema`: the JSON Schemas of rule files and configurations; or a reference page.
+"""`mcp-abridge schema`: the JSON Schema of rule files or configurations; or a reference.
 
 All are files that `make reference` writes.
 """
@@ -8,12 +8,25 @@ import argparse
 from mcp_abridge.cli.terminal import put
 from mcp_abridge.ruleset.selection import shipped
 
+_RULES = "rules/REFERENCE.md"
+_PAGE = "rules/reference/{}.md"
+PAGES = ("steps", "values", "keys", "tests", "views", "clients", "resources", "contracts", "errors")
+"""The pages that the reference of the rule language leads to, in its order."""
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     instead = parser.add_mutually_exclusive_group()
+    instead.add_argument(
+        "--reference",
+        nargs="?",
+        choices=PAGES,
+        const=True,
+        metavar="PAGE",
+        help=f"print the reference of the rule language instead, as Markdown: all of it, or one of "
+        f"its pages: {', '.join(PAGES)}",
+    )
     for flag, file, noun in (
-        ("--reference", "rules/REFERENCE.md", "the reference of the rule language"),
         ("--config", "examples/sidecar/schema.json", "the schema of a configuration of serve"),
         ("--sidecar", "examples/sidecar/REFERENCE.md", "the reference of serve"),
     ):
@@ -24,5 +37,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a schema, or a reference."""
-    put(shipped(arguments.file).read_text(encoding="utf-8"))
+    put("\n".join(shipped(file).read_text(encoding="utf-8") for file in _files(arguments)))
     return 0
+
+
+def _files(arguments: argparse.Namespace) -> list[str]:
+    match arguments.reference:
+        case None:
+            return [arguments.file]
+        case True:
+            return [_RULES, *map(_PAGE.format, PAGES)]
+        case page:
+            return [_PAGE.format(page)]

@@ -26,7 +26,7 @@ Scripts = Literal["auto", "on", "off"]
 NO_RULES = "none"
 """The name in place of rule files if everything passes through."""
 
-_FIRST_LOOK = 2000  # bytes of a text: measured by `make answers`, see rules/REFERENCE.md
+_FIRST_LOOK = 2000  # bytes of a text: measured by `make answers`, see rules/reference/views.md
 _AROUND = 1000  # bytes that a client shows around the text of a resource: its URI, twice
 _MAX_CACHED = 256  # endless new client names must not exhaust memory
 
