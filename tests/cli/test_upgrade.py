@@ -1,12 +1,15 @@
 """Files of an earlier version, here 21e20fe: nobody loses what it wrapped, recorded, counted."""
 
+import json
 import sqlite3
 import sys
 from pathlib import Path
 
 import pytest
+from mcp_abridge.storage.meter import Looks
 
 from tests.cli.conftest import Run
+from tests.ledgers import filled, row
 from tests.plain_server import IMPORT
 
 LEFT = Path(__file__).parents[1] / "fixtures" / "upgrade"
@@ -36,8 +39,17 @@ def test_what_an_earlier_version_counted_is_reported(run: Run, tmp_path: Path) -
     ledger = tmp_path / "ledger.db"
     with sqlite3.connect(ledger) as connection:
         connection.executescript((LEFT / "ledger.sql").read_text())
-    connection.close()
     assert "list_issues" in run("report", "--ledger", ledger, "--since", "all").out
+
+    # This version adds to the file, and the earlier one finds its tables as it made them.
+    schema = "SELECT name, sql FROM sqlite_master WHERE name <> 'looks'"
+    before = connection.execute(schema).fetchall()
+    filled(str(ledger), row("get_me"), Looks("list_issues", None, "tracker", None, 8, 3))
+    assert connection.execute(schema).fetchall() == before
+    assert connection.execute("PRAGMA user_version").fetchall() == [(5,)]
+    connection.close()
+    rows = json.loads(run("report", "--ledger", ledger, "--since", "all", "--json").out)["rows"]
+    assert {each["name"]: each["asked_all"] for each in rows} == {"list_issues": 3, "get_me": 0}
 
 
 def test_python_that_imports_from_the_earlier_package_is_told_the_line(

@@ -30,7 +30,19 @@ _FEWEST = 1.5  # bytes of a token, of rows of hexadecimal digits
 ALL = "all"
 """The view that asks for all of a document at once."""
 
+HELP = "help"
+"""The view that asks how to write one."""
+
 DROPPED = "_dropped"  # the notice on how many blocks of each type a rule dropped
+
+
+def asks_for(word: str, view: str) -> bool:
+    """Return True if a view is a single word: ALL, or HELP.
+
+    >>> asks_for(ALL, "all"), asks_for(ALL, " all() "), asks_for(ALL, "all[0]")
+    (True, True, False)
+    """
+    return view.strip().removesuffix("()") == word
 
 
 class Warned(Struct, frozen=True):

@@ -20,6 +20,7 @@ from mcp_abridge.document.own_names import unmarked
 from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import LARGE, Document, Value, encode, opened, uncollected
 from mcp_abridge.errors import DocumentError, OutOfFuel, Refusal
+from mcp_abridge.query.call import HELP, asks_for
 from mcp_abridge.query.hits import Hits, first_hits
 from mcp_abridge.query.lookups import Lookups, as_meant, members_named, renamed
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression, PatternError
@@ -57,9 +58,9 @@ def look(
     """
     if len(expression) > _LONGEST:
         raise Refusal(f"view: more than {_LONGEST} characters; {advice(document)}")
-    if expression.strip() in ("help", "help()"):
+    if asks_for(HELP, expression):
         value = opened(document.cell[0])
-        if not (isinstance(value, dict) and "help" in value):
+        if not (isinstance(value, dict) and HELP in value):
             return usage(document, examples())
     expression = respelled(unmarked(expression, document.encode))
     fuel = fuel or Fuel()

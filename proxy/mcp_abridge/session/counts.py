@@ -8,7 +8,7 @@ from mcp_abridge.ruleset.clients import SHOWN_BY_ALL, client_for
 from mcp_abridge.ruleset.rule import MAX_FAILURES, Rule
 from mcp_abridge.session.inflight import GET_TASK, PendingRequest
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
-from mcp_abridge.storage.meter import Meter, OutcomeKind, Row, Sizes
+from mcp_abridge.storage.meter import LookSign, Meter, OutcomeKind, Row, Sizes
 
 Meters = Callable[[str | None, str | None], Meter]
 ReplyKind = Literal["refused", "answered", "hidden", "late"]
@@ -68,6 +68,10 @@ class Counts:
         if result.warnings:
             self.warn(job.tool, job.rule, result.warnings)
         self._outcome(job, result)
+
+    def look(self, job: ShapeJob, sign: LookSign) -> None:
+        """Count a first answer in short, or a sign that it was too little."""
+        self._meter.count_look(job.tool, job.rule.name, sign)
 
     def _end(
         self,

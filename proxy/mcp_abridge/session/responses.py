@@ -9,7 +9,7 @@ from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import Rule
-from mcp_abridge.session import guards, tasks, tool_lists
+from mcp_abridge.session import guards, looks, tasks, tool_lists
 from mcp_abridge.session.inflight import GET_TASK, PendingOwnRequest, PendingRequest, stale
 from mcp_abridge.session.outputs import DropSnapshots, Noise, Output, Shape, StoreSnapshot, ToClient
 from mcp_abridge.session.state import SessionState
@@ -18,8 +18,6 @@ from mcp_abridge.shaping.result.write import mended
 from mcp_abridge.storage.snapshots import Snapshot
 
 PROGRESS = "notifications/progress"
-
-_MOST_STORED = 1000  # keys of stored snapshots; the oldest is forgotten first
 
 
 def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) -> tuple[Output, ...]:
@@ -220,12 +218,10 @@ def shaped(
         state.counts.shaped(job, result, pending)
     forward = ToClient(_usable(state, result.raw, pending))
     key = None if pending is None else pending.key
-    if key is None:
+    if pending is None or key is None:
         return (forward,)
+    looks.follow(state, key, pending, job, result)
     if result.snapshot is not None:
-        state.stored[key] = None
-        if len(state.stored) > _MOST_STORED:
-            state.stored.popitem(last=False)
         return StoreSnapshot(key, result.snapshot), forward
     if key in state.stored and job.raw is not None and result.outcome != "error":
         # The server answered the same call again: a view of the old response would mislead.

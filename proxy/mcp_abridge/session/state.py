@@ -13,6 +13,7 @@ from mcp_abridge.query.call import Call
 from mcp_abridge.session.active_rules import ActiveRules, Rules
 from mcp_abridge.session.counts import Counts, Meters, ReplyKind
 from mcp_abridge.session.inflight import InFlight, PendingRequest, recently_answered
+from mcp_abridge.session.looks import Look
 from mcp_abridge.session.outputs import Output, ToClient
 from mcp_abridge.shaping import error_results
 from mcp_abridge.storage.calls import RecentCalls
@@ -32,9 +33,9 @@ class SessionState:
     none is known to be the first. A `tracer` gets each call, with the HTTP request by which the
     message that is processed came (`arrival`).
 
-    `tasks` are calls by the names of their tasks, `stored` the keys of stored snapshots, the oldest
-    first. `tool_list` is the list that the client received last, if the server declares that it may
-    change.
+    `tasks` are calls by the names of their tasks, `stored` the looks by the keys of the stored
+    snapshots, the oldest first. `tool_list` is the list that the client received last, if the
+    server declares that it may change.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class SessionState:
         self.rules = ActiveRules(rules, log, self.counts.rename)
         self.inflight = InFlight(resumable=resumable, deadline=deadline, clock=clock)
         self.tasks = recently_answered()
-        self.stored: OrderedDict[Key, None] = OrderedDict()
+        self.stored: OrderedDict[Key, Look] = OrderedDict()
         self.tool_list: ToolListHistory | None = None
 
     # Answers of the proxy's own

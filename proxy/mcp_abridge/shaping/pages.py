@@ -23,7 +23,7 @@ from mcp_abridge.document.tree import (
     raw,
     text,
 )
-from mcp_abridge.query.call import ALL, Call, Notice
+from mcp_abridge.query.call import ALL, Call, Notice, asks_for
 from mcp_abridge.ruleset.guard import FACTS
 from mcp_abridge.shaping import budget, steps
 from mcp_abridge.shaping.budget import ESCAPED, overrun
@@ -128,7 +128,7 @@ def cut_page(
 
 def _view_of_all(document: Document, view: str) -> str | None:
     """Return an expression for the whole of a document if that is what `view` asks for."""
-    if view.strip() not in (ALL, f"{ALL}()"):
+    if not asks_for(ALL, view):
         return None
     from mcp_abridge.document.measure import writeback_at
 

@@ -19,7 +19,7 @@ from msgspec.structs import fields
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage import calls
 from mcp_abridge.storage.calls import RecentCalls
-from mcp_abridge.storage.meter import Definitions, Meters, Row, Tally, Warnings, label
+from mcp_abridge.storage.meter import Definitions, Looks, Meters, Row, Tally, Warnings, label
 from mcp_abridge.storage.scope import secret
 from mcp_abridge.system import platform
 
@@ -40,7 +40,13 @@ _APPLICATION_ID = 0x6D616272  # "mabr": distinguishes a ledger from any other da
 _VERSION = 5
 
 # One table for each kind of counts: the time and the text fields are its key, int fields are sums.
-_TABLES: dict[str, type[Tally]] = {"calls": Row, "warnings": Warnings, "definitions": Definitions}
+# A further table changes no version: other versions neither read nor write it.
+_TABLES: dict[str, type[Tally]] = {
+    "calls": Row,
+    "warnings": Warnings,
+    "definitions": Definitions,
+    "looks": Looks,
+}
 _SUMS = {
     table: [field.name for field in fields(kind) if field.type is int]
     for table, kind in _TABLES.items()
@@ -132,7 +138,8 @@ class Ledger:
     def _flush(self) -> bool:
         """Record what there is; return True if there were answered calls."""
         rows = self._meters.drain(Row)
-        others: list[Tally] = [*self._meters.drain(Warnings), *self._meters.drain(Definitions)]
+        kinds = (kind for kind in _TABLES.values() if kind is not Row)
+        others = [tally for kind in kinds for tally in self._meters.drain(kind)]
         recent = set() if self._recent is None else self._recent.drain()
         if not (rows or others or recent):
             return False
@@ -238,15 +245,16 @@ def _prepare(db: "sqlite3.Connection") -> None:
     db.execute("PRAGMA temp_store = MEMORY")  # a writable temporary folder may not exist
     with db:
         db.execute("BEGIN IMMEDIATE")
-        if is_new(db):
-            for table, keys in _KEYS.items():
-                key = ", ".join(("time", *keys))
-                columns = [f"{each} NOT NULL" for each in ("time", *keys)]
-                columns += [f"{each} INTEGER NOT NULL" for each in _SUMS[table]]
-                db.execute(
-                    f"CREATE TABLE {table} ({', '.join(columns)}, PRIMARY KEY ({key}))"
-                    " WITHOUT ROWID"
-                )
+        new = is_new(db)
+        for table, keys in _KEYS.items():
+            key = ", ".join(("time", *keys))
+            columns = [f"{each} NOT NULL" for each in ("time", *keys)]
+            columns += [f"{each} INTEGER NOT NULL" for each in _SUMS[table]]
+            db.execute(
+                f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(columns)}, PRIMARY KEY ({key}))"
+                " WITHOUT ROWID"
+            )
+        if new:
             db.execute("CREATE TABLE recent (call BLOB UNIQUE, time INTEGER NOT NULL)")
             db.execute("CREATE INDEX recent_time ON recent (time)")
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from mcp_abridge.storage.ledger import DATE, LedgerError, check_regular, is_new
-from mcp_abridge.storage.meter import Definitions, Warnings
+from mcp_abridge.storage.meter import LOOK_SIGNS, Definitions, Warnings
 
 _BY = {
     "tool": "tool",
@@ -25,7 +25,8 @@ class Figures(Struct, frozen=True):
     """The sums of one tool, server, rule, client, day or hour; `name` is None if it was not known.
 
     Calls of shadow rules count with the sizes that were really sent; `shadow_saves` are the visible
-    bytes that these rules would have saved. `client_cut` to `largest` are those of a Row.
+    bytes that these rules would have saved. `client_cut` to `largest` are those of a Row, `looks`
+    to `called_again` those of Looks.
     """
 
     name: str | None
@@ -41,6 +42,15 @@ class Figures(Struct, frozen=True):
     cuts_before: int
     cuts_after: int
     largest: int
+    looks: int = 0
+    asked_all: int = 0
+    asked_parts: int = 0
+    called_again: int = 0
+
+    @property
+    def asked_on(self) -> int:
+        """The answers of which more was asked for, such as a rule may show at once."""
+        return self.asked_all + self.asked_parts
 
 
 def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figures]:
@@ -60,7 +70,19 @@ def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figure
             SUM((visible_before - visible_after) * (outcome = 'shadow')),
             SUM(client_cut), SUM(cuts_before), SUM(cuts_after), MAX(largest)
         FROM calls WHERE time >= ? GROUP BY 1 ORDER BY {order}"""
-    return [Figures(*each) for each in _read(path, query, since)]
+    look_sums = looks(path, since, by)
+    return [Figures(*each, *look_sums.get(each[0], ())) for each in _read(path, query, since)]
+
+
+def looks(
+    path: str, since: float | None = None, by: str = "tool", server: str | None = None
+) -> dict[str | None, tuple[int, ...]]:
+    """Return the sums of Looks by name, of one server or of all; see `rows`."""
+    sums = ", ".join(f"SUM({sign})" for sign in LOOK_SIGNS)
+    query = f"""SELECT {_BY[by]}, {sums} FROM looks
+        WHERE time >= ? AND (? IS NULL OR server = ?) GROUP BY 1"""
+    groups = _read(path, query, since, server, server, table="looks")
+    return {name: tuple(figures) for name, *figures in groups}
 
 
 def warnings(path: str, since: float | None = None) -> list[Warnings]:
@@ -77,7 +99,10 @@ def definitions(path: str, since: float | None = None) -> list[Definitions]:
     return [Definitions(*each) for each in _read(path, query, since)]
 
 
-def _read(path: str, query: str, since: float | None) -> list[tuple[Any, ...]]:
+def _read(
+    path: str, query: str, since: float | None, *values: object, table: str = "calls"
+) -> list[tuple[Any, ...]]:
+    """Return the rows of a query; none if an earlier version has not made its table yet."""
     import sqlite3
     from urllib.parse import quote
 
@@ -89,8 +114,10 @@ def _read(path: str, query: str, since: float | None) -> list[tuple[Any, ...]]:
         check_regular(path)
         with closing(sqlite3.connect(name, uri=True, timeout=5, isolation_level=None)) as db:
             db.execute("BEGIN")  # one view of the file, also while others create it
-            if is_new(db):
+            has_table = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+            if is_new(db) or not db.execute(has_table, (table,)).fetchall():
                 return []
-            return db.execute(query, (-1 if since is None else since // 60 * 60,)).fetchall()
+            start = -1 if since is None else since // 60 * 60
+            return db.execute(query, (start, *values)).fetchall()
     except (OSError, sqlite3.Error, LedgerError) as error:
         raise LedgerError(f"{path}: {error}") from error

@@ -7,7 +7,7 @@ Counts that have not been drained take bounded memory.
 import operator
 from collections.abc import Callable
 from threading import Event, Lock
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -123,7 +123,28 @@ class Definitions(Struct, frozen=True, gc=False):
     after: int
 
 
-Tally = Row | Warnings | Definitions
+class Looks(Struct, frozen=True, gc=False):
+    """The first answers in short of one tool, rule, server and client, and what was asked for next.
+
+    `looks` are the answers that a rule or the budget shortened, and of which the rest was kept. Of
+    these, some were too little, each by one sign: all was asked for, or several parts, or the same
+    call was made again. See mcp_abridge.session.looks.
+    """
+
+    tool: str
+    rule: str | None
+    server: str | None
+    client: str | None
+    looks: int = 0
+    asked_all: int = 0
+    asked_parts: int = 0
+    called_again: int = 0
+
+
+LookSign = Literal["looks", "asked_all", "asked_parts", "called_again"]
+LOOK_SIGNS: tuple[LookSign, ...] = get_args(LookSign)
+
+Tally = Row | Warnings | Definitions | Looks
 SomeTally = TypeVar("SomeTally", bound=Tally)
 
 
@@ -158,6 +179,7 @@ class Meters:
             Row: {},
             Warnings: {},
             Definitions: {},
+            Looks: {},
         }
 
     def of(self, server: str | None, client: str | None, route: str = "") -> "Meter":
@@ -252,6 +274,11 @@ class Meter:
     def count_definitions(self, before: int, after: int, *, first: bool) -> None:
         """Count a page of a tool list, the `first` of a session or not, in bytes."""
         self._meters.add(Definitions, (self._server,), first, before, after)
+
+    def count_look(self, tool: str, rule: str | None, sign: LookSign) -> None:
+        """Count a first answer in short, or a sign that it was too little."""
+        key = self._meters.label(Row, tool), rule, self._server, self._client
+        self._meters.add(Looks, key, *(each == sign for each in LOOK_SIGNS))
 
     def warned(self, rule: str, kind: str) -> None:
         """Count one warning of a rule; Python beside a rule makes any number of kinds."""

@@ -16,7 +16,7 @@ import pytest
 from mcp_abridge import cli
 from mcp_abridge.cli.report import page
 from mcp_abridge.storage.ledger import LedgerFile
-from mcp_abridge.storage.meter import Definitions, Row, Warnings
+from mcp_abridge.storage.meter import Definitions, Looks, Row, Warnings
 
 from tests.cli.conftest import Run
 from tests.ledgers import filled
@@ -85,6 +85,18 @@ def test_the_page_shows_large_tools_first_then_savings_then_the_rest(ledger: str
     assert ["github", "2", "92.0 kB", "61.0 kB"] in rows
     days = rows.index(["Time", "Calls", "Servers sent", "Model read"])
     assert [row[1:] for row in rows[days + 1 : days + 4]] == [["307", "849 kB", "227 kB"]] * 3
+
+
+def test_the_page_says_after_which_answers_more_was_asked_for(ledger: str) -> None:
+    head = "Shortened, the rest kept", "Asked for all or several parts of", "Called again"
+    assert head[0] not in write_page(ledger)
+    nobody = None, None, None
+    filled(ledger, Looks("git_log", *nobody, 9, 3, 2, 1), Looks("get_me", *nobody, 4))
+    rows = cells(write_page(ledger))
+    assert rows[0][-3:] == [*head]
+    assert {row[0]: row[-3:] for row in rows[1:5] if row[0][0].isalpha()} == {
+        "get_me": ["4", "0", "0"], "git_log": ["9", "5", "1"], "list_issues": ["0", "0", "0"],
+    }  # fmt: skip
 
 
 def test_names_from_the_ledger_are_text(ledger: str) -> None:

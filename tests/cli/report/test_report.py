@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from mcp_abridge.storage.ledger import LedgerFile
-from mcp_abridge.storage.meter import Definitions, Row, Warnings
+from mcp_abridge.storage.meter import Definitions, Looks, Row, Warnings
 from msgspec import structs
 
 from tests import ledgers
@@ -26,6 +26,7 @@ FAILED = Row("list_issues", "issues", "failed", *NOBODY, 2, 7_000, 7_000, 6_000,
              largest=3_000)  # fmt: skip
 SHADOWED = Row("git_log", "log", "shadow", *NOBODY, 1, 100_000, 5_000, 90_000, 4_000,
                largest=90_000)  # fmt: skip
+LOOKS = Looks("list_issues", "issues", *NOBODY, 12, 3, 1, 2)
 
 
 @pytest.fixture
@@ -90,6 +91,29 @@ def test_tools_that_a_client_still_cuts_come_first(path: str, printed: Printed) 
     names = "tool calls reads largest cut of smaller cut shaped wire of"
     assert names in [" ".join(line.split()) for line in lines]
     assert re.search(r"list_issues +1 +8\.00 kB +8\.00 kB +1 +630 kB +78\.8 +4 +1 ", printed())
+
+
+def test_tools_whose_short_answers_are_often_too_little_are_named(
+    path: str, printed: Printed, run: Run
+) -> None:
+    filled(path, SHAPED, UNTOUCHED)
+    assert "short" not in printed()
+    ledgers.filled(path, LOOKS)
+    rows = [" ".join(line.split()) for line in printed().splitlines()]
+    assert "short more called on the instead" in rows[3]
+    assert "tool calls reads largest of smaller answers asked again shaped wire of" in rows
+    assert any("list_issues 1 8.00 kB 8.00 kB 630 kB 78.8 12 4 2 1 " in row for row in rows)
+    assert any(row.startswith("total 301 ") and " 12 4 2 1 " in row for row in rows)
+    sentence = (
+        "After 4 of 12 shortened answers of list_issues the model asked for all of it, or for 3"
+        " parts and more: a rule fits it better (mcp-abridge suggest -- COMMAND)."
+    )
+    assert sentence in printed()
+    assert "the model asked" not in printed("--by", "rule")
+    # Beside many that were enough, four are few; two of two are no pattern yet.
+    ledgers.filled(path, structs.replace(LOOKS, looks=30, asked_all=0, asked_parts=0))
+    ledgers.filled(path, Looks("get_me", None, *NOBODY, 2, 1, 1))
+    assert "the model asked" not in printed()
 
 
 def test_the_cuts_of_clients_alone_are_reported_separately(path: str, printed: Printed) -> None:
@@ -166,12 +190,15 @@ def test_what_shadow_rules_would_save_and_what_rules_warned_of_is_told_apart(
 
 def test_the_json_has_stable_keys(path: str, printed: Printed) -> None:
     filled(path, SHAPED, UNTOUCHED)
+    ledgers.filled(path, LOOKS)
     figures = {"calls": 301, "shaped": 1, "failed": 0}
     figures |= {"wire_before": 850_000, "wire_after": 159_000}
     figures |= {"visible_before": 780_000, "visible_after": 158_000, "shadow_saves": 0}
     figures |= {"client_cut": 0, "cuts_before": 0, "cuts_after": 0, "largest": 8_000}
+    figures |= {"looks": 12, "asked_all": 3, "asked_parts": 1, "called_again": 2}
     document = printed("--json", "--since", "all", "--by", "rule")
     rows = document.pop("rows")
+    assert [row["looks"] for row in rows] == [0, 12]
     head = {"ledger": path, "since": None, "by": "rule", "total": figures}
     assert document == {**head, "warnings": [], "definitions": []}
     assert [row["name"] for row in rows] == [None, "issues"]

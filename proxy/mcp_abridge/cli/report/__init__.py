@@ -19,6 +19,8 @@ from mcp_abridge.cli.report.figures import (
     total_of,
 )
 from mcp_abridge.cli.terminal import console, count_text, json_text, put, refuse, say, table
+from mcp_abridge.document.printable import printable
+from mcp_abridge.session.looks import MANY
 from mcp_abridge.storage import ledger_totals
 from mcp_abridge.storage.ledger import default_path, home_path
 from mcp_abridge.storage.ledger_totals import BY, Figures
@@ -33,6 +35,8 @@ _UNITS = {
 }
 _FEW_SECONDS = 2 * 86_400  # a longer period is shown by days
 _MAX_WARNINGS = 20
+_MAX_TOOLS = 3  # of which the looks are called bad
+_FEWEST, _SHARE = 3, 0.25  # of looks after which more was asked for, that one says so
 
 
 class Span(Struct, frozen=True):
@@ -100,6 +104,8 @@ def run(arguments: argparse.Namespace) -> int:
         put(f"{json_text(document, indent=2)}\n")
     elif figures and not page:
         _print_table(figures, period, arguments.by)
+        if arguments.by == "tool":
+            _print_bad_looks(figures)
         _print_rest(lists, warned)
     if earlier:
         say("report", f"nothing was recorded in {period.words}; try --since all")
@@ -181,6 +187,16 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
         stdout.print(f"Rules in shadow mode would have saved {size_text(total.shadow_saves)} more.")
 
 
+def _print_bad_looks(figures: list[Figures]) -> None:
+    bad = [each for each in figures if each.asked_on >= max(_FEWEST, _SHARE * each.looks)]
+    for each in sorted(bad, key=lambda each: -each.asked_on)[:_MAX_TOOLS]:
+        console().print(
+            f"After {each.asked_on:,} of {count_text(each.looks, 'shortened answer')} of "
+            f"{printable(each.name or '')} the model asked for all of it, or for {MANY} parts and"
+            " more: a rule fits it better (mcp-abridge suggest -- COMMAND)."
+        )
+
+
 def _print_rest(lists: list[Definitions], counts: list[Warnings]) -> None:
     stdout = console()
     if lists:
@@ -211,6 +227,9 @@ _COLUMNS = (
         "times\nsmaller", lambda each: times_text(each.visible_before, each.visible_after), str
     ),
     counts("failed", "failed"),
+    counts("short\nanswers", "looks"),
+    counts("more\nasked", "asked_on"),
+    counts("called\nagain", "called_again"),
     counts("alone\ncut", "cuts_before"),
     counts("shaped", "shaped"),
     sizes("on the\nwire", "wire_after"),

@@ -109,12 +109,17 @@ def _large(sums: Sums) -> str:
         sizes("Largest", "largest"),
         counts("Still cut", "cuts_after"),
         counts("Cut without the proxy", "cuts_before"),
+        counts("Shortened, the rest kept", "looks"),
+        counts("Asked for all or several parts of", "asked_on"),
+        counts("Called again", "called_again"),
     )
     return _section(
         "Still large",
         "What the model read, unless its client cut it. A client cuts an answer that is longer "
         "than its limit: an error, a file’s name or a gap stands in place of the rest. "
-        "An answer that passed unparsed counts with its envelope and every copy.",
+        "An answer that passed unparsed counts with its envelope and every copy. "
+        "Of a tool whose shortened answers are often asked for all or several parts, a rule may "
+        "show the right part at once.",
         *(
             _figures(by, columns, sums.figures[by], total=by == "tool", first=_READ)
             for by in ("tool", "client")
