@@ -8,17 +8,17 @@
 # MCP_ABRIDGE_... in the environment; with MCP_ABRIDGE_CONFIG it serves without arguments. With neither, it wraps an
 # example server on stdin and stdout, so that whoever tries the image sees tools. There is no HEALTHCHECK: only who
 # starts a container knows whether it listens, and where; docker-compose.yaml and kubernetes.yaml there have checks.
-FROM python:3.13-slim AS build
+FROM python:3.13.18-slim-trixie AS base
+
+FROM base AS build
 WORKDIR /src
 COPY . .
 RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[redis,otel]'
 
-FROM python:3.13-slim
+FROM base
 LABEL org.opencontainers.image.title="mcp-abridge" \
       org.opencontainers.image.description="Shortens the long answers of any MCP server" \
-      org.opencontainers.image.source="https://github.com/OWNER/mcp-abridge" \
-      org.opencontainers.image.licenses="Apache-2.0" \
-      io.modelcontextprotocol.server.name="io.github.OWNER/mcp-abridge"
+      org.opencontainers.image.licenses="Apache-2.0 AND MIT"
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
     pip install --no-cache-dir --no-compile --no-index --find-links /wheels 'mcp-abridge[redis,otel]' \
     && python -m compileall -q "$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \

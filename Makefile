@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test unit unit-lowest lint types bench answers load soak faults callers fuzz windows windows-short check clients doors rules conformance reference servers clean owner
+.PHONY: demo test unit unit-lowest lint types bench answers load soak faults callers fuzz windows windows-short check clients doors rules conformance reference servers clean owner release-check
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -110,8 +110,12 @@ clean:
 reference: $(VENV)/.test
 	$(RUN) -m tests.reference
 
-# Writes the owner's name in place of OWNER, wherever a page or a manifest names the repository.
-OWNED := README.md examples/setup.md CONTRIBUTING.md SECURITY.md Dockerfile server.json $(wildcard .claude-plugin/*.json)
+# Builds what would be released, tries it on each Python, writes dist/, and names what is to be filled in.
+release-check: $(VENV)/.test
+	$(RUN) -m tests.release $(ARGS)
+
+# Writes the owner's name in place of OWNER: once, before the first release.
+OWNED = $(shell git grep --files-with-matches --word-regexp OWNER -- :!tests :!Makefile)
 owner:
 	sed -i.bak 's/\bOWNER\b/$(OWNER)/g' $(OWNED) && rm -f $(OWNED:%=%.bak)
 

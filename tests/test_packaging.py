@@ -13,13 +13,16 @@ from typing import Any
 import jsonschema_rs
 import pytest
 import yaml
+from mcp_abridge.transports.client import LOGIN
 
 from tests.cli.test_current_folder import OWN, RULES
 from tests.cli.test_current_folder import SERVER as SHELF
 from tests.faults.scale import scaled
+from tests.release.archives import omissions
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 SERVER: dict[str, Any] = json.loads((ROOT / "server.json").read_text())
 
 
@@ -68,26 +71,27 @@ def test_the_registry_s_manifest_fits_its_schema() -> None:
     assert not validator.is_valid({**SERVER, "description": "x" * 101})
 
 
-def test_all_manifests_have_one_name_and_version() -> None:
+def test_all_manifests_have_one_version_and_the_changelog_begins_with_it() -> None:
     versions = {each["version"] for each in SERVER["packages"] if "version" in each}
     versions |= {SERVER["version"], read("plugin.json")["version"]}
     assert versions == {PROJECT["version"]}
-    [marker] = re.findall(r"<!-- mcp-name: (\S+) -->", (ROOT / "README.md").read_text())
-    [label] = re.findall(r'server.name="(\S+)"', (ROOT / "Dockerfile").read_text())
-    assert {marker, label} == {SERVER["name"]}
+    first = re.search(r"^## \[(.+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert first is not None
+    assert first[1] == PROJECT["version"]
 
 
-def test_one_command_writes_the_owner_wherever_it_is_named() -> None:
-    makefile = (ROOT / "Makefile").read_text()
-    [owned] = re.findall(r"^OWNED := (.+)$", makefile, re.MULTILINE)
-    files = {path.name for word in owned.split() for path in ROOT.glob(word.strip("$()"))}
-    files |= {path.name for path in (ROOT / ".claude-plugin").glob("*.json")}
-    unowned = {"LICENSE", "CHANGELOG.md", "Makefile", "release.yml"}
-    every = [*ROOT.glob("*.*"), *ROOT.glob("*file"), *(ROOT / ".claude-plugin").rglob("*.*")]
-    files_with_owner = {
-        path.name for path in every if path.is_file() and "OWNER" in path.read_text()
-    }
-    assert files_with_owner - unowned <= files
+def test_the_owner_is_that_of_pyproject_wherever_there_is_one() -> None:
+    url = PROJECT["urls"]["Repository"]
+    [owner] = re.findall(r"^https://github\.com/([\w-]+)/mcp-abridge$", url)
+    readme = (ROOT / "README.md").read_text()
+    assert f"<!-- mcp-name: {SERVER['name']} -->" in readme
+    assert SERVER["name"] == f"io.github.{owner}/mcp-abridge"
+    assert SERVER["repository"]["url"] == url
+    every = [*ROOT.glob("*.*"), *ROOT.glob("*file"), *ROOT.glob(".claude-plugin/*.json")]
+    every += [*ROOT.glob("examples/**/*.md"), *ROOT.glob("rules/*.md")]
+    text = "".join(path.read_text() for path in every if path.is_file())
+    place = r"(?:github\.com/|io\.github\.|marketplace add )([\w-]+)/mcp-abridge"
+    assert set(re.findall(place, text)) == {owner}
 
 
 def test_the_plugin_runs_the_hook_for_tools_of_mcp_servers() -> None:
@@ -95,15 +99,38 @@ def test_the_plugin_runs_the_hook_for_tools_of_mcp_servers() -> None:
     [group] = json.loads((ROOT / plugin["hooks"]).read_text())["hooks"]["PostToolUse"]
     assert re.fullmatch(group["matcher"], "mcp__plugin_x_crm__list_contacts")
     [hook] = group["hooks"]
-    assert "mcp-abridge hook" in hook["command"]
+    assert (
+        f"exec mcp-abridge hook; else exec uvx mcp-abridge@{PROJECT['version']} hook"
+        in (hook["command"])
+    )
     assert all((ROOT / command).is_file() for command in plugin["commands"])
+
+
+def test_the_pages_name_the_program_for_logins_in_the_version_that_wrap_writes() -> None:
+    pages = [ROOT / "README.md", *ROOT.glob("examples/*.md")]
+    words = {word for page in pages for word in re.findall(r"mcp-remote@[\w.]+", page.read_text())}
+    assert words == {LOGIN[-1]}
 
 
 def test_a_release_runs_what_every_change_must_pass() -> None:
     jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]
     assert any(".ci/run" in step.get("run", "") for step in jobs["test"]["steps"])
+    assert all("needs" in job for name, job in jobs.items() if name != "test")
     [build] = [step for step in jobs["image"]["steps"] if "build-push" in step.get("uses", "")]
     assert build["with"]["sbom"] is True
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_and_no_job_with_an_identity_runs_what_it_has_not_checked(
+    workflow: Path,
+) -> None:
+    used = re.findall(r"uses: (.+)", workflow.read_text())
+    assert [each for each in used if not re.search(r"@[0-9a-f]{40}  # v\d+\.\d+\.\d+$", each)] == []
+    for job in yaml.safe_load(workflow.read_text())["jobs"].values():
+        if job.get("permissions", {}).get("id-token") == "write":
+            steps = [step["run"] for step in job["steps"] if "run" in step]
+            assert [step for step in steps if re.search(r"\b(pip|uvx?|npx?|make)\b", step)] == []
+            assert all("sha256sum --check" in step for step in steps if "curl" in step)
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +163,11 @@ def output(command: list[str], folder: Path) -> str:
     completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stderr
     return completed.stdout
+
+
+def test_the_wheel_has_the_licences_and_an_sbom_of_others_code(wheels: dict[str, Path]) -> None:
+    assert list(omissions(wheels["ours"])) == []
+    assert "LICENSE" in next(omissions(wheels["other"]))
 
 
 ORDERS = [("ours", "other"), ("other", "ours")]

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from mcp_abridge.transports.client import LOGIN
+
 from tests.servers.install import NotInstalled, install_part, npm, only_one_at_a_time, run
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "clients"
@@ -58,7 +60,7 @@ PINS: dict[str, tuple[str, ...]] = {
     "mcp-use": ("mcp-use==1.7.1", "langchain-openai==1.7.4"),
     "ai-sdk": ("ai@7.0.173", "@ai-sdk/mcp@2.0.99", "@ai-sdk/openai-compatible@3.0.92"),
     "inspector": ("@modelcontextprotocol/inspector@2.12.0",),
-    "mcp-remote": ("mcp-remote@0.15.1",),
+    "mcp-remote": (LOGIN[-1],),
 }
 NEWER_PYTHON = {"mistral-vibe"}
 PYTHONS = ("python3.14", "python3.13", "python3.12")

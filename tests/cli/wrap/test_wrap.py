@@ -10,6 +10,7 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -304,7 +305,7 @@ def test_a_url_that_wants_a_login_goes_through_mcp_remote_or_is_left(
     file = write(home, ".cursor/mcp.json", json.dumps({"mcpServers": entries}))
     words = run("wrap", "--all", code=1).err
     after = json.loads(file.read_text())["mcpServers"]
-    remote = ["--", "npx", "-y", "mcp-remote"]
+    remote = ["--", "npx", "-y", "mcp-remote@0.15.1"]
     assert after["login"]["args"] == [*remote, login_url]
     assert after["oauth"]["args"] == [*remote, "https://example.invalid/mcp"]
     bearer = {"MCP_ABRIDGE_URL": login_url, "MCP_ABRIDGE_HEADER": "Authorization: Bearer x"}
@@ -359,8 +360,27 @@ def test_from_the_cache_of_uvx_the_command_is_uvx(
     run("wrap", "a")
     entry = json.loads(file.read_text())["mcpServers"]["a"]
     assert Path(entry["command"]).stem == "uvx"
-    assert entry["args"] == ["mcp-abridge", "--", "x"]
+    assert entry["args"] == [f"mcp-abridge@{version('mcp-abridge')}", "--", "x"]
     assert json.loads(run("wrap", "--json").out)[0]["wrapped"] is True
+    run("unwrap", "a")
+    assert file.read_text() == ONE
+
+
+@pytest.mark.parametrize("word", ["mcp-abridge", "mcp-abridge@0.0.1", "mcp-abridge[redis]@0.1"])
+def test_an_entry_of_any_version_is_wrapped_already_and_can_be_restored(
+    word: str, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(home, ".cursor/mcp.json", ONE)
+    (home / "uvx").touch(0o755)
+    monkeypatch.setenv("PATH", str(home), prepend=os.pathsep)
+    with monkeypatch.context() as earlier:
+        earlier.setattr("mcp_abridge.cli.wrap.entry.launcher", lambda *, shared: ["uvx", word])
+        run("wrap", "a")
+    advice = f" by {word}; unwrap it, and wrap it again, for {program(home)}"
+    newer = advice if word == "mcp-abridge@0.0.1" else ""
+    assert f"a (cursor, user): is wrapped already{newer}\n" in run("wrap", "a").err
+    run("unwrap", "a")
+    assert file.read_text() == ONE
 
 
 def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> None:

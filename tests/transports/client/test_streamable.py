@@ -301,7 +301,7 @@ async def test_a_refused_call_gives_advice_and_is_sent_once_and_the_next_one_wor
     async with linked(once) as link:
         assert await link.failure(call(b"1")) == (
             f"the server answered HTTP {status}: no; {advice}; where it wants OAuth, wrap "
-            "`npx -y mcp-remote URL` after -- instead of the URL"
+            "`npx -y mcp-remote@0.15.1 URL` after -- instead of the URL"
         )
         assert await link.ask(call(b"2")) == result(b"2")
     assert [request.id for request in link.server.requests] == [b"1", b"2"]

@@ -31,6 +31,7 @@ from mcp_abridge.cli.wrap.text import NotPossible
 from mcp_abridge.document.masks import MASK, masked_words
 from mcp_abridge.ruleset.selection import absolute
 from mcp_abridge.system import platform
+from mcp_abridge.transports.client import LOGIN
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -78,6 +79,10 @@ def run(arguments: argparse.Namespace) -> int:
             )
             if fault := server.fault:
                 raise NotPossible(f"is wrapped already, but {fault}; unwrap it, and wrap it again")
+            pin = next((word for word in server.words if word.startswith(f"{PROGRAM}@")), "")
+            if pin not in ("", launchers[False][-1]):
+                advice = f" by {pin}; unwrap it, and wrap it again, for {launchers[False][-1]}"
+                old = True
             return f"is wrapped already{advice * old}"
         launch = [*launchers[server.place.scope == "project"], *own]
         result = _wrap(file, server, records, launch, arguments)
@@ -108,7 +113,7 @@ def _wrap(
     records.add(server, file, text)
     file.change(server.path, text)
     result = f"wrapped, by {platform.join(launch)}{' (disabled)' if server.disabled else ''}"
-    if not server.words and "mcp-remote" in after.words:
+    if not server.words and LOGIN[-1] in after.words:
         result += "; mcp-remote takes its URL as a word, which others see in the list of processes"
     elif offline and entry.may_want_login(server):
         result += "; its URL is asked then if it wants a login, for which mcp-remote comes between"

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from mcp_abridge.cli import PROGRAM
+from mcp_abridge.cli import PROGRAM, own_version
 from mcp_abridge.cli.options import HEADER, URL
 from mcp_abridge.cli.wrap.places import Place, dialect
 from mcp_abridge.cli.wrap.text import EntryPath, NotPossible, Syntax, entry_at, put_first, replace
 from mcp_abridge.document.masks import masked_url, masked_words
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.regular import open_regular
+from mcp_abridge.transports.client import LOGIN
 
 _COMMANDS = ("command", "cmd")
 _URLS = ("url", "httpUrl", "serverUrl", "uri")
@@ -100,7 +101,8 @@ def own_words(entry: Any) -> list[str] | None:
     for at, word in enumerate(words):
         if word == "--":
             break
-        if re.split(r"[/\\]", word)[-1] in (PROGRAM, f"{PROGRAM}.exe"):
+        # Under uvx with its version: mcp-abridge@1.2.3.
+        if re.fullmatch(rf"{PROGRAM}(\.exe|[@=\[].*)?", re.split(r"[/\\]", word)[-1]):
             return words[at + 1 :]
     return None
 
@@ -173,9 +175,9 @@ def launcher(*, shared: bool) -> list[str]:
     import sysconfig
 
     if any(part.startswith(("archive-v", "environments-v")) for part in sys.prefix.split(os.sep)):
-        # uvx: the cache may be emptied.
-        path = None if shared else shutil.which("uvx")
-        return [path or "uvx", *_origin(), PROGRAM]
+        # uvx: the cache may be emptied, and a client would run whatever is newest then.
+        path, origin = None if shared else shutil.which("uvx"), _origin()
+        return [path or "uvx", *(origin or (f"{PROGRAM}@{own_version()}",))]
     if shared and shutil.which(PROGRAM):
         return [PROGRAM]
     started = os.path.abspath(sys.argv[0])
@@ -192,7 +194,7 @@ def needs(launch: list[str]) -> str:
     import shutil
 
     program = launch[0]
-    if PROGRAM in launch[1:]:
+    if len(launch) > 1:
         return f"each of them needs uv, for {program}"
     text = f"each of them needs `pipx install {PROGRAM}`, or `uv tool install {PROGRAM}`"
     if os.path.isabs(program):
@@ -210,7 +212,7 @@ def _origin() -> list[str]:
 
     text = distribution(PROGRAM).read_text("direct_url.json")
     url = orjson.loads(text)["url"] if text else ""
-    return ["--from", url.removeprefix("file://")] if url else []
+    return ["--from", url.removeprefix("file://"), PROGRAM] if url else []
 
 
 def wrap(
@@ -253,7 +255,7 @@ def _wrap_url(
                 "wants a login, for which mcp-remote takes its URL as a word, so that others see "
                 "it in the list of processes; if it has no secret, wrap it with --login"
             )
-        command = [*launch, "--", "npx", "-y", "mcp-remote", url]
+        command = [*launch, "--", *LOGIN, url]
     else:
         own = {URL: url}
     if headers:
@@ -298,7 +300,7 @@ def usable_url(server: Server) -> str:
     if login or (isinstance(oauth, dict) and set(oauth) - {"enabled"}):
         raise NotPossible(
             f"the client logs in for it ({login or 'oauth'}); by hand, wrap a program that does: "
-            f"{PROGRAM} -- npx -y mcp-remote URL"
+            f"{PROGRAM} -- {' '.join(LOGIN)} URL"
         )
     return key
 

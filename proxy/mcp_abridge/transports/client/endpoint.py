@@ -20,6 +20,7 @@ from yarl import URL
 from mcp_abridge.document.masks import masked_url
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.system import platform
+from mcp_abridge.transports.client import LOGIN
 from mcp_abridge.transports.client.forward_proxy import (
     CREDENTIALS_WANTED,
     ForwardProxy,
@@ -45,11 +46,11 @@ _REFUSAL_TIME = 5.0  # seconds for the body of a refusal
 _EXCERPT = 200  # characters that are shown of a body or a URL
 _URL = re.compile(r"[a-z]+://\S+")
 
+_OAUTH = f"where it wants OAuth, wrap `{' '.join(LOGIN)} URL` after -- instead of the URL"
 _ADVICE = {
     401: "it wants credentials that it knows: give them as in `--header 'Authorization: Bearer "
-    "${TOKEN}'`; where it wants OAuth, wrap `npx -y mcp-remote URL` after -- instead of the URL",
-    403: "it refuses this caller: look at --header and at the URL; where it wants OAuth, wrap "
-    "`npx -y mcp-remote URL` after -- instead of the URL",
+    f"${{TOKEN}}'`; {_OAUTH}",
+    403: f"it refuses this caller: look at --header and at the URL; {_OAUTH}",
 }
 
 
