@@ -36,6 +36,21 @@ class Look(Struct):
     parts: int = 0
     time: float = 0.0
 
+    def sign_of(self, view: str | None) -> LookSign | None:
+        """Return the sign that the next question is, None if it is none, or not the first one.
+
+        `view` is None for the same call again, "" for a later page.
+        """
+        sign: LookSign | None = "called_again" if view is None else None
+        if view is not None and not asks_for(HELP, view):
+            self.parts += 1
+            many: LookSign | None = "asked_parts" if self.parts >= MANY else None
+            sign = "asked_all" if asks_for(ALL, view) else many
+        if sign is None or self.judged:
+            return None
+        self.judged = True
+        return sign
+
 
 def follow(
     state: "SessionState",
@@ -47,25 +62,22 @@ def follow(
     """Count the result of a call whose answers are kept under `key`: a look, or a sign for one."""
     if pending.is_repeat:
         return
-    now, look = monotonic(), state.stored.get(key)
+    now, look, sign = monotonic(), state.stored.get(key), None
     if look is not None and now - look.time > _LIFE:
         look = None
     if _is_part(pending, job):
         # A stored answer may have been shown in another session of the caller, or by a replica.
         look = look or Look(judged=job.raw is not None)
-        if result.outcome in ("view", "page") and not asks_for(HELP, job.view or ""):
-            look.parts += 1
-            if asks_for(ALL, job.view or ""):
-                _judge(state, job, look, "asked_all")
-            elif look.parts >= MANY:
-                _judge(state, job, look, "asked_parts")
+        if result.outcome in ("view", "page"):
+            sign = look.sign_of(job.view or "")
     else:
-        if look is not None:
-            _judge(state, job, look, "called_again")
+        sign = None if look is None else look.sign_of(None)
         if result.snapshot is not None:
             look = Look(judged=not _is_short(result))
             if not look.judged:
                 state.counts.look(job, "looks")
+    if sign is not None:
+        state.counts.look(job, sign)
     if look is not None and (job.raw is None or result.snapshot is not None):
         look.time = now
         state.stored[key] = look
@@ -84,9 +96,3 @@ def _is_short(result: ShapeResult) -> bool:
     assert result.snapshot is not None
     most = min(result.visible_before, len(result.snapshot.document))
     return result.outcome == "shaped" and result.visible_after < most
-
-
-def _judge(state: "SessionState", job: ShapeJob, look: Look, sign: LookSign) -> None:
-    if not look.judged:
-        look.judged = True
-        state.counts.look(job, sign)

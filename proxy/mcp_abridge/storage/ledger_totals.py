@@ -49,7 +49,7 @@ class Figures(Struct, frozen=True):
 
     @property
     def asked_on(self) -> int:
-        """The answers of which more was asked for, such as a rule may show at once."""
+        """The sum that Looks has."""
         return self.asked_all + self.asked_parts
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from mcp_abridge.cli import PROGRAM, server, transcripts
-from mcp_abridge.cli.suggest import calls
+from mcp_abridge.cli.suggest import calls, looks
 from mcp_abridge.cli.suggest.draft import SMALL, Answered, drafted
 from mcp_abridge.cli.suggest.rules import DraftedRule, page, rules_of
 from mcp_abridge.cli.suggest.types import Types, learned
@@ -21,6 +21,8 @@ from mcp_abridge.replay import answers
 from mcp_abridge.replay.recordings import NO_CALL, RecordedSession, sessions
 from mcp_abridge.replay.usage import Usage
 from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.storage.ledger import LedgerError
+from mcp_abridge.storage.meter import Looks
 from mcp_abridge.system import platform
 
 
@@ -122,13 +124,15 @@ def _write(suggestion: "Suggestion | Types", arguments: argparse.Namespace) -> N
 class Suggestion(Struct):
     """The rules that recordings suggest: `small` are the tools that need none.
 
-    `unusable` are those whose answers show no rule, with the reason.
+    `unusable` are those whose answers show no rule, with the reason. `too_little` are sentences on
+    the tools whose answers in short were too little for a model.
     """
 
     server: str | None
     rules: list[DraftedRule]
     small: list[str]
     unusable: dict[str, str]
+    too_little: dict[str, str] = {}
 
     @property
     def text(self) -> str:
@@ -156,6 +160,8 @@ class Suggestion(Struct):
         for reason in dict.fromkeys(self.unusable.values()):
             names = ", ".join(tool for tool, each in self.unusable.items() if each == reason)
             say("suggest", f"no rule for {names}: {reason}")
+        for tool, line in self.too_little.items():
+            say("suggest", f"{tool}: {line}")
         for rule in self.rules:
             off = 1000 * (rule.before - rule.after) // max(rule.before, 1) / 10
             line = f"{rule.before:,} bytes become {rule.after:,}, {off:g} % less"
@@ -213,12 +219,31 @@ def gather(recordings: Iterable[tuple[RecordedSession, Words]], *, used: bool = 
 def suggest(
     recordings: Iterable[tuple[RecordedSession, Words]], *, used: bool = True
 ) -> Suggestion:
-    """Draft rules from the recordings of one server; `used`: by a model, which chose the calls."""
+    """Draft rules from the recordings of one server; `used`: by a model, which chose the calls.
+
+    The tool whose answers in short were most often too little comes first.
+    """
+    recordings = list(recordings)
     server, tools, _, unusable = gather(recordings, used=used)
+    counts = _looks(server) or looks.of_sessions(session for session, _ in recordings if used)
     small = sorted(tool for tool, each in tools.items() if max(a.size for a in each) <= SMALL)
     noisy = [drafted(*each) for each in tools.items() if each[0] not in small]
-    noisy.sort(key=lambda draft: -sum(each.size for each in draft.answers))
-    return Suggestion(server, list(rules_of(noisy)), small, unusable)
+    on = {tool: each.asked_on for tool, each in counts.items()}
+    noisy.sort(key=lambda draft: (-on.get(draft.tool, 0), -sum(a.size for a in draft.answers)))
+    too_little: dict[str, str] = {}
+    for draft in noisy:
+        if draft.tool in counts and (line := looks.sentence(counts[draft.tool])):
+            too_little[draft.tool] = line
+            draft.evidence.insert(0, line)
+    return Suggestion(server, list(rules_of(noisy)), small, unusable, too_little)
+
+
+def _looks(server: str | None) -> dict[str, Looks]:
+    try:
+        return {} if server is None else looks.of_server(server)
+    except LedgerError as error:
+        say("suggest", f"{error}; so rules are in the order of the bytes of answers")
+        return {}
 
 
 _CUT = "the client kept no whole answer; `mcp-abridge --record DIR` does"
