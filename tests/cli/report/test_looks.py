@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.python_client import Mode, PythonClient
-from tests.serving import FRONTS
+from tests.serving import FRONTS, over_stdio
 from tests.wrapped import ROOT
 
 SERVER = [sys.executable, str(ROOT / "tests/fixtures/counting_server.py")]
@@ -53,3 +53,17 @@ def test_each_tool_has_its_looks_and_what_was_asked_for_next(
     out = run("report", "--ledger", ledger).out
     assert "After 4 of 4 shortened answers of plain the model asked for all of it" in out
     assert "shortened answers of typed" not in out  # one alone says little
+
+
+def test_sessions_that_share_a_store_are_judged_by_what_each_is_asked(
+    tmp_path: Path, run: Run
+) -> None:
+    ledger, server = tmp_path / "ledger", [*SERVER, str(tmp_path / "calls")]
+    options = "--ledger", str(ledger), "--budget", "4kB", "--store", str(tmp_path / "store")
+    with over_stdio(server, [], tmp_path, *options) as front:
+        for arguments in ({}, {"view": "rows[1]"}, {"view": "all"}):
+            with front.connect("legacy") as client:
+                client.tools()
+                client.call("plain", arguments)
+    [row] = json.loads(run("report", "--ledger", ledger, "--json").out)["rows"]
+    assert [row[key] for key in ("calls", "looks", "asked_all", "asked_parts")] == [3, 1, 1, 0]

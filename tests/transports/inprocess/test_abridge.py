@@ -174,14 +174,15 @@ def test_processes_share_what_is_kept_in_a_folder_and_callers_do_not(tmp_path: P
 
 def test_a_ledger_is_written_only_if_it_is_named(tmp_path: Path) -> None:
     script = "from mcp_abridge import Abridge; import sys; text = 'line\\n' * 9000;"
-    script += "Abridge(**dict(each.split('=') for each in sys.argv[1:])).result('read', {}, text)"
+    script += "abridge = Abridge(**dict(each.split('=') for each in sys.argv[1:]));"
+    script += "abridge.result('read', {}, text); abridge.view('read', {}, 'all')"
     home = {"XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": str(ROOT / "proxy")}
     book = tmp_path / "book.db"
     for options in ([], [f"ledger={book}"]):
         subprocess.run([sys.executable, "-c", script, *options], check=True, env=home)
     assert not (tmp_path / "state").exists()
     [row] = ledger_totals.rows(str(book))
-    assert (row.name, row.shaped) == ("read", 1)
+    assert (row.name, row.shaped, row.looks, row.asked_all) == ("read", 2, 1, 1)
 
 
 def test_importing_the_package_loads_no_module_of_it() -> None:
