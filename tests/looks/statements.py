@@ -1,7 +1,7 @@
 """Statements of a look at a document that are not so for the whole of it.
 
-As the docstring of Abridge has it: values that are after are whole, unless a mark in them says that
-they were cut; `same` holds for all rows; what is left out is counted under its path.
+As the docstring of AbridgeStep has it: values that are after are whole, unless a mark in them says
+that they were cut; `same` holds for all rows; what is left out is counted under its path.
 """
 
 import json

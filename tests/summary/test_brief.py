@@ -14,7 +14,7 @@ from mcp_abridge.summary.columns import EACH, columns_of
 from mcp_abridge.summary.layout import Layout
 from mcp_abridge.summary.roles import in_order
 from mcp_abridge.summary.structure_in_text import read_structure
-from mcp_abridge.transforms.abridge import Abridge
+from mcp_abridge.transforms.abridge import AbridgeStep
 from msgspec import Raw
 
 from tests.builders import document as result_of
@@ -44,7 +44,7 @@ def brief(value: Any, bound: int = 10_000, **options: Any) -> tuple[Any, dict[st
     if isinstance(value, str):
         whole = Document(value)
         read_structure(whole, step_call.fuel)
-    Abridge()(whole.root, step_call)
+    AbridgeStep()(whole.root, step_call)
     whole.close()
     document = json.loads(whole.encode())
     if step_call.notices:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mcp_abridge.document.tree import Document, encode
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.view import look
-from mcp_abridge.transforms.abridge import Abridge, abridge
+from mcp_abridge.transforms.abridge import AbridgeStep, abridge
 
 from tests.omissions import check_text
 from tests.summary.logs import LOGS, log
@@ -325,7 +325,7 @@ def test_what_the_note_says_of_a_log_is_so_for_all_lines_left_out(
 
 def test_a_first_look_at_a_far_longer_text_is_short_and_its_views_are_not() -> None:
     call, document = Call("run", viewable=True, notices=[]), Document(LINE * 4000)
-    Abridge(max_bytes=10_000, first_look=2000)(document.root, call)
+    AbridgeStep(max_bytes=10_000, first_look=2000)(document.root, call)
     [notice] = call.notices
     assert len(document.encode()) + len(encode({notice.name: notice.value})) <= 2000
     [(start, end)] = re.findall(r"text\[(\d+):(\d+)\]", notice.value["more"])

@@ -9,7 +9,7 @@ from mcp_abridge.document.tree import Document, encode
 from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.query.view import look
-from mcp_abridge.transforms.abridge import Abridge, abridge
+from mcp_abridge.transforms.abridge import AbridgeStep, abridge
 from mcp_abridge.transforms.parse import Parse
 
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
@@ -20,7 +20,7 @@ ROWS = [{"id": n, "name": f"name {n}", "body": "x" * 300} for n in range(500)]
 
 def fitted(value: Any, bound: int, **options: Any) -> tuple[Any, list[Notice]]:
     step_call = Call("t", bound=bound, notices=[], **options)
-    raw = shaped(json.dumps(value).encode(), Abridge(), at=step_call)
+    raw = shaped(json.dumps(value).encode(), AbridgeStep(), at=step_call)
     assert size(raw, step_call) <= bound
     return json.loads(raw), step_call.notices
 
@@ -165,8 +165,8 @@ def test_long_names_are_cut_in_the_notes() -> None:
 
 def test_the_smaller_of_both_bounds_counts() -> None:
     raw = json.dumps({"items": ROWS}).encode()
-    assert len(shaped(raw, Abridge(max_bytes=1000), at=call(5000))) <= 1000
-    assert len(shaped(raw, Abridge(max_bytes=5000), at=call(1000))) <= 1000
+    assert len(shaped(raw, AbridgeStep(max_bytes=1000), at=call(5000))) <= 1000
+    assert len(shaped(raw, AbridgeStep(max_bytes=5000), at=call(1000))) <= 1000
 
 
 def same(before: Any, after: Any) -> None:
@@ -199,7 +199,7 @@ def test_any_document_fits_keeps_its_structure_and_notes_all_that_is_left_out(
         "t", bound=bound, structured=True, viewable=viewable, notices=[], breadth=breadth
     )
     whole = Document.read(raw).encode()
-    output = shaped(raw, Abridge(), at=step_call)
+    output = shaped(raw, AbridgeStep(), at=step_call)
     if len(whole) <= bound:
         assert (output, step_call.notices) == (whole, [])
         return
@@ -224,5 +224,7 @@ def test_any_document_fits_keeps_its_structure_and_notes_all_that_is_left_out(
 def test_structure_in_a_text_fits_as_well(raw: bytes, bound: int) -> None:
     step_call = call(bound)
     text = '<<\n{"v":' + raw.decode() + "}>>"
-    output = shaped(encode(text), Parse(as_="json", after=Pattern("<<")), Abridge(), at=step_call)
+    output = shaped(
+        encode(text), Parse(as_="json", after=Pattern("<<")), AbridgeStep(), at=step_call
+    )
     assert size(output, step_call) <= bound

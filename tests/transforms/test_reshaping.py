@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mcp_abridge.document.paths import ROOT, Path
 from mcp_abridge.query.patterns import Expression, Pattern
 from mcp_abridge.transforms import TRANSFORMS
-from mcp_abridge.transforms.abridge import Abridge
+from mcp_abridge.transforms.abridge import AbridgeStep
 from mcp_abridge.transforms.base import Transform
 from mcp_abridge.transforms.clip import Clip
 from mcp_abridge.transforms.drop import Drop
@@ -53,7 +53,7 @@ def relaxing(document: Any) -> dict[str, st.SearchStrategy[Any]]:
         "clip": st.builds(Clip, at, FEW),
         "truncate": st.just(Truncate(at=Path.parse("a"), max_length=1)),
         "replace": st.builds(Replace, st.just(Pattern("[a-z]")), st.just("-"), at),
-        "abridge": st.just(Abridge(max_bytes=300)),
+        "abridge": st.just(AbridgeStep(max_bytes=300)),
         "parse": st.builds(Parse, st.just("lines"), at),
         "project": projections(document),
         "rename": renames(document),
@@ -132,7 +132,7 @@ def test_the_notes_beside_a_cut_document_fit_the_schema(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "step", [Elide(), Paginate(limit=2), Paginate(limit=2, as_="rows"), Abridge(max_bytes=300)]
+    "step", [Elide(), Paginate(limit=2), Paginate(limit=2, as_="rows"), AbridgeStep(max_bytes=300)]
 )
 @pytest.mark.parametrize("structured", [True, False])
 @pytest.mark.parametrize(

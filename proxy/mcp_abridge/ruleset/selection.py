@@ -240,7 +240,7 @@ def budget_rule(
     budget: Budget, client: str | None, environ: Mapping[str, str] = MappingProxyType({})
 ) -> Rule | None:
     """Return the rule of a budget for a client, None if there is none; see Selection."""
-    from mcp_abridge.transforms.abridge import Abridge
+    from mcp_abridge.transforms.abridge import AbridgeStep
 
     first_look, whole = None, None
     if budget == "off":
@@ -253,7 +253,7 @@ def budget_rule(
             return None
         budget, first_look = facts.budget_bytes, _FIRST_LOOK
         whole = Whole(facts.whole_bytes, facts.limit_tokens, facts.author_bytes, passes)
-    steps = (Abridge(max_bytes=budget, first_look=first_look),)
+    steps = (AbridgeStep(max_bytes=budget, first_look=first_look),)
     return Rule(name="budget", tools=("*",), pipeline=steps, max_bytes=budget, whole=whole)
 
 

@@ -31,7 +31,7 @@ from mcp_abridge.shaping.job import ShapeContext, ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.frame import Frame, VisibleSize, as_structure, without_blocks
 from mcp_abridge.shaping.result.write import write_for
 from mcp_abridge.storage.snapshots import Snapshot, age_in_words
-from mcp_abridge.transforms.abridge import NAME, Abridge, abridge
+from mcp_abridge.transforms.abridge import NAME, AbridgeStep, abridge
 
 _OTHERS = ("image", "audio", "resource", "resource_link")  # blocks that the first answer had
 _VIEW_MS = 1200  # milliseconds of a processor for one view, but for reading and writing
@@ -184,7 +184,7 @@ def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int
 
 
 def _bound(job: ShapeJob, call: Call) -> int | None:
-    bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
+    bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, AbridgeStep)]
     return min((limit for limit in (*bounds, call.bound) if limit is not None), default=None)
 
 

@@ -3,7 +3,7 @@
 CONTRIBUTING.md says how to add one.
 """
 
-from mcp_abridge.transforms.abridge import Abridge
+from mcp_abridge.transforms.abridge import AbridgeStep
 from mcp_abridge.transforms.base import Transform
 from mcp_abridge.transforms.clip import Clip
 from mcp_abridge.transforms.drop import Drop
@@ -39,5 +39,5 @@ TRANSFORMS: dict[str, type[Transform]] = {
     "replace": Replace,
     "jmespath": Jmespath,
     "recast": Recast,
-    "abridge": Abridge,
+    "abridge": AbridgeStep,
 }

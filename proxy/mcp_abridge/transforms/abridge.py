@@ -13,7 +13,7 @@ from mcp_abridge.transforms.base import Transform
 NAME = ABRIDGED
 
 
-class Abridge(Transform, frozen=True):
+class AbridgeStep(Transform, frozen=True):
     """Cut the document to `max_bytes`, and to the rule's own bound if it has one.
 
     The size is that of the encoded document with its notes. An array of objects shows all its rows
@@ -45,7 +45,7 @@ class Abridge(Transform, frozen=True):
 
     >>> rows = [{"id": n, "name": f"name {n}", "text": "x" * 90} for n in range(500)]
     >>> document = Document({"items": rows})
-    >>> Abridge(max_bytes=1000)(document.root, Call("list", viewable=True, structured=True))
+    >>> AbridgeStep(max_bytes=1000)(document.root, Call("list", viewable=True, structured=True))
     >>> notes = document.root.open()["_abridged"]
     >>> print(notes["items"], notes["more"].split(";")[0], sep="\\n")
     27 of 500; 2 of 3+ columns, without text

@@ -31,7 +31,7 @@ from mcp_abridge.shaping import pipeline
 from mcp_abridge.storage.snapshots import ANYBODY, Key, Snapshot, Store
 from mcp_abridge.transports.aio import Tasks, give_way, threaded
 from mcp_abridge.transports.effects import carry_out
-from mcp_abridge.transports.log import Lines
+from mcp_abridge.transports.log import ErrorLog
 from mcp_abridge.transports.workers.pool import Workers
 
 
@@ -55,7 +55,7 @@ class Driver:
         session: Session,
         store: Store,
         workers: Workers,
-        log: Lines,
+        log: ErrorLog,
         on_noise: Callable[[bytes], None] | None = None,
     ) -> None:
         self.session = session

@@ -14,13 +14,13 @@ from mcp_abridge.session.outputs import (
 )
 from mcp_abridge.session.session import Session
 from mcp_abridge.storage.snapshots import Store
-from mcp_abridge.transports.log import Lines
+from mcp_abridge.transports.log import ErrorLog
 
 Effect = ClaimCall | DropSnapshots | LoadSnapshot | RunInBackground | StoreSnapshot
 
 
 def carry_out(
-    output: Effect, session: Session, store: Store, log: Lines
+    output: Effect, session: Session, store: Store, log: ErrorLog
 ) -> Callable[[], tuple[Output, ...]]:
     """Carry out an output; return the function that enters the session with the result."""
     if isinstance(output, RunInBackground):

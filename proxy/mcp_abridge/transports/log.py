@@ -35,7 +35,7 @@ _ROOM = 1 << 16  # bytes, as a pipe has
 _PLAIN = re.compile(r"[\w./:*{}+-]+", re.ASCII)
 
 
-class Lines(Protocol):
+class ErrorLog(Protocol):
     """A log of two levels: a Log, or a logger of the standard library."""
 
     def error(self, message: str, /) -> None: ...

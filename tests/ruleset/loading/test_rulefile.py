@@ -148,7 +148,7 @@ def test_wrong_defaults_are_reported_once_and_without_any_rule_too() -> None:
 
 def test_max_bytes_is_an_abridge_as_the_last_step() -> None:
     rule = one("{tools: a, max_bytes: 5kB, response: [{keep: [x]}]}")
-    assert str(rule.pipeline[-1]) == "Abridge(max_bytes=5000, first_look=None)"
+    assert str(rule.pipeline[-1]) == "AbridgeStep(max_bytes=5000, first_look=None)"
     assert [step.name for step in rule.pipeline] == ["keep", "abridge"]
     assert (rule.max_bytes, rule.snapshot_step.viewable) == (5000, True)
     assert not one("{tools: a, max_bytes: 5KB, view: false}").snapshot_step.viewable

@@ -7,7 +7,7 @@ from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.schema.derive import any_of, relaxed
 from mcp_abridge.session.tools.arguments import VIEW
 from mcp_abridge.transforms import TRANSFORMS
-from mcp_abridge.transforms.abridge import NAME, Abridge
+from mcp_abridge.transforms.abridge import NAME, AbridgeStep
 from mcp_abridge.transforms.base import Schema
 
 _UNKEPT: Schema = {
@@ -75,7 +75,7 @@ def _cut(contract: Schema, rule: Rule) -> Schema | None:
 
 def _notes(rule: Rule) -> list[str]:
     """Return the names of members that the proxy adds: those of notices, and of a view's answer."""
-    if all(step.name != Abridge.name for step in rule.pipeline):
+    if all(step.name != AbridgeStep.name for step in rule.pipeline):
         return []
     return [*([VIEW, "more"] * rule.snapshot_step.viewable), NAME]
 

@@ -29,7 +29,7 @@ from mcp_abridge.transports.inprocess.kinds import (
     request,
     text_of,
 )
-from mcp_abridge.transports.inprocess.parts import Options, Parts, Rules
+from mcp_abridge.transports.inprocess.parts import AbridgeOptions, Parts, Rules
 
 _NO_SERVER = "there is no server to ask: the tool is a function of this program"
 _NOTHING = (
@@ -43,8 +43,8 @@ class Abridge:
 
     `rules` are rule files, folders or bundled names. `client` is the name of the program whose
     limits hold for a result without a rule; `server` is what `server.name` in a rule file asks for.
-    For `options` see Options. One object serves any number of threads; a large answer takes its
-    thread some milliseconds for each megabyte. Raises RuleErrors if the rules cannot be used.
+    For `options` see AbridgeOptions. One object serves any number of threads; a large answer takes
+    its thread some milliseconds for each megabyte. Raises RuleErrors if the rules cannot be used.
 
     >>> abridge = Abridge(budget=500)
     >>> rows = '{"rows":[' + ",".join(f'{{"id":{n}}}' for n in range(200)) + "]}"
@@ -60,7 +60,7 @@ class Abridge:
         *,
         client: str | None = None,
         server: str | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[AbridgeOptions],
     ) -> None:
         self._parts = Parts(rules, options)
         self._session = Session(self._parts.state())

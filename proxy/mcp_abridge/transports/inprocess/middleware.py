@@ -32,7 +32,7 @@ from mcp_abridge.storage.snapshots import ANYBODY, digest
 from mcp_abridge.transports.driver import Driver, Routed
 from mcp_abridge.transports.http.hop_headers import identity
 from mcp_abridge.transports.inprocess.kinds import definition, request
-from mcp_abridge.transports.inprocess.parts import Options, Parts, Rules
+from mcp_abridge.transports.inprocess.parts import AbridgeOptions, Parts, Rules
 from mcp_abridge.transports.workers.pool import Workers
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
@@ -58,7 +58,7 @@ class AbridgeMiddleware:
         rules: Rules = None,
         *,
         caller: Callable[[Context], str] | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[AbridgeOptions],
     ) -> None:
         self._parts = Parts(rules, options)
         self._caller = _identity if caller is None else caller

@@ -29,7 +29,7 @@ Rules: TypeAlias = Path | Iterable[Path] | None
 _BUDGETS = ("auto", "client", "off")
 
 
-class Options(TypedDict, total=False):
+class AbridgeOptions(TypedDict, total=False):
     """Options of both public classes, with the names, meanings and defaults of the wrapper's.
 
     `budget`: most bytes of a result without a rule, or "auto", "client", "off". `scripts`: "on" if
@@ -55,8 +55,8 @@ class Parts:
     fits the server. Raises RuleErrors, StoreError, TypeError, ValueError.
     """
 
-    def __init__(self, rules: Rules, options: Options) -> None:
-        names = Options.__annotations__
+    def __init__(self, rules: Rules, options: AbridgeOptions) -> None:
+        names = AbridgeOptions.__annotations__
         for name in options.keys() - names:
             raise TypeError(f"there is no option {name!r}{did_you_mean_or_known(name, names)}")
         self.log = _Lines(logging.getLogger("mcp_abridge"))
@@ -78,7 +78,7 @@ class Parts:
             return Memory(size=size, seconds=seconds)
         return Folder(os.fspath(folder), size=size, seconds=seconds)
 
-    def _selection(self, rules: Rules, options: Options) -> Selection:
+    def _selection(self, rules: Rules, options: AbridgeOptions) -> Selection:
         budget, scripts = options.get("budget", "auto"), options.get("scripts", "auto")
         if budget not in _BUDGETS and (type(budget) is not int or budget < LEAST_BOUND):
             words = f"neither {LEAST_BOUND} bytes or more nor {', '.join(_BUDGETS)}"
