@@ -114,6 +114,8 @@ def test_tools_whose_short_answers_are_often_too_little_are_named(
     ledgers.filled(path, structs.replace(LOOKS, looks=30, asked_all=0, asked_parts=0))
     ledgers.filled(path, Looks("get_me", None, *NOBODY, 2, 1, 1))
     assert "the model asked" not in printed()
+    ledgers.filled(path, Looks("get_me", None, *NOBODY, 0, 2))
+    assert "After 4 shortened answers of get_me the model asked" in printed()
 
 
 def test_the_cuts_of_clients_alone_are_reported_separately(path: str, printed: Printed) -> None:

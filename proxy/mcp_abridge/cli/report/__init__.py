@@ -190,8 +190,10 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
 def _print_bad_looks(figures: list[Figures]) -> None:
     bad = [each for each in figures if each.asked_on >= max(_FEWEST, _SHARE * each.looks)]
     for each in sorted(bad, key=lambda each: -each.asked_on)[:_MAX_TOOLS]:
+        # Answers from before the period, or that two replicas were asked for, exceed the looks.
+        of = f" of {each.looks:,}" if each.looks >= each.asked_on else ""
         console().print(
-            f"After {each.asked_on:,} of {count_text(each.looks, 'shortened answer')} of "
+            f"After {each.asked_on:,}{of} shortened answers of "
             f"{printable(each.name or '')} the model asked for all of it, or for {MANY} parts and"
             " more: a rule fits it better (mcp-abridge suggest -- COMMAND)."
         )
