@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.servers.install import run
 
 ROOT = Path(__file__).resolve().parents[2]
-VENDORED = {"proxy/mcp_abridge/cli/report/uplot": ("uPlot.iife.min.js", "uPlot.min.css")}
+VENDORED = {"proxy/mcp_abridge/cli/page/uplot": ("uPlot.iife.min.js", "uPlot.min.css")}
 """Folders with others' code, and its files; each has LICENSE and sbom.cdx.json besides."""
 
 

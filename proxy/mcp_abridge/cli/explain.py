@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import Raw
+
 from mcp_abridge.cli import options, takes_rules
 from mcp_abridge.cli.terminal import (
     console,
@@ -16,6 +18,7 @@ from mcp_abridge.cli.terminal import (
     print_lines,
     put,
     refuse,
+    say,
     show,
     table,
 )
@@ -23,8 +26,10 @@ from mcp_abridge.document.message import READ
 from mcp_abridge.document.tree import loads
 from mcp_abridge.errors import AbridgeError, DocumentError
 from mcp_abridge.replay.account import account_of
-from mcp_abridge.replay.exchanges import as_json, recorded, text_result
+from mcp_abridge.replay.exchanges import RecordedExchange, as_json, recorded, text_result
 from mcp_abridge.replay.play import Replay
+from mcp_abridge.replay.recordings import RecordedSession
+from mcp_abridge.ruleset.selection import Selection
 
 _OF_RULES = [re.compile(line, re.MULTILINE) for line in (rb"^version: *1\s", rb"^rules:")]
 
@@ -61,6 +66,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="the server's answer to the query of a guard (default: none)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--html", metavar="FILE", help="write a page of the answer and what is shown; - prints it"
+    )
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -95,6 +103,9 @@ def run(arguments: argparse.Namespace) -> int:
             exchange = recorded(recording, exchange.tool, own)
         result = None if arguments.found is None else text_result(arguments.found)
 
+        if arguments.html is not None:
+            return _write_page(arguments, name, exchange, selection, result)
+
         def replay_for(client: str | None) -> Replay:
             return Replay(selection(None, client), exchange, query_result=result, client=client)
 
@@ -106,6 +117,24 @@ def run(arguments: argparse.Namespace) -> int:
     except AbridgeError as error:
         return refuse("explain", f"{name}: {error}")
     show(arguments, account, _print)
+    return 0
+
+
+def _write_page(
+    arguments: argparse.Namespace,
+    name: str,
+    exchange: RecordedExchange,
+    selection: Selection,
+    query_result: Raw | None,
+) -> int:
+    from mcp_abridge.cli.page import calls, write
+
+    session = RecordedSession(name, None, arguments.client, {}, [(name, exchange)])
+    recorded = calls.RecordedCalls([session], arguments.client, lambda _: None, query_result)
+    html = calls.page(recorded, selection, lambda _: None)
+    write(arguments.html, html)
+    if arguments.html != "-":
+        say("explain", f"wrote {arguments.html}; open it in a browser")
     return 0
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from mcp_abridge.cli import options
 from mcp_abridge.cli.terminal import (
@@ -19,18 +19,16 @@ from mcp_abridge.cli.terminal import (
     show,
     table,
 )
-from mcp_abridge.document.message import members
+from mcp_abridge.cli.transcripts import sessions_in
 from mcp_abridge.document.sizes import size
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.errors import AbridgeError
-from mcp_abridge.replay.differences import to_json
 from mcp_abridge.replay.fit import RuleFit
+from mcp_abridge.replay.of_session import SessionRules
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.replay.proof import ShapedAnswer, UsedValue, used_values
-from mcp_abridge.replay.recordings import NO_CALL, RecordedSession, sessions
-from mcp_abridge.ruleset.rule_set import RuleSet
+from mcp_abridge.replay.recordings import NO_CALL, RecordedSession
 from mcp_abridge.ruleset.selection import NO_RULES, Selection
-from mcp_abridge.session.tools.definitions import facts_of
 
 FINDINGS = ("loss", "rot", "drift")
 _FAIL_ON = ["loss", "rot"]
@@ -64,32 +62,24 @@ class Account:
 
     def add(self, session: RecordedSession, report: Callable[[AbridgeError], object]) -> None:
         """Replay the calls of a session; `report` gets the error of each that cannot be."""
-        name = self._client or session.client
-        rules = self._selection(session.server, name)
-        rules = self._active(rules.fitting(session.tools) if session.tools else rules)
-        apps = _apps(session) if session.shows_widgets and self._client is None else ()
+        of_session = SessionRules(self._selection, session, self._client)
+        for rule_file in of_session.rules.files:
+            for rule in rule_file.rules:
+                self.fits.setdefault((rule.place, rule.name), RuleFit(rule, rule_file))
         answered = []
         for file, exchange in session.exchanges:
             try:
-                of_tool = RuleSet(rules.files) if exchange.tool in apps else rules
-                replay = Replay(of_tool, exchange, client=name)
+                replay = of_session.replay(exchange)
             except AbridgeError as error:
                 report(AbridgeError(f"{file}: {error}"))
                 continue
             self._count(file, replay)
-            rule = replay.applied
-            if rule is not None and (fit := self.fits.get((rule.place, rule.name))) is not None:
+            applied = replay.applied
+            if applied and (fit := self.fits.get((applied.place, applied.name))) is not None:
                 fit.add(file, replay)
             answered.append(ShapedAnswer(file, replay))
         self.used += used_values(answered, json_text(session.tools))
         self.sessions += bool(answered)
-
-    def _active(self, rules: RuleSet) -> RuleSet:
-        active = rules.with_rules(lambda rule: replace(rule, mode="active"))
-        for file in active.files:
-            for rule in file.rules:
-                self.fits.setdefault((rule.place, rule.name), RuleFit(rule, file))
-        return active
 
     def _count(self, file: str, replay: Replay) -> None:
         tool, rule = replay.exchange.tool, replay.applied
@@ -121,15 +111,11 @@ class Account:
         }
 
 
-def _apps(session: RecordedSession) -> list[str]:
-    """Return the tools with a widget, which a client that shows it has no budget for."""
-    tools = ((name, members(to_json(tool))) for name, tool in session.tools.items())
-    return [name for name, tool in tools if facts_of(tool).app]
-
-
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("paths", nargs="+", metavar="DIR", help="recordings: folders or files")
+    parser.add_argument(
+        "paths", nargs="+", metavar="DIR", help="recordings or transcripts: folders, files"
+    )
     options.add(parser, options.by_name("rules", "allow_python", "budget"))
     parser.add_argument("--client", metavar="NAME", help="the client, in place of the recorded one")
     parser.add_argument(
@@ -143,6 +129,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="fail on these of loss, rot, drift, or none (default: loss,rot)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--html", metavar="FILE", help="write a page of all calls and what is shown; - prints it"
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="serve that page here; it follows rules and recordings"
+    )
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    options.add(parser, options.by_name("redact"))
 
 
 def _kinds(text: str) -> list[str]:
@@ -154,14 +148,20 @@ def _kinds(text: str) -> list[str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what the rules do.
+    """Print what the rules do, or write or serve a page of it.
 
     Returns 1 if they fail, 2 if a recording cannot be replayed. Raises AbridgeError or OSError.
     """
+    if arguments.html is not None or arguments.watch:
+        from mcp_abridge.cli.page import replay_page
+
+        return replay_page.run(arguments)
+    if arguments.open:
+        return refuse("replay", "--open is for a page: --html FILE, or --watch")
     selection = options.selection(arguments)
     account = Account(selection, arguments.client, arguments.fail_over)
-    unusable: list[AbridgeError] = []
-    for session in sessions(arguments.paths, unusable.append):
+    unusable: list[AbridgeError | OSError] = []
+    for session, _ in sessions_in(arguments.paths, unusable.append):
         account.add(session, unusable.append)
         progress(f"{account.sessions} sessions")
     for error in unusable:

@@ -97,7 +97,22 @@ def answers(path: str, report: Report) -> Iterator[ToolAnswer]:
     return (event for event in _events(path, _WORDS, report) if isinstance(event, ToolAnswer))
 
 
-def sessions(path: str, report: Report) -> Iterator[tuple[RecordedSession, list[tuple[int, str]]]]:
+Words = list[tuple[int, str]]
+"""The model's own words in a transcript, each with the number of the call that it comes before."""
+
+
+def sessions_in(paths: Iterable[str], report: Report) -> Iterator[tuple[RecordedSession, Words]]:
+    """Yield the sessions in recordings and transcripts: files, and folders of either."""
+    for path in paths:
+        talks = [*files([path], 0.0, ENDING, report)]
+        for file in talks:
+            yield from sessions(file, report)
+        # Beside transcripts, other files are the client's own.
+        for session in recordings.sessions([path], report) if not talks else ():
+            yield session, []
+
+
+def sessions(path: str, report: Report) -> Iterator[tuple[RecordedSession, Words]]:
     """Yield a session for each server in a transcript, with the model's own words.
 
     Each text of the model has the number of the call that it comes before; the arguments of calls

@@ -31,6 +31,11 @@ class RecordedExchange(Struct, frozen=True):
         """The bytes of a file that `recorded` reads."""
         return encode({"request": Raw(self.request), "response": Raw(self.response)})
 
+    def masked(self, request: bytes, response: bytes) -> "RecordedExchange":
+        """Return the exchange with other lines, of the same call with masked values."""
+        tool, arguments = _recorded_call(request)
+        return RecordedExchange(tool, arguments, request, response)
+
     def with_view(self, view: str) -> dict[str, Any]:
         """Return the arguments of the call that asks for a view of this response."""
         if self.tool == READ:

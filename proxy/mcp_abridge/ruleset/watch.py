@@ -35,7 +35,7 @@ class Watch:
         self._allow_python = allow_python
         self._log = log
         self._warn = warn
-        self._stamps = self._stamps_of_all()
+        self._stamps = stamps(self._names)
         self.files: tuple[RuleFile, ...] = self._load()
         """The rules of the last version without a mistake."""
 
@@ -49,7 +49,7 @@ class Watch:
         if all(stamp(path) == earlier for path, earlier in self._stamps.items()):
             return False
         # Taken before the files are read, so that the next check finds later writes.
-        self._stamps = self._stamps_of_all()
+        self._stamps = stamps(self._names)
         return True
 
     def read(self) -> None:
@@ -67,13 +67,14 @@ class Watch:
     def _load(self) -> tuple[RuleFile, ...]:
         return load(self._names, allow_python=self._allow_python)
 
-    def _stamps_of_all(self) -> dict[str, Stamp]:
-        """Return the stamps of the names, of which a folder changes with a new file, and files."""
-        stamps = {name: stamp(name) for name in self._names}
-        for name in self._names:
-            with suppress(OSError, AbridgeError):
-                stamps |= {str(path): stamp(str(path)) for path in paths(name)}
-        return stamps
+
+def stamps(names: Sequence[str]) -> dict[str, Stamp]:
+    """Return the stamps of the names, of which a folder changes with a new file, and files."""
+    every = {name: stamp(name) for name in names}
+    for name in names:
+        with suppress(OSError, AbridgeError):
+            every |= {str(path): stamp(str(path)) for path in paths(name)}
+    return every
 
 
 def stamp(path: str) -> Stamp:

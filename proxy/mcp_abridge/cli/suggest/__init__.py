@@ -2,7 +2,7 @@
 
 import argparse
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,11 +14,11 @@ from mcp_abridge.cli.suggest.draft import SMALL, Answered, drafted
 from mcp_abridge.cli.suggest.rules import DraftedRule, page, rules_of
 from mcp_abridge.cli.suggest.types import Types, learned
 from mcp_abridge.cli.terminal import check_output, put, refuse_error, say, short_list, show
-from mcp_abridge.cli.transcripts import Report
+from mcp_abridge.cli.transcripts import Words
 from mcp_abridge.document.tree import plain
 from mcp_abridge.errors import AbridgeError, did_you_mean
 from mcp_abridge.replay import answers
-from mcp_abridge.replay.recordings import NO_CALL, RecordedSession, sessions
+from mcp_abridge.replay.recordings import NO_CALL, RecordedSession
 from mcp_abridge.replay.usage import Usage
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.storage.ledger import LedgerError
@@ -80,7 +80,7 @@ def _suggestion(
 ) -> "Suggestion | Types | None":
     """Show what recordings suggest; return it, None if they cannot be read."""
     unusable: list[AbridgeError | OSError] = []
-    recordings = list(_sessions(paths, unusable.append))
+    recordings = list(transcripts.sessions_in(paths, unusable.append))
     for error in unusable:
         refuse_error("suggest", error)
     empty = not any(session.exchanges or session.cut for session, _ in recordings)
@@ -171,10 +171,6 @@ class Suggestion(Struct):
             say("suggest", f"{', '.join(rule.tools)}: {line}")
 
 
-Words = list[tuple[int, str]]
-"""Texts of the model, each with the number of the call that it comes before."""
-
-
 class Gathered(NamedTuple):
     """The answers of a server, by tool, with the tools that it lists.
 
@@ -254,13 +250,3 @@ _SEVERAL = (
     " of your own takes them for a list"
 )
 _ANY = Rule(name="any", tools=("*",))
-
-
-def _sessions(paths: list[str], report: Report) -> Iterator[tuple[RecordedSession, Words]]:
-    for path in paths:
-        talks = [*transcripts.files([path], 0.0, transcripts.ENDING, report)]
-        for file in talks:
-            yield from transcripts.sessions(file, report)
-        # Beside transcripts, other files are the client's own.
-        for session in sessions([path], report) if not talks else ():
-            yield session, []

@@ -7,7 +7,9 @@ import time
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from mcp_abridge.cli.report.figures import (
+from mcp_abridge.cli.page import render, write
+from mcp_abridge.cli.page.figures import (
+    BYTES_PER_TOKEN,
     NAMELESS,
     TableColumn,
     counts,
@@ -33,6 +35,12 @@ _UNITS = {
     "d": (86_400, "days"),
     "w": (604_800, "weeks"),
 }
+_FOOT = f"""<footer>
+<p>These are sizes and names; the ledger holds no content. Sizes are bytes of what the model reads.
+A token is taken as {BYTES_PER_TOKEN} bytes, the median of recorded answers;
+<code>mcp-abridge weigh</code> estimates tokens from the texts.</p>
+</footer>
+"""
 _FEW_SECONDS = 2 * 86_400  # a longer period is shown by days
 _MAX_WARNINGS = 20
 _MAX_TOOLS = 3  # of which the looks are called bad
@@ -85,11 +93,9 @@ def run(arguments: argparse.Namespace) -> int:
     lists = [] if absent else ledger_totals.definitions(path, since)
     earlier = not (figures or absent) and bool(ledger_totals.rows(path))
     page = _page(path, period, now) if figures and arguments.html else ""
-    if page and arguments.html == "-":
-        put(page)
-    elif page:
-        with open(arguments.html, "w", encoding="utf-8") as file:
-            file.write(page)
+    if page:
+        write(arguments.html, page)
+    if page and arguments.html != "-":
         say("report", f"wrote {arguments.html}; open it in a browser")
     if arguments.json:
         document = {
@@ -146,12 +152,12 @@ def span(text: str) -> Span:
 
 
 def _page(path: str, period: Span, now: float) -> str:
-    from mcp_abridge.cli.report import page
+    from mcp_abridge.cli.page import sums
 
     until = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
     few = period.seconds is not None and period.seconds <= _FEW_SECONDS
-    sums = page.read(path, period.since(now), by_hour=few)
-    return page.render(sums, f"{period.words}, until {until}")
+    html = sums.html(sums.read(path, period.since(now), by_hour=few))
+    return render("mcp-abridge report", f"In {period.words}, until {until}", sums=html + _FOOT)
 
 
 def _print_table(figures: list[Figures], period: Span, by: str) -> None:

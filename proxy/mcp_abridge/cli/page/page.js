@@ -1,7 +1,21 @@
 "use strict";
 
+// One tab at a time, by the part of the address after its #.
+const tabs = [...document.querySelectorAll(".tab")];
+function choose() {
+  const [name] = location.hash.slice(1).split("/");
+  const chosen = tabs.find((tab) => tab.id === `tab-${name}`) ?? tabs.at(-1);
+  for (const tab of tabs) {
+    tab.hidden = tab !== chosen;
+    const link = document.getElementById(tab.id.replace("tab", "to"));
+    if (tab === chosen) link?.setAttribute("aria-current", "page");
+    else link?.removeAttribute("aria-current");
+  }
+}
+window.addEventListener("hashchange", choose);
+
 // Sorting: a button in each heading of a table.
-for (const table of document.querySelectorAll("table")) {
+for (const table of document.querySelectorAll("#tab-sums table")) {
   const headings = [...table.tHead.rows[0].cells];
   headings.forEach((heading, column) => {
     if (table.tBodies[0].rows[0]?.cells[column].dataset.value) heading.className = "number";
@@ -51,6 +65,7 @@ const calendar = {
 
 let plot;
 function draw() {
+  if (!chart) return;
   const color = (key, property) => getComputedStyle(document.querySelector(key))[property];
   const axis = {
     stroke: color("h2 + p", "color"),
@@ -107,5 +122,9 @@ theme.addEventListener("click", () => {
 system.addEventListener("change", (event) => {
   if (!root.style.colorScheme) paint(event.matches);
 });
-new ResizeObserver(() => plot.setSize({ width: chart.clientWidth, height: 260 })).observe(chart);
+if (chart) {
+  const fit = () => chart.clientWidth && plot.setSize({ width: chart.clientWidth, height: 260 });
+  new ResizeObserver(fit).observe(chart);
+}
+choose();
 paint(dark);

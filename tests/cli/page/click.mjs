@@ -3,13 +3,9 @@
 // for screenshots.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
+import { launch, listen, violations } from "./browser.mjs";
 
 const [packages, executablePath, file, single, folder] = process.argv.slice(2);
-const load = createRequire(`${packages}/`);
-const { chromium } = load("playwright-core");
-const axe = readFileSync(load.resolve("axe-core/axe.min.js"), "utf8");
-
 const calls = [];
 const server = createServer((request, response) => {
   if (request.url !== "/favicon.ico") calls.push(request.url); // Chromium asks for it when it likes
@@ -18,11 +14,7 @@ const server = createServer((request, response) => {
 await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 const origin = `http://127.0.0.1:${server.address().port}`;
 
-const browser = await chromium.launch({
-  executablePath,
-  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--no-first-run"],
-});
+const { browser, axe } = await launch(packages, executablePath);
 
 // A page that would do all that a name from the ledger, or the page itself, must not do.
 const attempt = (origin) => {
@@ -59,10 +51,7 @@ const bar = () => {
 const seen = { requests: [], errors: [] };
 async function open(options, path = file) {
   const page = await browser.newPage(options);
-  page.on("request", (request) => seen.requests.push(request.url()));
-  page.on("console", (message) => seen.errors.push(message.text()));
-  page.on("pageerror", (error) => seen.errors.push(error.message));
-  page.on("dialog", (dialog) => seen.errors.push(`dialog: ${dialog.message()}`));
+  listen(page, seen);
   await page.goto(`file://${path}`);
   return page;
 }
@@ -119,11 +108,7 @@ await systemDark.getByRole("button", { name: "Dark theme" }).waitFor(); // the e
 seen.systemLight = await look(systemDark);
 
 seen.accessible = [];
-for (const each of [page, systemDark]) {
-  await each.evaluate(axe);
-  const { violations } = await each.evaluate("axe.run()");
-  seen.accessible.push(...violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`));
-}
+for (const each of [page, systemDark]) seen.accessible.push(...(await violations(each, axe)));
 await systemDark.setViewportSize({ width: 390, height: 800 });
 seen.beyond = await systemDark.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 

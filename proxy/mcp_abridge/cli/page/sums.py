@@ -1,20 +1,15 @@
-"""The page of `report --html`: one file that opens without a network, with the ledger's sums.
+"""The sums of a ledger or of recordings as HTML: what is still large, and what was saved.
 
-Invariant: names from the ledger are escaped, and the page may load nothing and send nothing: its
-Content-Security-Policy allows the one script and the one style by their hashes, and nothing else.
+Without it, the largest tool of a busy week is found by reading tables in a terminal.
 """
 
-import hashlib
-from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from html import escape
-from pathlib import Path
-from string import Template
 from typing import Any
 
 from msgspec import Struct
 
-from mcp_abridge.cli.report.figures import (
+from mcp_abridge.cli.page.figures import (
     NAMELESS,
     TableColumn,
     counts,
@@ -31,50 +26,46 @@ from mcp_abridge.storage import ledger_totals
 from mcp_abridge.storage.ledger_totals import Figures
 from mcp_abridge.storage.meter import Definitions, Warnings
 
-_HERE = Path(__file__).parent
-# The copied files are those of the npm package that tests/servers/browser.json pins.
-_STYLES = ("uplot/uPlot.min.css", "page.css")
-_SCRIPTS = ("uplot/uPlot.iife.min.js", "page.js")
+KEYS = ("tool", "client", "rule", "server")
+"""What the sums are by."""
 
 
 class Sums(Struct, frozen=True):
-    """The sums of a period: by tool and so on, by day or hour in order, and what is beside them."""
+    """The sums of a period: by tool and so on, by day or hour in order, and what is beside them.
+
+    Recordings have no `times`.
+    """
 
     figures: Mapping[str, list[Figures]]
-    times: list[Figures]
-    warnings: list[Warnings]
-    definitions: list[Definitions]
+    times: list[Figures] = []
+    warnings: list[Warnings] = []
+    definitions: list[Definitions] = []
+
+    @property
+    def total(self) -> Figures:
+        return total_of(self.figures["tool"])
 
 
 def read(path: str, since: float | None, *, by_hour: bool) -> Sums:
     """Read the ledger at `path`, since a time in unix seconds. Raises LedgerError."""
     return Sums(
-        {by: ledger_totals.rows(path, since, by) for by in ("tool", "client", "rule", "server")},
+        {by: ledger_totals.rows(path, since, by) for by in KEYS},
         ledger_totals.rows(path, since, "hour" if by_hour else "day"),
         ledger_totals.warnings(path, since),
         ledger_totals.definitions(path, since),
     )
 
 
-def render(sums: Sums, period: str) -> str:
-    """Return the page as HTML, for the sums of a period, which is given in words."""
-    style = "".join(map(_file, _STYLES))
-    script = f"/*!\n{_file('uplot/LICENSE')}\n*/\n" + "".join(map(_file, _SCRIPTS))
+def html(sums: Sums) -> str:
+    """Return the sums as HTML: totals, what is still large, over time, what was saved, the rest."""
     parts = (
-        _totals(total_of(sums.times), sums.definitions),
+        _totals(sums.total, sums.definitions),
         _large(sums),
-        _over_time(sums.times),
+        _over_time(sums.times) if sums.times else "",
         _saved(sums),
         _others(sums),
     )
-    return Template(_file("page.html")).substitute(
-        style=style,
-        style_hash=_hash(style),
-        script=script,
-        script_hash=_hash(script),
-        period=escape(period),
-        main="\n".join(parts),
-    )
+    return "\n".join(parts)
 
 
 def _totals(total: Figures, definitions: list[Definitions]) -> str:
@@ -98,7 +89,7 @@ def _totals(total: Figures, definitions: list[Definitions]) -> str:
 
 
 def _large(sums: Sums) -> str:
-    read = total_of(sums.times).visible_after
+    read = sums.total.visible_after
     columns = (
         _CALLS,
         _READ,
@@ -255,14 +246,6 @@ def _share(part: int, whole: int) -> float:
 
 def _escape(text: str) -> str:
     return escape(printable(text))
-
-
-def _file(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 _CALLS = counts("Calls", "calls")

@@ -1,0 +1,84 @@
+"""The page of `report`, `replay` and `explain --html`: one file that opens without a network.
+
+sums     what servers sent and models read, by tool and so on: the first tab
+figures  sums and sizes in words, for the page and for the tables of verbs
+calls    recorded calls, with what a model reads of each answer: the second tab
+answer   one answer: its tree, the marks of what is shown, and the steps of its rule
+watch    the page over a loopback server, which follows rules and recordings
+
+Invariant: what servers and ledgers say is escaped, and the page may load nothing and send nothing:
+its Content-Security-Policy allows the one style and the scripts by their hashes, and with `--watch`
+requests to its own server. Data stand in elements that no browser runs.
+"""
+
+import hashlib
+import os
+import stat
+from base64 import b64encode
+from html import escape
+from pathlib import Path
+from string import Template
+
+from mcp_abridge.cli.terminal import put
+from mcp_abridge.document.tree import encode
+from mcp_abridge.storage.regular import write_private
+
+_HERE = Path(__file__).parent
+# The copied files are those of the npm package that tests/servers/browser.json pins.
+_STYLES = ("uplot/uPlot.min.css", "page.css", "calls.css")
+_SCRIPTS = ("uplot/uPlot.iife.min.js", "page.js", "calls.js")
+
+
+def render(
+    title: str, subtitle: str, *, sums: str = "", calls: str = "", live: bool = False
+) -> str:
+    """Return the page as HTML, with the tabs whose HTML is given.
+
+    If it is `live`, it may connect to the server that it came from.
+    """
+    style = "".join(map(_file, _STYLES))
+    script = f"/*!\n{_file('uplot/LICENSE')}\n*/\n" + "".join(map(_file, _SCRIPTS))
+    tabs = [("sums", "Sums", sums), ("calls", "Calls", calls)]
+    parts = [(name, label, html) for name, label, html in tabs if html]
+    buttons = (f'<a href="#{name}" id="to-{name}">{label}</a>' for name, label, _ in parts)
+    return Template(_file("page.html")).substitute(
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        connect=" connect-src 'self';" if live else "",
+        title=escape(title),
+        subtitle=escape(subtitle),
+        tabs=f'<nav aria-label="Parts">{" ".join(buttons)}</nav>' if len(parts) > 1 else "",
+        main="\n".join(
+            f'<div id="tab-{name}" class="tab">\n{html}\n</div>' for name, _, html in parts
+        ),
+    )
+
+
+def data(name: str, value: object) -> str:
+    """Return an element with a value as JSON, which a script of the page reads by its name.
+
+    >>> data("call-1", "</script>")
+    '<script type="application/json" id="call-1">"\\\\u003c/script>"</script>'
+    """
+    json = encode(value).replace(b"<", rb"\u003c").decode()
+    return f'<script type="application/json" id="{name}">{json}</script>'
+
+
+def write(path: str, html: str) -> None:
+    """Write a page that its owner alone can read, whoever could before; `-` is stdout. OSError."""
+    if path == "-":
+        put(html)
+        return
+    if os.path.isfile(path):
+        os.chmod(path, stat.S_IRUSR | stat.S_IWUSR)
+    write_private(path, html.encode())
+
+
+def _file(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,275 @@
+"""Recorded calls for the page: without them, it is not seen which answers a rule should be for.
+
+The page carries figures of all calls, and the answers of those that the model reads most of, as far
+as they have room.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Raw, Struct
+from msgspec.structs import asdict, replace
+
+from mcp_abridge.cli.page import data, render, sums
+from mcp_abridge.cli.page.answer import detail
+from mcp_abridge.cli.page.figures import total_of
+from mcp_abridge.cli.terminal import count_text, json_text
+from mcp_abridge.document.printable import printable
+from mcp_abridge.document.tokens import tokens
+from mcp_abridge.errors import AbridgeError
+from mcp_abridge.replay.exchanges import RecordedExchange
+from mcp_abridge.replay.of_session import SessionRules
+from mcp_abridge.replay.play import Replay
+from mcp_abridge.replay.proof import ShapedAnswer, UsedValue, used_values
+from mcp_abridge.replay.recordings import RecordedSession
+from mcp_abridge.ruleset.clients import client_for
+from mcp_abridge.ruleset.selection import Selection
+from mcp_abridge.storage.ledger_totals import Figures
+
+CLIENTS = {
+    "Claude Code": "claude-code",
+    "Codex": "codex-mcp-client",
+    "VS Code": "Visual Studio Code",
+    "Copilot CLI": "copilot-cli",
+    "opencode": "opencode",
+    "any other client": "unknown client",
+}
+"""The clients that the page can choose beside the first one."""
+_ROOM = 20_000_000  # bytes of answers in a page
+_SHORT = 200  # characters of the arguments of a call in the list
+
+Report = Callable[[AbridgeError], object]
+
+
+class CallFigures(Struct):
+    """Bytes and tokens of one answer for a client, before and after, and the values used later."""
+
+    before: int
+    after: int
+    tokens_before: int
+    tokens_after: int
+    rule: str | None
+    outcome: str
+    used: list[UsedValue] = []
+
+    @property
+    def row(self) -> list[Any]:
+        places = [each.place for each in self.used]
+        used = [places.count(place) for place in ("shown", "view", "lost")]
+        sizes = (self.after, self.before, self.tokens_after, self.tokens_before)
+        return [*sizes, self.rule, self.outcome, used if any(used) else None]
+
+
+class RecordedCalls:
+    """The calls of recorded sessions, for each client that the page can choose.
+
+    `client` is the name of the only one; without it the recorded one comes first. `report` gets the
+    error of each call that cannot be replayed. `query_result` is for guards: see SessionRules.
+    """
+
+    def __init__(
+        self,
+        sessions: Iterable[RecordedSession],
+        client: str | None,
+        report: Report,
+        query_result: Raw | None = None,
+    ) -> None:
+        self._query_result = query_result
+        self.sessions = list(sessions)
+        others = CLIENTS if client is None else {}
+        self.clients: dict[str, str | None] = {client or "as recorded": client, **others}
+        self._report = report
+        self.calls: list[tuple[RecordedSession, str, RecordedExchange]] = [
+            (session, file, exchange)
+            for session in self.sessions
+            for file, exchange in session.exchanges
+        ]
+        self._tokens: dict[tuple[int, int], int] = {}
+
+    def figures(self, selection: Selection, client: str | None) -> Iterator[CallFigures | None]:
+        """Yield the figures of all calls, in order; None for one that cannot be replayed."""
+        for session in self.sessions:
+            rules = self._rules(selection, session, client)
+            every: list[CallFigures | None] = []
+            answered: list[ShapedAnswer] = []
+            by_file: dict[str, CallFigures] = {}
+            for file, exchange in session.exchanges:
+                try:
+                    replay = rules.replay(exchange)
+                except AbridgeError as error:
+                    self._report(AbridgeError(f"{file}: {error}"))
+                    every.append(None)
+                    continue
+                figures = self._of(replay)
+                every.append(figures)
+                # Calls of a transcript are in one file.
+                answered.append(ShapedAnswer(str(len(by_file)), replay))
+                by_file[str(len(by_file))] = figures
+            for used in used_values(answered, json_text(session.tools)):
+                by_file[used.file].used = [*by_file[used.file].used, used]
+            yield from every
+
+    def _rules(
+        self, selection: Selection, session: RecordedSession, client: str | None
+    ) -> SessionRules:
+        return SessionRules(selection, session, client, self._query_result)
+
+    def _of(self, replay: Replay) -> CallFigures:
+        shows, rule = replay.shows, replay.applied
+        before, after = replay.before, replay.answer
+        return CallFigures(
+            before.visible_size.to(shows),
+            after.visible_size.to(shows),
+            sum(map(self._count, before.texts_for(shows))),
+            sum(map(self._count, after.texts_for(shows))),
+            None if rule is None else rule.name,
+            "error" if replay.outcome == "untouched" and after.failed else replay.outcome,
+        )
+
+    def _count(self, text: str) -> int:
+        key = len(text), hash(text)
+        count = self._tokens.get(key)
+        if count is None:
+            count = self._tokens[key] = tokens(text)
+        return count
+
+    def name(self, session: RecordedSession) -> str | None:
+        """Return the name of the first client, as a session has it."""
+        return next(iter(self.clients.values())) or session.client
+
+    def twin(self, label: str) -> str:
+        """Return the first choice whose model reads all that this one's does."""
+        row = client_for(self.clients[label])
+        recorded = {client_for(self.name(session)) for session in self.sessions}
+        first = next(iter(self.clients))
+        return first if recorded == {row} else label
+
+    def head(self) -> dict[str, Any]:
+        """Return the names of all calls and clients, without figures."""
+        recorded = {self.name(session) for session in self.sessions}
+        clients = []
+        for label, name in self.clients.items():
+            row = client_for(next(iter(recorded)) if name is None and len(recorded) == 1 else name)
+            clients.append({"label": label, "limit": row.limit_bytes, "beyond": row.beyond})
+        return {"clients": clients, "calls": [self._call(*each) for each in self.calls]}
+
+    def _call(self, session: RecordedSession, file: str, exchange: RecordedExchange) -> list[Any]:
+        arguments = printable(json_text(exchange.arguments))
+        short = arguments if len(arguments) <= _SHORT else f"{arguments[:_SHORT]}…"
+        server = printable(session.server or "")
+        return [printable(exchange.tool), server, printable(file), short]
+
+    def answer(self, selection: Selection, number: int, client: str | None) -> dict[str, Any]:
+        """Return one answer as a client shows it: see `detail`. Raises AbridgeError."""
+        session, _, exchange = self.calls[number]
+        return detail(self._rules(selection, session, client).replay(exchange))
+
+
+Rows = list[CallFigures | None]
+
+
+def page(calls: RecordedCalls, selection: Selection, progress: Callable[[str], object]) -> str:
+    """Return the page of recorded calls: the figures of all, and the answers that have room."""
+    every: dict[str, Rows] = {}
+    for label, name in calls.clients.items():
+        progress(f"{len(calls.calls):,} calls as {label} reads them ")
+        twin = calls.twin(label)
+        every[label] = every[twin] if twin in every else list(calls.figures(selection, name))
+    answers = _answers(calls, selection, every, progress)
+    rows = [[each and each.row for each in figures] for figures in every.values()]
+    head = data("calls-data", {**calls.head(), "figures": rows})
+    first = next(iter(every.values()))
+    return render_calls("\n".join([head, *answers]), calls, sums.html(_sums(calls, first)))
+
+
+def render_calls(elements: str, calls: RecordedCalls, sums_html: str, *, live: bool = False) -> str:
+    """Return the page with the `elements` that its script draws the calls from."""
+    skeleton = Path(__file__).with_name("calls.html").read_text(encoding="utf-8")
+    many = count_text(len(calls.calls), "recorded call")
+    html = f"{skeleton}\n{elements}"
+    return render("mcp-abridge", many, sums=sums_html, calls=html, live=live)
+
+
+_SHAPED = ("shaped", "page", "view")
+
+
+def _sums(calls: RecordedCalls, rows: Rows) -> sums.Sums:
+    """Return the sums of all calls; bytes on the wire are not shown, and stay 0."""
+    groups: dict[str, dict[str | None, list[Figures]]] = {key: {} for key in sums.KEYS}
+    for (session, _, exchange), each in zip(calls.calls, rows, strict=True):
+        if each is None:
+            continue
+        client = client_for(name := calls.name(session))
+        keys = {"tool": exchange.tool, "client": name, "rule": each.rule, "server": session.server}
+        for key, value in keys.items():
+            figures = Figures(
+                value,
+                calls=1,
+                shaped=each.outcome in _SHAPED,
+                failed=each.outcome == "failed",
+                wire_before=0,
+                wire_after=0,
+                visible_before=each.before,
+                visible_after=each.after,
+                shadow_saves=0,
+                client_cut=client.cut(each.before),
+                cuts_before=client.cut(each.before) > 0,
+                cuts_after=client.cut(each.after) > 0,
+                largest=each.after,
+            )
+            groups[key].setdefault(value, []).append(figures)
+    by = {
+        key: [replace(total_of(figures), name=name) for name, figures in of_key.items()]
+        for key, of_key in groups.items()
+    }
+    return sums.Sums(by)
+
+
+def _answers(
+    calls: RecordedCalls,
+    selection: Selection,
+    every: dict[str, Rows],
+    progress: Callable[[str], object],
+) -> Iterator[str]:
+    """Yield the answers that clients' models read most of, until there is no more room."""
+    columns = zip(*every.values(), strict=True)
+    most = [max(each.after if each else -1 for each in of_call) for of_call in columns]
+    room = _ROOM
+    for count, number in enumerate(sorted(range(len(most)), key=lambda each: -most[each])):
+        if most[number] < 0 or room < _ROOM // 1000:
+            break
+        progress(f"answer {count + 1:,} of {len(most):,} ")
+        views: dict[str, Any] = {}
+        for label, name in calls.clients.items():
+            twin = calls.twin(label)
+            view = views.get(twin) or calls.answer(selection, number, name)
+            views[label] = with_uses(view, every[label][number])
+        element = data(f"call-{number}", _without_copies(list(views.values())))
+        if len(element) <= room:
+            room -= len(element)
+            yield element
+
+
+def with_uses(answer: dict[str, Any], figures: CallFigures | None) -> dict[str, Any]:
+    """Return an answer with the values of it that later calls used, if they are known."""
+    used = [asdict(each) for each in figures.used] if figures else []
+    return {
+        **answer,
+        "used": [{key: printable(text) for key, text in each.items()} for each in used],
+    }
+
+
+def _without_copies(views: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the views of an answer for all clients, each tree and each equal view once."""
+    trees: list[Any] = []
+    for view in views:
+        tree = view["tree"]
+        if tree not in trees:
+            trees.append(tree)
+        view["tree"] = trees.index(tree)
+    distinct: list[Any] = []
+    for view in views:
+        if view not in distinct:
+            distinct.append(view)
+    return {"trees": trees, "views": distinct, "of": [distinct.index(view) for view in views]}

@@ -1,0 +1,248 @@
+"""`replay --watch`: the page over loopback, which follows the rule files and the recordings.
+
+Invariant: only the browser that was given the address is answered: it has a random token in it,
+and requests of other hosts and origins are refused.
+"""
+
+import argparse
+import asyncio
+import hmac
+import json
+import secrets
+import time
+import webbrowser
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from threading import Event, Lock
+from typing import Any
+
+from aiohttp import web
+
+from mcp_abridge.cli import options
+from mcp_abridge.cli.page import calls as calls_page
+from mcp_abridge.cli.page import data, write
+from mcp_abridge.cli.page.calls import RecordedCalls, Rows, with_uses
+from mcp_abridge.cli.terminal import print_lines, progress, refuse, say
+from mcp_abridge.document.tree import encode
+from mcp_abridge.errors import AbridgeError, RuleErrors
+from mcp_abridge.replay.recordings import NO_CALL
+from mcp_abridge.ruleset.selection import Selection
+from mcp_abridge.ruleset.watch import stamps
+
+_PERIOD = 0.1  # seconds between two looks at the files
+_PAUSE = 0.005  # seconds
+_NEW_CALLS = 1.0  # seconds at least between two readings of recordings
+
+
+class Stopped(Exception):
+    """The end of work that a newer version of rules or recordings has made useless."""
+
+
+class Watched:
+    """The recordings and rules as they are now, and the figures of the list, once known."""
+
+    def __init__(self, arguments: argparse.Namespace, read: Callable[[], RecordedCalls]) -> None:
+        self._arguments, self._read = arguments, read
+        self.version = 0
+        self.mistakes: list[str] = []
+        self.selection = Selection((), "off", lambda _: None)
+        self._stamps: Any = None  # of the rules that were read
+        self._moving: Any = None  # as they were at the last look
+        self.load_rules()
+        self.calls = read()
+        self._times = self._recorded()
+        self._next = 0.0  # when recordings are looked at again
+        self._figures: dict[tuple[int, int], Rows] = {}
+        self._busy = Lock()
+        self._request = Event()  # a call is asked for: figures wait
+
+    def load_rules(self) -> None:
+        """Read the rules; if they have mistakes, the ones before stay."""
+        self._stamps = stamps(self._arguments.rules or ())
+        try:
+            self.selection, self.mistakes = options.selection(self._arguments), []
+        except RuleErrors as errors:
+            self.mistakes = [str(problem) for problem in errors.problems]
+        except (AbridgeError, OSError) as error:
+            self.mistakes = [str(error)]
+
+    def changed(self) -> bool:
+        """Follow the files; return True if what is with_uses may be another."""
+        changed = False
+        now = stamps(self._arguments.rules or ())
+        # An editor empties a file before it writes it: the rules are read once they stand still.
+        if now != self._stamps and now == self._moving:
+            self.load_rules()
+            changed = True
+        self._moving = now
+        if time.monotonic() > self._next and (times := self._recorded()) != self._times:
+            start = time.monotonic()
+            self._times, self.calls = times, self._read()
+            # Many calls take a while to read: while they are recorded, most time is for others.
+            self._next = time.monotonic() + max(_NEW_CALLS, 4 * (time.monotonic() - start))
+            changed = True
+        if changed:
+            self.version += 1
+            self._figures.clear()
+        return changed
+
+    def _recorded(self) -> dict[str, float]:
+        from mcp_abridge.cli.page.replay_page import modified
+
+        return modified(self._arguments.paths)
+
+    def name(self, client: int) -> str | None:
+        return list(self.calls.clients.values())[client]
+
+    def figures(self, client: int) -> Rows:
+        """Return the figures of all calls for a client. Raises Stopped."""
+        version, calls = self.version, self.calls
+        key = version, client
+        with self._busy:
+            if key in self._figures:
+                return self._figures[key]
+            rows: Rows = []
+            for each in calls.figures(self.selection, self.name(client)):
+                rows.append(each)
+                while self._request.is_set():
+                    time.sleep(_PAUSE)
+                if version != self.version:
+                    raise Stopped
+            self._figures[key] = rows
+            return rows
+
+    def answer(self, number: int, client: int) -> dict[str, Any]:
+        """Return one call for a client, before any figures that are being worked on."""
+        self._request.set()
+        try:
+            answer = self.calls.answer(self.selection, number, self.name(client))
+        finally:
+            self._request.clear()
+        rows = self._figures.get((self.version, client))
+        return with_uses(answer, rows[number] if rows else None)
+
+
+def serve(arguments: argparse.Namespace, read: Callable[[], RecordedCalls]) -> int:
+    """Serve the page on loopback until the user ends the command. Raises OSError."""
+    watched = Watched(arguments, read)
+    if not watched.calls.calls:
+        return refuse("replay", NO_CALL.format(", ".join(arguments.paths)))
+    if arguments.html is not None:
+        write(arguments.html, calls_page.page(watched.calls, watched.selection, progress))
+    with suppress(KeyboardInterrupt):
+        asyncio.run(_serve(Server(watched), open_browser=arguments.open))
+    return 0
+
+
+async def _serve(server: "Server", *, open_browser: bool) -> None:
+    runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        server.port = runner.addresses[0][1]
+        print_lines(server.address)
+        say("replay", "the page follows the rules and recordings; Ctrl+C ends it")
+        if open_browser:
+            await asyncio.to_thread(webbrowser.open, server.address)
+        await server.follow()
+    finally:
+        await runner.cleanup()
+
+
+class Server:
+    """The requests of the page: itself, one call, figures, and events if files have changed."""
+
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
+        self._token = secrets.token_urlsafe(24)
+        self._news = asyncio.Condition()
+        self.port = 0
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/{self._token}/"
+
+    def application(self) -> web.Application:
+        application = web.Application(middlewares=[self._check])
+        application.add_routes(
+            [
+                web.get("/{token}/", self._page),
+                web.get("/{token}/call/{number:[0-9]+}", self._call),
+                web.get("/{token}/figures", self._figures),
+                web.get("/{token}/events", self._events),
+            ]
+        )
+        return application
+
+    @web.middleware
+    async def _check(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """Refuse who has not got the address from this command, or asks from another page."""
+        own = {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")}
+        origin = request.headers.get("Origin")
+        token = request.match_info.get("token", "")
+        if request.host not in own or (origin and origin.removeprefix("http://") not in own):
+            raise web.HTTPForbidden(text="this address is for the browser of this machine alone\n")
+        if not hmac.compare_digest(token.encode(), self._token.encode()):
+            raise web.HTTPNotFound(text="the address is the whole line that replay has printed\n")
+        response = await handler(request)
+        if not response.prepared:
+            response.headers["Cache-Control"] = "no-store"
+            response.headers["Referrer-Policy"] = "no-referrer"
+        return response
+
+    async def _page(self, _: web.Request) -> web.Response:
+        calls = self._watched.calls
+        head = {**calls.head(), "figures": [], "live": True}
+        html = calls_page.render_calls(data("calls-data", head), calls, "", live=True)
+        return web.Response(text=html, content_type="text/html")
+
+    async def _call(self, request: web.Request) -> web.Response:
+        number, client = int(request.match_info["number"]), _client(request)
+        try:
+            answer = await asyncio.to_thread(self._watched.answer, number, client)
+        except LookupError:
+            raise web.HTTPNotFound(text="there is no such call any more\n") from None
+        except AbridgeError as error:
+            raise web.HTTPConflict(text=f"{error}\n") from None
+        return _json(answer)
+
+    async def _figures(self, request: web.Request) -> web.Response:
+        try:
+            rows = await asyncio.to_thread(self._watched.figures, _client(request))
+        except Stopped:
+            return _json({"stale": True})
+        calls = self._watched.calls.head()["calls"]
+        return _json({"calls": calls, "figures": [each and each.row for each in rows]})
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        with suppress(ConnectionError):
+            while True:
+                event = {"version": self._watched.version, "mistakes": self._watched.mistakes}
+                await response.write(b"data: %b\n\n" % json.dumps(event).encode())
+                async with self._news:
+                    await self._news.wait()
+        return response
+
+    async def follow(self) -> None:
+        """Look at the files again and again, and tell the open pages of changes."""
+        while True:
+            await asyncio.sleep(_PERIOD)
+            if await asyncio.to_thread(self._watched.changed):
+                async with self._news:
+                    self._news.notify_all()
+
+
+def _client(request: web.Request) -> int:
+    number = request.query.get("client", "0")
+    if not number.isdecimal() or int(number) >= len(calls_page.CLIENTS) + 1:
+        raise web.HTTPBadRequest(text="client is the number of a choice of the page\n")
+    return int(number)
+
+
+def _json(value: dict[str, Any]) -> web.Response:
+    return web.Response(body=encode(value), content_type="application/json")

@@ -1,0 +1,322 @@
+"""Marks of what a model reads of an answer: without them, only sizes say what a rule leaves out.
+
+The shown answer is compared with the server's, not traced through the steps: so it holds for every
+step, Python beside a rule file, too. Both are taken apart into records, the elements of their
+arrays; each shown record belongs to that of the server with which it has the most values in common.
+A leaf is shown if its value stands in such a record, under its name or under another that a rule
+gave it. Of a text, the lines are compared.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
+
+from mcp_abridge.document.tree import encode
+
+Mark = Literal["s", "c", "o"]
+"""Of a leaf: shown, cut short, left out."""
+
+_MANY = 200  # records that are compared with one that is shown
+_CUT = "…"  # stands where a text goes on
+_KEY, _VALUE = "key", "value"  # the columns of an object that is shown as rows
+_LONG = 4  # characters of a text that tells where it comes from, of a number too
+
+
+class _Leaf(Struct):
+    index: int
+    path: str
+    value: Any
+
+
+class _Record(Struct):
+    """An element of an array, or the root: its leaves, and the arrays of records in it by path.
+
+    `where` are the names on the way to its array, `array` is the number of that.
+    """
+
+    where: str
+    array: int = -1
+    leaves: list[_Leaf] = []
+    inner: dict[str, list["_Record"]] = {}
+    same: dict[str, Any] = {}
+
+
+class _Records:
+    """A value taken apart: its records, outer ones first, and its leaves in the value's order."""
+
+    def __init__(self, value: Any, *, tables: bool = False) -> None:
+        self.count = self._arrays = 0
+        self._tables = tables
+        self.root = _Record("")
+        self.every = [self.root]
+        self._read(value, "", self.root)
+
+    def _read(self, value: Any, path: str, record: _Record) -> None:
+        if self._tables and (table := _table(value)) is not None:
+            rows, same = table
+            if all(_KEY in row for row in rows):
+                self._read_map(rows, path, record, same)
+            else:
+                self._read_array(rows, path, record, same)
+        elif isinstance(value, dict) and value:
+            for name, member in value.items():
+                self._read(member, f"{path}.{name}" if path else name, record)
+        elif isinstance(value, list) and value:
+            self._read_array(value, path, record, {})
+        else:
+            record.leaves.append(_Leaf(self.count, path, value))
+            self.count += 1
+
+    def _read_map(
+        self, rows: list[dict[str, Any]], path: str, record: _Record, same: dict[str, Any]
+    ) -> None:
+        """Read the rows of an object with objects: each has the name of a member as its key."""
+        for row in rows:
+            place = f"{path}.{row[_KEY]}" if path else str(row[_KEY])
+            for name, cell in {**same, **row}.items():
+                if name != _KEY:
+                    self._read(cell, f"{place}{name.removeprefix(_VALUE)}", record)
+
+    def _read_array(
+        self, values: list[Any], path: str, record: _Record, same: dict[str, Any]
+    ) -> None:
+        array, self._arrays = self._arrays, self._arrays + 1
+        for element in values:
+            if isinstance(element, dict | list) and element:
+                where = f"{record.where}.{path}" if record.where else path
+                inner = _Record(where, array, same=same)
+                record.inner.setdefault(path, []).append(inner)
+                self.every.append(inner)
+                members = element if isinstance(element, dict) else _by_position(element)
+                for name, member in members.items():
+                    self._read(member, name, inner)
+            else:
+                self._read(element, f"{path}[]", record)
+
+
+def _by_position(values: list[Any]) -> dict[str, Any]:
+    return {str(index): value for index, value in enumerate(values)}
+
+
+def _table(value: Any) -> tuple[list[Any], dict[str, Any]] | None:
+    """Return the rows of an array in brief, as objects, and what is the same in all of them."""
+    if not isinstance(value, dict) or not isinstance(value.get("columns"), list):
+        return None
+    columns, rows = value["columns"], value.get("rows")
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        return None
+    same = value.get("same")
+    objects = [dict(zip(map(str, columns), row, strict=False)) for row in rows]
+    return objects, same if isinstance(same, dict) else {}
+
+
+def marks(source: Any, texts: Iterable[Any]) -> str:
+    """Return a Mark for each leaf of a value, in order; an empty array or object is a leaf.
+
+    `texts` are the documents and texts that a model reads. A `source` that is a text has a Mark for
+    each of its lines.
+
+    >>> marks({"a": 1, "b": [{"n": "x"}, {"n": "y"}], "c": {}}, [{"b": [{"n": "y"}]}])
+    'ooso'
+    >>> marks("one\\ntwo\\nthree", ["one\\nth…"])
+    'soc'
+    """
+    if isinstance(source, str):
+        lines = "\n".join(text for each in texts for text in _texts(each))
+        return _of_lines(source.split("\n"), lines.split("\n"))
+    coverage = _Coverage(_Records(source))
+    for each in texts:
+        if isinstance(each, str):
+            coverage.take_text(each)
+        else:
+            coverage.take(_Records(each, tables=True))
+    return "".join(coverage.marks)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
+
+
+def _of_lines(lines: list[str], lines_read: list[str]) -> str:
+    """Compare in order: a line counts once for each time that it is shown."""
+    signs: list[Mark] = ["o"] * len(lines)
+    places: dict[str, list[int]] = {}
+    for index, line in enumerate(lines):
+        places.setdefault(line.rstrip("\r"), []).append(index)
+    after = 0
+    for line in lines_read:
+        later = [each for each in places.get(line, ()) if each >= after][:1]
+        if later:
+            signs[later[0]], after = "s", later[0] + 1
+        elif _CUT in line and (start := line.partition(_CUT)[0]):
+            for index in range(after, len(lines)):
+                if lines[index].startswith(start):
+                    signs[index], after = "c", index + 1
+                    break
+    return "".join(signs)
+
+
+class _Index(NamedTuple):
+    """The leaves of a record by path and value, by name and value, and by value."""
+
+    paths: dict[tuple[str, Any], deque[_Leaf]]
+    names: dict[tuple[str, Any], deque[_Leaf]]
+    values: dict[Any, deque[_Leaf]]
+
+
+class _Coverage:
+    """The marks of a server's answer, which grow with each document and text that is shown."""
+
+    def __init__(self, source: _Records) -> None:
+        self._source = source
+        self.marks: list[Mark] = ["o"] * source.count
+        self._used: set[int] = set()  # records
+        self._with: dict[Any, list[int]] = {}  # by value: the records that have it
+        self._indexes: dict[int, _Index] = {}
+        for number, record in enumerate(source.every):
+            for leaf in record.leaves:
+                have = self._with.setdefault(_key(leaf.value), [])
+                if not have or have[-1] != number:
+                    have.append(number)
+
+    def take(self, piece: _Records) -> None:
+        """Mark what a shown document has."""
+        self._mark(piece.root, self._source.root)
+        arrays: dict[int, dict[str, Any]] = {}
+        for record in piece.every[1:]:
+            number = self._owner(record)
+            if number is not None:
+                self._used.add(number)
+                owner = self._source.every[number]
+                self._mark(record, owner)
+                arrays[owner.array] = record.same
+        for record in self._source.every[1:]:
+            for path, value in arrays.get(record.array, {}).items():
+                for leaf in self._at(record, path):
+                    self._note(leaf, value)
+        for leaf in piece.root.leaves:
+            # Beside an answer with structuredContent: what is the same in all rows of an array.
+            prefix, _, path = leaf.path.partition(".same.")
+            if path and prefix.startswith("_"):
+                for each in self._at(self._source.root, path):
+                    self._note(each, leaf.value)
+
+    def take_text(self, text: str) -> None:
+        """Mark what a text has that is no document, such as the beginning of one: in order."""
+        at = 0
+        leaves = (leaf for record in self._source.every for leaf in record.leaves)
+        for leaf in sorted(leaves, key=lambda each: each.index):
+            name = encode(_last(leaf.path).removesuffix("[]")).decode()
+            spelled = encode(leaf.value).decode()
+            place = text.find(name, at)
+            rest = text[place + len(name) :][: len(spelled) + _LONG].lstrip(": ")
+            if place >= 0 and rest.startswith(spelled):
+                self.marks[leaf.index], at = "s", place + len(name)
+            elif _tells(leaf.value) and (place := text.find(spelled.strip('"'), at)) >= 0:
+                self.marks[leaf.index], at = "s", place + 1
+
+    def _owner(self, piece: _Record) -> int | None:
+        """Return the number of the record that a shown one belongs to; None if no value tells."""
+        having = [self._with.get(_key(leaf.value), []) for leaf in piece.leaves]
+        every = self._source.every
+        numbers = min(filter(None, having), key=len, default=[])
+        if not numbers:
+            numbers = [n for n, record in enumerate(every) if record.where == piece.where]
+        best, rank = None, (0, False, False)
+        for count, number in enumerate(numbers):
+            if number == 0 or (number in self._used and best is not None and count > _MANY):
+                continue
+            record = every[number]
+            fitting = sum(self._twin(record, leaf) is not None for leaf in piece.leaves)
+            here = fitting, record.where == piece.where, number not in self._used
+            if fitting and here > rank:
+                best, rank = number, here
+                if fitting == len(piece.leaves) and here[1] and here[2]:
+                    break
+        return best
+
+    def _mark(self, piece: _Record, record: _Record) -> None:
+        for leaf in piece.leaves:
+            if "[" in leaf.path and not leaf.path.endswith("[]"):
+                for each in self._at(record, leaf.path):
+                    self._note(each, leaf.value)
+            elif (own := self._twin(record, leaf)) is not None:
+                self._note(own, leaf.value)
+
+    def _note(self, leaf: _Leaf, value: Any) -> None:
+        if _key(leaf.value) == _key(value):
+            self.marks[leaf.index] = "s"
+        elif _begins(leaf.value, value) and self.marks[leaf.index] == "o":
+            self.marks[leaf.index] = "c"
+
+    def _twin(self, record: _Record, piece: _Leaf) -> _Leaf | None:
+        """Return the leaf of a record that a shown one stands for, by its path, name or value."""
+        index, key, last = self._index(record), _key(piece.value), _last(piece.path)
+        for leaves in (
+            index.paths.get((piece.path, key)),
+            index.names.get((last, key)),
+            index.values.get(key) if _tells(piece.value) else None,
+        ):
+            if leaves:
+                # The first of equal ones that is not marked yet; at the end the last one again.
+                while len(leaves) > 1 and self.marks[leaves[0].index] != "o":
+                    leaves.popleft()
+                return leaves[0]
+        if isinstance(piece.value, str) and _CUT in piece.value:
+            starts = (leaf for leaf in record.leaves if _begins(leaf.value, piece.value))
+            return next((leaf for leaf in starts if _last(leaf.path) == last), None)
+        return None
+
+    def _index(self, record: _Record) -> "_Index":
+        index = self._indexes.get(id(record))
+        if index is None:
+            index = self._indexes[id(record)] = _Index({}, {}, {})
+            for leaf in record.leaves:
+                key = _key(leaf.value)
+                index.paths.setdefault((leaf.path, key), deque()).append(leaf)
+                index.names.setdefault((_last(leaf.path), key), deque()).append(leaf)
+                index.values.setdefault(key, deque()).append(leaf)
+        return index
+
+    def _at(self, record: _Record, path: str) -> Iterator[_Leaf]:
+        """Yield the leaves at a path with indexes: `labels[0].name`, `jobs[].id`, `tags[0]`."""
+        head, bracket, rest = path.partition("[")
+        if not bracket:
+            yield from (leaf for leaf in record.leaves if leaf.path == path)
+            return
+        index, _, tail = rest.partition("]")
+        inner: list[Any] = record.inner.get(head, [])
+        leaves = [leaf for leaf in record.leaves if leaf.path == f"{head}[]"]
+        if index.isdigit():
+            inner, leaves = (
+                [each[int(index)]] if len(each) > int(index) else [] for each in (inner, leaves)
+            )
+        if not tail:
+            yield from leaves
+        for each in inner:
+            yield from self._at(each, tail.removeprefix("."))
+
+
+def _last(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
+def _key(value: Any) -> str | bytes:
+    return value if isinstance(value, str) else encode(value)
+
+
+def _tells(value: Any) -> bool:
+    """Return True if a value alone tells where it comes from, whatever its name is now."""
+    return not isinstance(value, bool | list | dict | None) and len(str(value)) >= _LONG
+
+
+def _begins(whole: Any, piece: Any) -> bool:
+    if not isinstance(whole, str) or not isinstance(piece, str) or _CUT not in piece:
+        return False
+    return bool(start := piece.partition(_CUT)[0]) and whole.startswith(start)

@@ -1,0 +1,48 @@
+"""The calls of a recorded session under rules: without it, two verbs choose rules differently."""
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from mcp_abridge.document.message import members
+from mcp_abridge.replay.differences import to_json
+from mcp_abridge.replay.exchanges import RecordedExchange
+from mcp_abridge.replay.play import Replay
+from mcp_abridge.replay.recordings import RecordedSession
+from mcp_abridge.ruleset.rule_set import RuleSet
+from mcp_abridge.ruleset.selection import Selection
+from mcp_abridge.session.tools.definitions import facts_of
+
+
+class SessionRules:
+    """The rules for a session, all active, as they are for its client or another one.
+
+    `client` is the name of another client, None for the recorded one. `query_result` is what the
+    server answers to queries of guards.
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        session: RecordedSession,
+        client: str | None,
+        query_result: Raw | None = None,
+    ) -> None:
+        self._query_result = query_result
+        self.client = client or session.client
+        rules = selection(session.server, self.client)
+        rules = rules.fitting(session.tools) if session.tools else rules
+        self.rules = rules.with_rules(lambda rule: replace(rule, mode="active"))
+        widgets = session.shows_widgets and client is None
+        self._apps = _apps(session) if widgets else []
+
+    def replay(self, exchange: RecordedExchange) -> Replay:
+        """Replay a call of the session. Raises AbridgeError."""
+        without_budget = exchange.tool in self._apps
+        rules = RuleSet(self.rules.files) if without_budget else self.rules
+        return Replay(rules, exchange, query_result=self._query_result, client=self.client)
+
+
+def _apps(session: RecordedSession) -> list[str]:
+    """Return the tools with a widget, which a client that shows it has no budget for."""
+    tools = ((name, members(to_json(tool))) for name, tool in session.tools.items())
+    return [name for name, tool in tools if facts_of(tool).app]
