@@ -1,44 +1,19 @@
 """The page of the first rule: its commands run as they are written, against the real server."""
 
-import os
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests import servers
-from tests.wrapped import ROOT, START
+from tests.pages.commands import ran
 
 pytestmark = pytest.mark.usefixtures("servers")
 
-PAGE = ROOT / "rules" / "FIRST_RULE.md"
-# `npx` would download the package; this one starts the same package, which is pinned here.
-NPX = """#!/bin/sh
-[ "$1 $2" = "-y @modelcontextprotocol/server-memory" ] && exec {node} {server}
-echo "npx: unexpected: $*" >&2; exit 1
-"""
-
 
 def test_the_commands_of_the_page_work_as_written(tmp_path: Path) -> None:
-    commands = tmp_path / "bin"
-    commands.mkdir()
-    node, server = servers.node(), servers.package("server-memory")
-    program(commands / "npx", NPX.format(node=node, server=server))
-    program(commands / "mcp-abridge", f"#!{sys.executable}\n{START}")
-    lines = "\n".join(re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE))
     started = time.monotonic()
-    completed = subprocess.run(
-        ["bash", "-ec", lines],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    completed = ran("rules/FIRST_RULE.md", tmp_path)
     assert completed.returncode == 0, completed.stdout[-2000:] + completed.stderr
     assert time.monotonic() - started < 300  # five minutes, of which most are for reading
 
@@ -55,11 +30,6 @@ def test_the_commands_of_the_page_work_as_written(tmp_path: Path) -> None:
     assert '[{"name":"thing 41"' in second_page
     assert '[{"name":"thing 1"' in answer
     assert '"nextOffset":40' in answer
-
-
-def program(path: Path, text: str) -> None:
-    path.write_text(text)
-    path.chmod(0o755)
 
 
 def number(text: str) -> int:

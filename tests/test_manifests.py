@@ -120,13 +120,11 @@ def test_there_is_time_to_drain_before_anything_is_killed() -> None:
         assert int(replica["stop_grace_period"].removesuffix("s")) > LimitsSpec().drain_seconds + 5
 
 
-def test_the_recipes_use_options_of_this_version_and_configurations_that_can_be_read() -> None:
+def test_the_recipes_use_variables_of_this_version_and_configurations_that_can_be_read() -> None:
     page = (ROOT / "examples" / "recipes.md").read_text()
-    names = {name for option in serve.OPTIONS for name in (option.flag, option.variable)}
-    served = re.findall(r"mcp-abridge serve (.*?)(?: -- .*)?$", page, re.MULTILINE)
-    assert len(served) == 2
-    assert {flag for line in served for flag in re.findall(r"--[a-z-]+", line)} <= names
     assert set(re.findall(r"MCP_ABRIDGE_\w+", page)) == {serve.TOKEN_VARIABLE}
-    composed, remote = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
+    images = re.findall(r"(?:FROM|image:) (mcp-abridge:\S+)$", page, re.MULTILINE)
+    assert {*images} == {COMPOSE["services"]["replica-1"]["image"]}
+    *_, composed, remote = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
     assert composed["services"]["mcp"]["image"] == COMPOSE["services"]["replica-1"]["image"]
     assert remote["mcpServers"]["files"]["url"].endswith(f":{PORT}/mcp")

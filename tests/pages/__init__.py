@@ -11,6 +11,7 @@ from tests.reference.markdown import anchor
 ROOT = Path(__file__).resolve().parents[2]
 _TOPS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_DATA = ("json", "yaml")
 
 
 class Block(Struct, frozen=True):
@@ -32,6 +33,17 @@ def blocks(page: Path, language: str) -> Iterator[Block]:
     for match in _FENCED.finditer(text):
         if match[1] == language:
             yield Block(text.count("\n", 0, match.start(2)) + 1, match[1], match[2])
+
+
+def files_of(page: Path) -> dict[str, str]:
+    """Return the YAML and JSON that a page shows, by the file that the paragraph before names."""
+    files: dict[str, str] = {}
+    text = (ROOT / page).read_text()
+    for match in _FENCED.finditer(text):
+        paragraph = text[: match.start()].rstrip().rpartition("\n\n")[2]
+        names = re.findall(rf"`([\w-]+\.{match[1]})`", paragraph) if match[1] in _DATA else []
+        files |= dict.fromkeys(names[-1:], match[2])
+    return files
 
 
 def prose(page: Path) -> str:

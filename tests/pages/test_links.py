@@ -22,6 +22,8 @@ def lost(target: str, folder: Path) -> str | None:
     """Return the reason why a link in a page of a folder leads nowhere, or None."""
     name, _, fragment = target.partition("#")
     path = (folder / name).resolve()
+    if name.startswith("../../") and not path.is_relative_to(ROOT):
+        return None  # a page of the repository's host, beside its files
     if not path.exists():
         return f"{target}: there is no such file"
     # Of several titles of one name, a link leads to the first alone.
