@@ -68,10 +68,12 @@ faults: servers
 	FAULTS=long $(RUN) -m pytest -m fault -o testpaths=tests -o faulthandler_timeout=900 \
 	    -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
-# What `test` shows of scripts' types, pictures (with tesseract, if it is there) and traces in a few
-# cases each, in all of them.
+# What `test` shows in a few cases each, in all of them: scripts' types, pictures (with tesseract, if it is
+# there), traces, servers with the middleware, clients over HTTP, and answers that are another account's.
+DOORS := cli/suggest/test_types.py pictures test_telemetry.py transports/workers/test_pictures.py \
+    transports/inprocess/test_middleware.py test_http_clients.py callers/test_two_callers.py
 doors: servers
-	FAULTS=long $(RUN) -m pytest -n 2 tests/cli/suggest/test_types.py tests/pictures tests/test_telemetry.py $(ARGS)
+	FAULTS=long $(RUN) -m pytest -n 2 $(DOORS:%=tests/%) $(ARGS)
 
 # Two callers in random orders on every road for five minutes: neither ever sees the other's secret.
 callers: $(VENV)/.test

@@ -79,20 +79,26 @@ def test_a_late_log_line_never_comes_to_the_next_caller(action: str, tmp_path: P
     assert outcome(COMMAND, "memory", tmp_path, *scene, again).findings == []
 
 
-@pytest.mark.parametrize(("kind", "view"), [("read", "view"), ("resource", "resource's view")])
-@pytest.mark.parametrize(
-    ("road", "store", "era"),
-    [
-        (WRAPPED, "folder", HANDSHAKE),
-        (WRAPPED_URL, "folder", HANDSHAKE),
-        (COMMAND, "memory", HANDSHAKE),
-        (COMMAND, "memory", STATELESS),
-        (URL, "memory", HANDSHAKE),
-        (URL, "memory", STATELESS),
-        (INSIDE, "memory", HANDSHAKE),
-        (INSIDE, "memory", STATELESS),
-    ],
+PLACES = (
+    (WRAPPED, "folder", HANDSHAKE),
+    (WRAPPED_URL, "folder", HANDSHAKE),
+    (COMMAND, "memory", HANDSHAKE),
+    (COMMAND, "memory", STATELESS),
+    (URL, "memory", HANDSHAKE),
+    (URL, "memory", STATELESS),
+    (INSIDE, "memory", HANDSHAKE),
+    (INSIDE, "memory", STATELESS),
 )
+KINDS = (("read", "view"), ("resource", "resource's view"))
+# Each place with either kind, every road with both; or each place with both.
+SCENES = [
+    (*place, *KINDS[(at + at // 2 + more) % 2])
+    for at, place in enumerate(PLACES)
+    for more in range(scaled(1, 2))
+]
+
+
+@pytest.mark.parametrize(("road", "store", "era", "kind", "view"), SCENES)
 def test_a_stored_answer_never_goes_to_another_account(
     road: str, store: str, era: str, kind: str, view: str, tmp_path: Path
 ) -> None:

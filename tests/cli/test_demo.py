@@ -5,19 +5,28 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+import pytest
+
+from tests.cli.test_current_folder import NAMES, lay
+from tests.wrapped import START
 
 
-def test_the_demo_shows_real_calls_before_and_after(tmp_path: Path) -> None:
+@pytest.mark.fault(51, "stdio")
+def test_the_demo_shows_real_calls_and_runs_nothing_of_the_current_folder(tmp_path: Path) -> None:
+    folder, traces, program = (tmp_path / name for name in ("checkout", "traces", "program"))
+    folder.mkdir()
+    lay(folder, NAMES, traces)
+    program.write_text(START)
     output = subprocess.run(
-        [sys.executable, "-m", "mcp_abridge", "demo"],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT / "proxy"), "PATH": "", "HOME": str(tmp_path), "NO_COLOR": "1"},
+        [sys.executable, str(program), "demo"],
+        cwd=folder,
+        env={"PATH": "", "HOME": str(tmp_path), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         check=True,
     ).stdout
 
+    assert not traces.exists(), traces.read_text()
     rows = [
         re.split(r" {2,}", line.strip())
         for line in output.splitlines()

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Callable
 from functools import cache
 
 from tests.faults.naughty import result
@@ -16,9 +17,10 @@ def bomb(start: bytes, end: bytes) -> bytes:
 
 START = b'{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"'
 END = b'"}]}}'
-BOMBS = {
-    "json": whole(bomb(START, END), "200 OK", "Content-Encoding: gzip"),
-    "stream": whole(
+# Made in the test alone: each worker of a run would make them.
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "json": lambda: whole(bomb(START, END), "200 OK", "Content-Encoding: gzip"),
+    "stream": lambda: whole(
         bomb(b"data: " + START, END + b"\n\n"),
         "200 OK",
         "Content-Type: text/event-stream",

@@ -24,11 +24,11 @@ TOO_LARGE = "over 200 times larger when decompressed"
 
 
 @by_both(22)
-@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
+@pytest.mark.parametrize("kind", BOMBS)
 def test_a_bomb_that_a_server_answers_is_stopped_at_the_bound(
-    target: Remote | Bridge, bomb: bytes
+    target: Remote | Bridge, kind: str
 ) -> None:
-    with target.sound(bomb), target.holds.in_memory(64 * MB):
+    with target.sound(BOMBS[kind]()), target.holds.in_memory(64 * MB):
         answers = list(target.fails(502))
         assert all(TOO_LARGE in failure(each[-1], 2) for each in answers)
         target.has_said(TOO_LARGE)

@@ -170,7 +170,7 @@ def test_an_ordinary_view_of_many_rows_is_no_great_work(expression: str) -> None
 )
 def test_fuel_is_charged_each_time_that_a_view_opens_a_value(expression: str) -> None:
     with pytest.raises(Refusal, match=r"too much work; ask a part first, as in \[0:20\] \| \.\.\."):
-        look(Document.read(ROWS), expression, "text", Fuel(scaled(1_000_000, MOST // 2)))
+        look(Document.read(ROWS), expression, "text", Fuel(scaled(200_000, MOST // 2)))
 
 
 @pytest.mark.fault(40, "inside")

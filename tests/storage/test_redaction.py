@@ -123,11 +123,11 @@ def test_a_name_that_a_pattern_matches_is_masked_with_its_value() -> None:
 def test_no_text_takes_more_than_linear_time() -> None:
     redaction = Redaction(["password", "token"])
     units = ("ü password ", "ü password: b\n", "password,a\n", 'password,"\n', '"password": [')
-    more = ("password:\n", "password: |\n b\n", "x", 'password="' + "\\" * 200_000)
+    more = ("password:\n", "password: |\n b\n", "x", 'password="' + "\\" * 60_000)
     for unit in (*units, *more):
         started = time.perf_counter()
-        redaction.text(unit * (300_000 // len(unit)))
-        assert time.perf_counter() - started < 10, unit
+        redaction.text(unit * (100_000 // len(unit)))
+        assert time.perf_counter() - started < 3, unit
 
 
 def test_members_that_a_reader_needs_stay_in_a_message() -> None:
