@@ -117,7 +117,7 @@ release-check: $(VENV)/.test
 	$(RUN) -m tests.release $(ARGS)
 
 # Writes the owner's name in place of OWNER: once, before the first release.
-OWNED = $(shell git grep --files-with-matches --word-regexp OWNER -- :!tests :!Makefile)
+OWNED = $(shell git grep --files-with-matches --word-regexp OWNER -- :!tests :!Makefile :!CONTRIBUTING.md)
 owner:
 	sed -i.bak 's/\bOWNER\b/$(OWNER)/g' $(OWNED) && rm -f $(OWNED:%=%.bak)
 
