@@ -13,12 +13,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
 
 from mcp_abridge.cli import OLD_VERBS, VERBS
 
+SECONDS = 30  # for those before it to end
 _NO_SERVER = (*(VERBS.keys() - {"run"}), *OLD_VERBS, "--version")
 _INITIALIZE = (
     b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
@@ -93,6 +95,7 @@ def _is_open(port: int) -> bool:
 def _listen(folder: Path, command: Sequence[str], ready: Callable[[str], bool]) -> int:
     """Start a program and leave it once it is ready; end those before it if they have its port."""
     pids, log = folder / "pids", folder / f"log of {os.getpid()}"
+    until = time.monotonic() + SECONDS
     while True:
         with log.open("w") as output:
             started = subprocess.Popen(
@@ -104,13 +107,14 @@ def _listen(folder: Path, command: Sequence[str], ready: Callable[[str], bool]) 
             with pids.open("a") as file:
                 print(started.pid, file=file)
             return 0
-        if "address already in use" not in log.read_text() or not pids.exists():
+        if "address already in use" not in log.read_text() or time.monotonic() > until:
             print(log.read_text(), file=sys.stderr)
             return started.returncode or 1
-        for pid in pids.read_text().split():
-            os.kill(int(pid), signal.SIGTERM)
-        pids.unlink()
-        time.sleep(0.2)
+        for pid in pids.read_text().split() if pids.exists() else ():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGTERM)
+        pids.unlink(missing_ok=True)
+        time.sleep(0.2)  # they answer open requests first
 
 
 PROGRAMS = {
