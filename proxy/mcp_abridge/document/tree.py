@@ -298,6 +298,12 @@ class Number(float):
         self.spelling = spelling
 
 
+class Spelling(str):
+    """A number as it is written: to make one takes a fifth of the time of a Number."""
+
+    __slots__ = ()
+
+
 # jmespath identifies types by the name of the class.
 Number.__name__ = "float"
 
@@ -438,7 +444,7 @@ def rows(
 ) -> list[msgspec.Struct | None] | None:
     """Decode an unopened array of objects and nulls to Structs; None if it is anything else.
 
-    None without a `row` too. Numbers in fields that are no Raw keep their spelling if `spelled`.
+    None without a `row` too. If `spelled`, a Spelling stands for a float in fields that are no Raw.
     """
     if row is None:
         return None
@@ -504,7 +510,7 @@ def _decoded(value: Value, head: int, kind: Any, *, spelled: bool = False) -> An
         return None
     try:
         if spelled:
-            return msgspec.json.Decoder(kind, float_hook=Number).decode(value)
+            return msgspec.json.Decoder(kind, float_hook=Spelling).decode(value)
         return msgspec.json.decode(value, type=kind)
     except _UNREADABLE:
         return None

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.names import spelled
-from mcp_abridge.document.tree import Number, encode
+from mcp_abridge.document.tree import Number, Spelling, encode
 
 RECORD = 60  # members; an object with more is a map
 _SEVERAL = 8  # members of a map whose members are objects alike
@@ -89,7 +89,9 @@ def text_of(item: Any) -> str:
     """Return a text itself, any other value as JSON."""
     if type(item) is Number:
         return item.spelling
-    return item if type(item) is str else str(item) if type(item) is int else encode(item).decode()
+    if type(item) is str:
+        return item
+    return str(item) if type(item) in (int, Spelling) else encode(item).decode()
 
 
 def members(value: Any, names: set[str], fuel: Fuel) -> dict[str, Member]:

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from jmespath.functions import signature
+from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel, characters, charge
 from mcp_abridge.document.names import spelled
@@ -153,14 +154,18 @@ class Questions(Amounts, Conversions):
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_group_by(self, array: list[Any], by: Any) -> dict[str, list[Any]]:
-        groups: dict[str, list[Any]] = {}
-        for element, name in zip(array, self._groups(array, by), strict=True):
-            groups.setdefault(name, []).append(element)
+        names = self._groups(array, by)
+        groups: dict[str, list[Any]] = {name: [] for name in names}
+        for element, name in zip(array, names, strict=True):
+            groups[name].append(element)
         return groups
 
     @signature({"types": ["array"]})
     def _func_unique(self, array: list[Any]) -> list[Any]:
         charge(array, self._fuel, 2)
+        if {*map(type, array)} == {Raw}:
+            spellings = dict.fromkeys(map(bytes, array))
+            return array if len(spellings) == len(array) else [*map(Raw, spellings)]
         first: dict[str | bytes, Any] = {}
         for element in array:
             first.setdefault(element if type(element) is str else encode(element), element)

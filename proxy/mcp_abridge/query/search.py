@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate, compress, islice
-from operator import attrgetter
 from typing import Any
 
 from msgspec import Raw
+from msgspec.structs import astuple
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.names import spelled
-from mcp_abridge.document.tree import Number, encode, level, loads, row_type, rows
+from mcp_abridge.document.tree import Spelling, encode, level, loads, row_type, rows
 from mcp_abridge.query.hits import COUNTED, FIRST, LISTED, PLACES, Hits
 from mcp_abridge.query.lines import SNIPPET, around, marked, window
 from mcp_abridge.query.patterns import Pattern
@@ -89,16 +89,15 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
     paths = [f"[*].{spelled(name)}" for name in names]
     columns_with_match = {index: Member() for index in with_match(names, pattern, fuel)}
     owners, hits = Owners(_Opened(value), fuel), list[_Hit]()
-    searched = (str, int, float, Number) if numbers else (str,)
+    searched = (str, int, Spelling) if numbers else (str,)
     count, rest = 0, Counter[str]()
     for places, encoded in _possible_rows(value, pattern, fuel):
         fuel.burn(len(encoded) >> 8)
-        structs = rows(Raw(encoded), kind, spelled=numbers or bool(columns_with_match))
+        structs: Any = rows(Raw(encoded), kind, spelled=numbers or bool(columns_with_match))
         by_column = list[tuple[int, Sequence[int], list[str], list[int]]]()
         if structs is None or None in structs:
             return None
-        for column in range(len(names)):
-            cells = [*map(attrgetter(f"f{column}"), structs)]
+        for column, cells in enumerate(map(list, zip(*map(astuple, structs), strict=True))):
             if column in columns_with_match:
                 columns_with_match[column].add_all(cells, places, names[column])
             kinds = {*map(type, cells)}
@@ -214,8 +213,8 @@ def _possible_rows(
         elif sought is not None:
             ends = _ends(len(memoryview(row)) for row in batch)
             places = [first + at for at, _ in sought.in_parts(b"\n".join(batch), ends, fuel)]
-        if 2 * len(places) > len(batch):
-            sought = None  # most rows have to be searched anyway
+        if 4 * len(places) > len(batch):
+            sought = None  # many rows have to be searched anyway
         if places:
             yield places, encode([value[place] for place in places])
 

@@ -24,6 +24,7 @@ _NULL = Raw(b"null")
 _BATCH = 1024  # rows that are read at a time
 _VALUES = 8  # different values that are counted
 _PLACES = 5  # rows that have a rare value, which are named
+_NO_JSON = b"\0"  # what stands in no JSON
 
 
 def cells_of(rows: list[Raw], paths: Collection[Names]) -> dict[Names, list[bytes]]:
@@ -48,7 +49,18 @@ def _in_batches(
         whole = tree.each_row(batch, reader.kind)
         members = _one_by_one(batch, paths) if whole is None else reader.members(whole)
         for path, values in members:
-            yield first, path, [*map(bytes, values)]
+            yield first, path, _spellings(values)
+
+
+def _spellings(values: list[Any]) -> list[bytes]:
+    """Return the bytes of each value; cut from those of all, they take half the time."""
+    try:
+        parts = _NO_JSON.join(values).split(_NO_JSON)
+    except TypeError:  # there is UNSET
+        parts = []
+    if len(parts) == len(values):
+        return parts
+    return [b"null" if each is UNSET else bytes(each) for each in values]
 
 
 def _heads(paths: Collection[Names]) -> dict[str, list[Names]]:
@@ -70,7 +82,7 @@ class _Reader(Struct):
         kinds = {name: reader.kind for name, reader in inner.items() if reader is not None}
         return cls(tree.row_type(inner, kinds), inner)
 
-    def members(self, rows: list[Any], outer: Names = ()) -> Iterator[tuple[Names, list[Raw]]]:
+    def members(self, rows: list[Any], outer: Names = ()) -> Iterator[tuple[Names, list[Any]]]:
         for position, (name, reader) in enumerate(self.inner.items()):
             member = attrgetter(f"f{position}")
             try:
@@ -78,7 +90,7 @@ class _Reader(Struct):
             except AttributeError:  # not all are objects
                 values = [member(row) if isinstance(row, Struct) else UNSET for row in rows]
             if reader is None:
-                yield (*outer, name), [_NULL if each is UNSET else each for each in values]
+                yield (*outer, name), values
             else:
                 yield from reader.members(values, (*outer, name))
 
