@@ -1,6 +1,11 @@
 """The questions have answers: in the direct result, and by the best view; naive readers go on."""
 
+import json
+import re
 from collections import Counter
+from pathlib import Path
+
+from mcp_abridge.cli.page.figures import size_text
 
 from tests.answers import picture
 from tests.answers.arm import visible_text
@@ -54,10 +59,13 @@ def test_clients_show_less_of_a_long_result() -> None:
     assert cut.read < 48_100 < whole.read < file.read
 
 
-def test_the_picture_in_the_readme_is_of_this_version() -> None:
-    svg = picture.FILE.read_text()
-
-    assert svg == picture.drawing(), "draw it again: python -m tests.answers.picture"
+def test_the_picture_in_the_readme_has_the_figures_of_this_version(tmp_path: Path) -> None:
+    html = picture.write_page(tmp_path).read_text(encoding="utf-8")
+    [head] = re.findall(r'id="calls-data">(.*?)</script>', html)
+    after, before, *_ = json.loads(head)["figures"][0][0]
+    sizes = f"the server sent {size_text(before)}, the model reads {size_text(after)}]"
+    readme = picture.FILE.parents[1] / "README.md"
+    assert sizes in readme.read_text(encoding="utf-8"), "python -m tests.answers.picture"
 
 
 def test_each_query_of_a_rival_is_for_a_question() -> None:

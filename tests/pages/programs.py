@@ -32,6 +32,8 @@ def mcp_abridge(folder: Path, words: Sequence[str]) -> int:
     command = [sys.executable, "-m", "mcp_abridge", *words]
     if words[0] == "serve":
         return _listen(folder, command, lambda log: ": serving " in log)
+    if "--watch" in words:
+        return _listen(folder, command, lambda log: "http://127.0.0.1:" in log)
     return _become(command) if words[0] in _NO_SERVER else _ask(command)
 
 
