@@ -66,6 +66,8 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
         # The library reads `a.*.b.c` as `(a.*.b).c`.
         flat = re.sub(r"^(.+?)\.\*\.", r"values(\1)[].", each["path"].replace("[*]", "[]"))
         values = search(flat, whole) if "values" in each else ()
+        if values is UNKNOWN:  # a star after elements, which the library's function refuses
+            continue
         counts = Counter(value if isinstance(value, str) else dumps(value) for value in values)
         own = each.get("values", {})
         own.pop("null", None)  # which [] leaves out

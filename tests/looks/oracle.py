@@ -62,7 +62,9 @@ def value_of(whole: Any, text: str, view: str) -> Any:
     if window := _WINDOW.fullmatch(view):
         if not window[1] and isinstance(whole, dict):
             whole = text  # an object has no slices
-        place = value_of(whole, text, window[1].removesuffix(" | ")) if window[1] else whole
+        path = window[1].removesuffix(" | ")
+        read = search(path, whole) if path in ("all", "help") else None  # a member of that name
+        place = read or value_of(whole, text, path) if path else whole
         if not isinstance(place, str | list):
             return UNKNOWN
         after = place[int(window[2]) : int(window[3])]
