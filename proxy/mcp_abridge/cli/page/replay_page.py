@@ -1,7 +1,6 @@
 """`replay --html` and `--watch`: without them, what a rule changes is read call by call."""
 
 import argparse
-import os
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,13 +65,3 @@ def _masked(sessions: Iterator[RecordedSession], masks: Redaction) -> Iterator[R
             exchanges.append((file, exchange.masked(request, response)))
         session.exchanges = exchanges
         yield session
-
-
-def modified(paths: list[str]) -> dict[str, float]:
-    """Return when the recordings and their folders were last changed."""
-    times: dict[str, float] = {}
-    for path in paths:
-        for folder in [path, *(inner for inner, _, _ in os.walk(path))]:
-            if os.path.exists(folder):
-                times[folder] = os.stat(folder).st_mtime
-    return times

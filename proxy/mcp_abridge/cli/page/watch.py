@@ -8,11 +8,13 @@ import argparse
 import asyncio
 import hmac
 import json
+import os
 import secrets
 import time
 import webbrowser
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from itertools import chain
 from threading import Event, Lock
 from typing import Any
 
@@ -38,7 +40,7 @@ class Stopped(Exception):
     """The end of work that a newer version of rules or recordings has made useless."""
 
 
-class Watched:
+class LiveCalls:
     """The recordings and rules as they are now, and the figures of the list, once known."""
 
     def __init__(self, arguments: argparse.Namespace, read: Callable[[], RecordedCalls]) -> None:
@@ -50,7 +52,7 @@ class Watched:
         self._moving: Any = None  # as they were at the last look
         self.load_rules()
         self.calls = read()
-        self._times = self._recorded()
+        self._times = _modified(arguments.paths)
         self._next = 0.0  # when recordings are looked at again
         self._figures: dict[tuple[int, int], Rows] = {}
         self._busy = Lock()
@@ -67,7 +69,7 @@ class Watched:
             self.mistakes = [str(error)]
 
     def changed(self) -> bool:
-        """Follow the files; return True if what is with_uses may be another."""
+        """Follow the files; return True if the page may show something else now."""
         changed = False
         now = stamps(self._arguments.rules or ())
         # An editor empties a file before it writes it: the rules are read once they stand still.
@@ -75,21 +77,18 @@ class Watched:
             self.load_rules()
             changed = True
         self._moving = now
-        if time.monotonic() > self._next and (times := self._recorded()) != self._times:
-            start = time.monotonic()
-            self._times, self.calls = times, self._read()
+        start = time.monotonic()
+        if start >= self._next:
+            times = _modified(self._arguments.paths)
+            if times != self._times:
+                self._times, self.calls = times, self._read()
+                changed = True
             # Many calls take a while to read: while they are recorded, most time is for others.
             self._next = time.monotonic() + max(_NEW_CALLS, 4 * (time.monotonic() - start))
-            changed = True
         if changed:
             self.version += 1
             self._figures.clear()
         return changed
-
-    def _recorded(self) -> dict[str, float]:
-        from mcp_abridge.cli.page.replay_page import modified
-
-        return modified(self._arguments.paths)
 
     def name(self, client: int) -> str | None:
         return list(self.calls.clients.values())[client]
@@ -124,17 +123,17 @@ class Watched:
 
 def serve(arguments: argparse.Namespace, read: Callable[[], RecordedCalls]) -> int:
     """Serve the page on loopback until the user ends the command. Raises OSError."""
-    watched = Watched(arguments, read)
-    if not watched.calls.calls:
+    live = LiveCalls(arguments, read)
+    if not live.calls.calls:
         return refuse("replay", NO_CALL.format(", ".join(arguments.paths)))
     if arguments.html is not None:
-        write(arguments.html, calls_page.page(watched.calls, watched.selection, progress))
+        write(arguments.html, calls_page.page(live.calls, live.selection, progress))
     with suppress(KeyboardInterrupt):
-        asyncio.run(_serve(Server(watched), open_browser=arguments.open))
+        asyncio.run(_serve(PageServer(live), open_browser=arguments.open))
     return 0
 
 
-async def _serve(server: "Server", *, open_browser: bool) -> None:
+async def _serve(server: "PageServer", *, open_browser: bool) -> None:
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
@@ -150,11 +149,11 @@ async def _serve(server: "Server", *, open_browser: bool) -> None:
         await runner.cleanup()
 
 
-class Server:
+class PageServer:
     """The requests of the page: itself, one call, figures, and events if files have changed."""
 
-    def __init__(self, watched: Watched) -> None:
-        self._watched = watched
+    def __init__(self, calls: LiveCalls) -> None:
+        self._live = calls
         self._token = secrets.token_urlsafe(24)
         self._news = asyncio.Condition()
         self.port = 0
@@ -194,7 +193,7 @@ class Server:
         return response
 
     async def _page(self, _: web.Request) -> web.Response:
-        calls = self._watched.calls
+        calls = self._live.calls
         head = {**calls.head(), "figures": [], "live": True}
         html = calls_page.render_calls(data("calls-data", head), calls, "", live=True)
         return web.Response(text=html, content_type="text/html")
@@ -202,7 +201,7 @@ class Server:
     async def _call(self, request: web.Request) -> web.Response:
         number, client = int(request.match_info["number"]), _client(request)
         try:
-            answer = await asyncio.to_thread(self._watched.answer, number, client)
+            answer = await asyncio.to_thread(self._live.answer, number, client)
         except LookupError:
             raise web.HTTPNotFound(text="there is no such call any more\n") from None
         except AbridgeError as error:
@@ -211,10 +210,10 @@ class Server:
 
     async def _figures(self, request: web.Request) -> web.Response:
         try:
-            rows = await asyncio.to_thread(self._watched.figures, _client(request))
+            rows = await asyncio.to_thread(self._live.figures, _client(request))
         except Stopped:
             return _json({"stale": True})
-        calls = self._watched.calls.head()["calls"]
+        calls = self._live.calls.head()["calls"]
         return _json({"calls": calls, "figures": [each and each.row for each in rows]})
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
@@ -222,7 +221,7 @@ class Server:
         await response.prepare(request)
         with suppress(ConnectionError):
             while True:
-                event = {"version": self._watched.version, "mistakes": self._watched.mistakes}
+                event = {"version": self._live.version, "mistakes": self._live.mistakes}
                 await response.write(b"data: %b\n\n" % json.dumps(event).encode())
                 async with self._news:
                     await self._news.wait()
@@ -232,9 +231,23 @@ class Server:
         """Look at the files again and again, and tell the open pages of changes."""
         while True:
             await asyncio.sleep(_PERIOD)
-            if await asyncio.to_thread(self._watched.changed):
+            if await asyncio.to_thread(self._live.changed):
                 async with self._news:
                     self._news.notify_all()
+
+
+def _modified(paths: list[str]) -> dict[str, float]:
+    """Return when the recordings and their folders were last changed."""
+    times: dict[str, float] = {}
+    for path in paths:
+        inner = (
+            [folder, *(os.path.join(folder, file) for file in files)]
+            for folder, _, files in os.walk(path)
+        )
+        for each in (path, *chain.from_iterable(inner)):
+            with suppress(OSError):
+                times[each] = os.stat(each).st_mtime
+    return times
 
 
 def _client(request: web.Request) -> int:
