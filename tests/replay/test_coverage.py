@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp_abridge.cli.page.answer import detail
 from mcp_abridge.replay.coverage import marks
@@ -40,6 +40,7 @@ def leaves(value: Any) -> list[Any]:
     return [value]
 
 
+@settings(max_examples=40)
 @given(ROWS | st.dictionaries(NAMES, ROWS))
 def test_what_counts_as_shown_by_the_budget_stands_in_the_text(document: Any) -> None:
     answer = detail_of(document, BUDGET)

@@ -5,6 +5,7 @@ as they have room.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -179,8 +180,10 @@ def page(calls: RecordedCalls, selection: Selection, progress: Callable[[str], o
     answers = _answers(calls, selection, every, progress)
     rows = [[each and each.row for each in figures] for figures in every.values()]
     head = data("calls-data", {**calls.head(), "figures": rows})
-    first = next(iter(every.values()))
-    return render_calls("\n".join([head, *answers]), calls, sums.html(_sums(calls, first)))
+    label, first = next(iter(every.items()))
+    words = f"The sums are for the first client of the calls: {escape(label)}."
+    sums_html = f"{sums.html(_sums(calls, first))}<footer><p>{words}</p></footer>"
+    return render_calls("\n".join([head, *answers]), calls, sums_html)
 
 
 def render_calls(elements: str, calls: RecordedCalls, sums_html: str, *, live: bool = False) -> str:
