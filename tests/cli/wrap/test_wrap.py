@@ -371,7 +371,7 @@ def test_an_entry_of_any_version_is_wrapped_already_and_can_be_restored(
     word: str, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write(home, ".cursor/mcp.json", ONE)
-    (home / "uvx").touch(0o755)
+    (home / ("uvx.exe" if sys.platform == "win32" else "uvx")).touch(0o755)
     monkeypatch.setenv("PATH", str(home), prepend=os.pathsep)
     with monkeypatch.context() as earlier:
         earlier.setattr("mcp_abridge.cli.wrap.entry.launcher", lambda *, shared: ["uvx", word])
