@@ -67,11 +67,8 @@ class Account:
             for rule in rule_file.rules:
                 self.fits.setdefault((rule.place, rule.name), RuleFit(rule, rule_file))
         answered = []
-        for file, exchange in session.exchanges:
-            try:
-                replay = of_session.replay(exchange)
-            except AbridgeError as error:
-                report(AbridgeError(f"{file}: {error}"))
+        for file, replay in of_session.replays(report):
+            if replay is None:
                 continue
             self._count(file, replay)
             applied = replay.applied

@@ -42,7 +42,6 @@ def account_of(replay: Replay, replay_for: Callable[[str], Replay] | None = None
     exchange, rule = replay.exchange, replay.applied
     notices: list[Any] = []
     steps = [] if rule is None else list(_accounts(_states(replay, rule, notices), replay.shows))
-    untouched = replay.outcome == "untouched"
     of_guard = (each for decision in replay.decisions for each in decision.warnings)
     of_steps = (each for _, result in replay.shaped for each in result.warnings)
     every = choices(replay.rules, exchange.tool, exchange.arguments)
@@ -58,8 +57,7 @@ def account_of(replay: Replay, replay_for: Callable[[str], Replay] | None = None
         ],
         "guard": _guard(replay),
         "document": None if rule is None else _document(replay, rule),
-        # An error result is an error even if it passes unchanged.
-        "outcome": "error" if untouched and replay.answer.failed else replay.outcome,
+        "outcome": replay.kind,
         "steps": steps,
         "missing": list(dict.fromkeys(path for step in steps for path in step["missing"])),
         "notices": notices,

@@ -1,9 +1,12 @@
 """The calls of a recorded session under rules: without it, two verbs choose rules differently."""
 
+from collections.abc import Callable, Iterator
+
 from msgspec import Raw
 from msgspec.structs import replace
 
 from mcp_abridge.document.message import members
+from mcp_abridge.errors import AbridgeError
 from mcp_abridge.replay.differences import to_json
 from mcp_abridge.replay.exchanges import RecordedExchange
 from mcp_abridge.replay.play import Replay
@@ -27,13 +30,27 @@ class SessionRules:
         client: str | None,
         query_result: Raw | None = None,
     ) -> None:
-        self._query_result = query_result
+        self._session, self._query_result = session, query_result
         self.client = client or session.client
         rules = selection(session.server, self.client)
         rules = rules.fitting(session.tools) if session.tools else rules
         self.rules = rules.with_rules(lambda rule: replace(rule, mode="active"))
         widgets = session.shows_widgets and client is None
         self._apps = _apps(session) if widgets else []
+
+    def replays(
+        self, report: Callable[[AbridgeError], object]
+    ) -> Iterator[tuple[str, Replay | None]]:
+        """Yield the file of each call of the session, and the call replayed.
+
+        None stands for a call that cannot be; `report` gets its error.
+        """
+        for file, exchange in self._session.exchanges:
+            try:
+                yield file, self.replay(exchange)
+            except AbridgeError as error:
+                report(AbridgeError(f"{file}: {error}"))
+                yield file, None
 
     def replay(self, exchange: RecordedExchange) -> Replay:
         """Replay a call of the session. Raises AbridgeError."""

@@ -133,6 +133,12 @@ class Replay:
         return "blocks" if self.exchange.tool == READ else client_for(self.client).shows
 
     @property
+    def kind(self) -> OutcomeKind:
+        """The outcome; an error result is an error even if it passes unchanged."""
+        failed = self.outcome == "untouched" and self.answer.failed
+        return "error" if failed else self.outcome
+
+    @property
     def applied(self) -> Rule | None:
         return applying(self.rules, self.exchange.tool, self.exchange.arguments)
 

@@ -4,7 +4,7 @@ A tree is written for the page's script: a leaf is its JSON, an array `["[", ele
 `["{", name, member…]`; a text is an array of its lines. Marks are in the order of the leaves.
 """
 
-from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from mcp_abridge.document.fuel import Fuel
@@ -84,15 +84,11 @@ def _tree(value: Any) -> Any:
 
 def _node(value: Any) -> Any:
     if isinstance(value, dict) and value:
-        return ["{", *_flat((printable(name), _node(each)) for name, each in value.items())]
+        pairs = ((printable(name), _node(each)) for name, each in value.items())
+        return ["{", *chain.from_iterable(pairs)]
     if isinstance(value, list) and value:
         return ["[", *map(_node, value)]
     return _cut(printable(encode(value).decode(), json=True), _LONGEST_LEAF)
-
-
-def _flat(pairs: Iterable[tuple[str, Any]]) -> Iterable[Any]:
-    for pair in pairs:
-        yield from pair
 
 
 def _printable(value: Any) -> Any:

@@ -95,11 +95,8 @@ class RecordedCalls:
             every: list[CallFigures | None] = []
             answered: list[ShapedAnswer] = []
             by_file: dict[str, CallFigures] = {}
-            for file, exchange in session.exchanges:
-                try:
-                    replay = rules.replay(exchange)
-                except AbridgeError as error:
-                    self._report(AbridgeError(f"{file}: {error}"))
+            for _, replay in rules.replays(self._report):
+                if replay is None:
                     every.append(None)
                     continue
                 figures = self._of(replay)
@@ -125,7 +122,7 @@ class RecordedCalls:
             sum(map(self._count, before.texts_for(shows))),
             sum(map(self._count, after.texts_for(shows))),
             None if rule is None else rule.name,
-            "error" if replay.outcome == "untouched" and after.failed else replay.outcome,
+            replay.kind,
         )
 
     def _count(self, text: str) -> int:
