@@ -19,6 +19,8 @@ from mcp_abridge.storage.snapshots import Snapshot
 
 PROGRESS = "notifications/progress"
 
+_LARGEST_HANDLE = 64 << 10  # bytes of a response that names a task in place of a result
+
 
 def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) -> tuple[Output, ...]:
     """Process one message, parsed as `envelope`."""
@@ -121,8 +123,8 @@ def _response(
 def _begins_task(
     state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
 ) -> bool:
-    # Few answers name a task, and `rfind` skips more of a long one than `in` does.
-    may = pending.method == "tools/call" and raw.rfind(b'"taskId"') >= 0
+    # Few answers name a task, and none of those is long: it has no content yet.
+    may = pending.method == "tools/call" and len(raw) <= _LARGEST_HANDLE and b'"taskId"' in raw
     return may and tasks.begins(state, envelope.result, pending)
 
 
@@ -171,8 +173,8 @@ def to_shape(
     # The part of a line that a model sees is never longer than the line.
     short = rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.passes_small
     windowed = pending.view is not None or pending.key in state.stored
-    plain = not (windowed or rule.failure_policy.withholds or message.may_hold_blobs(raw))
-    if short and plain:
+    plain = not (windowed or rule.failure_policy.withholds)
+    if short and plain and not message.may_hold_blobs(raw):
         return _untouched(state, raw, pending)
     return (Shape(job(state, pending, rule, raw=raw)),)
 
