@@ -142,7 +142,7 @@ def test_a_server_that_names_a_users_file_gets_nothing_of_it(
     text = "".join(block["text"] for block in output["updatedMCPToolOutput"])
     assert text.startswith(words[:100])
     assert len(text) <= 10_000
-    [answer] = (tmp_path / "mcp-abridge" / "answers").iterdir()
+    [answer] = (tmp_path / "mcp-abridge" / "answers").glob("*.json")
     assert "Row" not in text + answer.read_text()
 
 
@@ -195,7 +195,7 @@ def test_answers_are_kept_for_an_hour_for_their_owner_alone(
 ) -> None:
     folder = tmp_path / "mcp-abridge" / "answers"
     run_hook(blocks(WHOLE))
-    [first] = folder.iterdir()
+    [first] = folder.glob("*.json")
     if sys.platform != "win32":
         assert (folder.stat().st_mode & 0o777, first.stat().st_mode & 0o777) == (0o700, 0o600)
     os.utime(first, (time.time() - 3700,) * 2)
@@ -208,12 +208,12 @@ def test_answers_are_kept_for_an_hour_for_their_owner_alone(
 def test_of_answers_that_take_256_mb_the_oldest_go(run_hook: RunHook, tmp_path: Path) -> None:
     folder = tmp_path / "mcp-abridge" / "answers"
     run_hook(blocks(WHOLE))
-    [old] = folder.iterdir()
+    [old] = folder.glob("*.json")
     os.truncate(old, 256_000_000)
     os.utime(old, (time.time() - 60,) * 2)
     (folder / "a folder.json").mkdir()
     run_hook(blocks(WHOLE.replace("Row", "Line")))
-    [young] = {each for each in folder.iterdir() if each.is_file()}
+    [young] = {each for each in folder.glob("*.json") if each.is_file()}
     assert young != old
     run_hook(blocks(WHOLE.replace("Row", "Word")))
     assert young in folder.iterdir()

@@ -32,8 +32,12 @@ _NO_ERROR = "The tool has succeeded. Its answer:\n"
 
 
 class Answer(NamedTuple):
-    """An answer in an event: the tool and its arguments, and the result as MCP has it."""
+    """An answer in an event: the tool and its arguments, and the result as MCP has it.
 
+    `server` is the name that the client has for it, None for its own tools.
+    """
+
+    server: str | None
     tool: str
     arguments: dict[str, Any]
     result: dict[str, Any]
@@ -69,7 +73,7 @@ def _claude(event: Event) -> Answer | None:
         return None
     if name in BUILT_IN:
         text = _bash(event) if name == "Bash" else response[BUILT_IN[name]]
-        return None if text is None else Answer(name, arguments, _texts(text))
+        return None if text is None else Answer(None, name, arguments, _texts(text))
     if not re.match("mcp__.+__", name):
         return None
     if isinstance(response, list):
@@ -79,7 +83,8 @@ def _claude(event: Event) -> Answer | None:
         result = _texts(response if whole is None else whole)
     else:
         return None
-    return Answer(name.split("__", 2)[2], arguments, result)
+    _, server, tool = name.split("__", 2)
+    return Answer(server, tool, arguments, result)
 
 
 def _bash(event: Event) -> str | None:
@@ -136,16 +141,17 @@ def _codex(event: Event) -> Answer | None:
         return None  # a text would replace pictures, too
     if (structured := result.get("structuredContent")) is not None:
         result = _texts(to_json(structured).decode())  # the copy that its models read
-    return Answer(event["tool_name"].split("__", 2)[2], event["tool_input"], result)
+    _, server, tool = event["tool_name"].split("__", 2)
+    return Answer(server, tool, event["tool_input"], result)
 
 
 def _copilot(event: Event) -> Answer | None:
     name, result = event["toolName"], event["toolResult"]
-    _, hyphen, tool = name.rpartition("-")  # the client's own tools have none
+    server, hyphen, tool = name.rpartition("-")  # the client's own tools have none
     if not hyphen or result["resultType"] != "success":
         return None
     text = result["textResultForLlm"]
-    return Answer(tool, event["toolArgs"], _texts(_once(_copilot_file(text) or text)))
+    return Answer(server, tool, event["toolArgs"], _texts(_once(_copilot_file(text) or text)))
 
 
 def _once(text: str) -> str:
@@ -181,7 +187,8 @@ def _gemini(event: Event) -> Answer | None:
     if event["hook_event_name"] != "AfterTool" or "error" in response:
         return None
     texts = [part["text"] for part in response["llmContent"]]
-    return Answer(event["mcp_context"]["tool_name"], event["tool_input"], _texts(*texts))
+    server, tool = (event["mcp_context"][f"{part}_name"] for part in ("server", "tool"))
+    return Answer(server, tool, event["tool_input"], _texts(*texts))
 
 
 def _vibe(event: Event) -> Answer | None:
@@ -194,7 +201,8 @@ def _vibe(event: Event) -> Answer | None:
         return None
     structured = event["tool_output"]  # which scripts get, if there is any
     text = event["tool_output_text"] if structured is None else to_json(structured).decode()
-    return Answer(tool, event["tool_input"], _texts(text))
+    server = server.partition("_")[2]
+    return Answer(server, tool, event["tool_input"], _texts(text))
 
 
 def _texts(*texts: str) -> dict[str, Any]:

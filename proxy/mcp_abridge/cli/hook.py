@@ -16,7 +16,7 @@ from mcp_abridge.errors import AbridgeError
 
 _SMALL = 2000  # bytes of an event: no budget cuts an answer in it
 _SECONDS = 3600  # that an answer is kept
-_MOST, _FILES = 256_000_000, 1000  # bytes and files of answers; the oldest go first
+_MOST, _FILES = 256_000_000, 2000  # bytes and files of answers; the oldest go first
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -52,11 +52,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _in_brief(raw: bytes, arguments: argparse.Namespace) -> Any:
+    from hashlib import sha256
+
     from msgspec import Raw
 
-    from mcp_abridge.cli.view import answer_of, command, replay_of
+    from mcp_abridge.cli.hook_counts import answers_folder, count
+    from mcp_abridge.cli.view import command, replay_of
     from mcp_abridge.document.surrogates import replace_lone
-    from mcp_abridge.document.tree import loads
+    from mcp_abridge.document.tree import encode, loads
     from mcp_abridge.replay import exchanges
     from mcp_abridge.replay.differences import to_json
 
@@ -65,29 +68,27 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> Any:
     if reading is None:
         return None
     arguments.client, answer = reading
-    result = Raw(to_json(answer.result))
-    recording = exchanges.make(answer.tool, answer.arguments, result)
-    replay = replay_of(recording, arguments)
-    if replay.outcome == "untouched":
-        return None
-    view = answer_of(replay, command(arguments, _keep(recording.saved)))
-    text = "\n".join(view.texts_for(replay.shows))
-    return FORMS[arguments.client].write(event, view, text)
+    call = exchanges.make(answer.tool, answer.arguments, Raw(to_json(answer.result)))
+    lines = {"request": Raw(call.request), "response": Raw(call.response)}
+    recording = encode({**lines, "server": answer.server})
+    path = os.path.join(answers_folder(), f"{sha256(recording).hexdigest()[:12]}.json")
+    replay = replay_of(call, arguments, lambda: command(arguments, path))
+    cut = replay.outcome != "untouched"
+    if cut:
+        _keep(path, recording)
+    count(replay, call, answer.server)
+    text = "\n".join(replay.answer.texts_for(replay.shows))
+    return FORMS[arguments.client].write(event, replay.answer, text) if cut else None
 
 
-def _keep(recording: bytes) -> str:
-    """Store an answer for an hour, in a file that only its owner can read; return its path.
+def _keep(path: str, recording: bytes) -> None:
+    """Store an answer for an hour, in a file that only its owner can read.
 
-    Older answers go if they take too much room.
+    Older answers go if they take too much room, as do the files beside them.
     """
-    from hashlib import sha256
-
-    from mcp_abridge.storage.ledger import default_path
     from mcp_abridge.storage.regular import make_room, write_private
 
-    folder = os.path.join(os.path.dirname(default_path()), "answers")
+    folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    make_room(folder, ".json", _SECONDS, size=_MOST - len(recording), number=_FILES)
-    path = os.path.join(folder, f"{sha256(recording).hexdigest()[:12]}.json")
+    make_room(folder, ".", _SECONDS, size=_MOST - len(recording), number=_FILES)
     write_private(path, recording)
-    return path

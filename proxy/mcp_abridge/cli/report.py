@@ -71,7 +71,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ledger",
         metavar="PATH",
-        help="the ledger to read (default: the one that `run` and `serve` write)",
+        help="the ledger to read (default: the one that `run`, `serve` and `hook` write)",
     )
 
 

@@ -4,17 +4,18 @@ import argparse
 import os
 import shlex
 import sys
+from collections.abc import Callable
 
-from msgspec.structs import replace
+from msgspec import Raw
 
 from mcp_abridge.cli import PROGRAM, options
+from mcp_abridge.cli.hook_counts import answers_folder, count
 from mcp_abridge.cli.terminal import content, put, refuse
-from mcp_abridge.replay import answers
-from mcp_abridge.replay.answers import ClientView
+from mcp_abridge.document.message import members
+from mcp_abridge.document.tree import plain
 from mcp_abridge.replay.exchanges import ExchangeError, RecordedExchange, as_json, recorded
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.selection import NO_RULES, absolute
-from mcp_abridge.shaping.pipeline import shape
 
 _CLIENT = "claude-code"
 
@@ -43,22 +44,20 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.rules, arguments.budget = [], "off"
     if arguments.budget == "off":
         arguments.budget = sys.maxsize  # no budget, no views
-    answer = answer_of(replay_of(exchange, arguments), reader)
-    put(f"{answer.text}\n")
-    return int(answer.failed)
+    replay = replay_of(exchange, arguments, lambda: reader)
+    put(f"{replay.answer.text}\n")
+    if os.path.dirname(os.path.abspath(name)) == answers_folder():
+        server = plain(members(recording).get("server", Raw(b"null")))
+        count(replay, first, server, arguments.view)
+    return int(replay.answer.failed)
 
 
-def replay_of(exchange: RecordedExchange, arguments: argparse.Namespace) -> Replay:
-    """Answer a recorded call as its client gets it. Raises RuleErrors."""
+def replay_of(
+    exchange: RecordedExchange, arguments: argparse.Namespace, reader: Callable[[], str]
+) -> Replay:
+    """Answer a recorded call as its client gets it; see Replay on `reader`. Raises RuleErrors."""
     rules = options.selection(arguments, os.environ)(None, arguments.client)
-    return Replay(rules, exchange, client=arguments.client)
-
-
-def answer_of(replay: Replay, reader: str) -> ClientView:
-    """Return the answer, with notices that name the command `reader` in place of a call."""
-    if not replay.shaped:
-        return replay.answer
-    return answers.read(shape(replace(replay.shaped[-1][0], reader=reader)).raw)
+    return Replay(rules, exchange, client=arguments.client, reader=reader)
 
 
 def command(arguments: argparse.Namespace, file: str) -> str:

@@ -1,6 +1,7 @@
 """One call replayed in a Session, in memory: the call, the requests to the server, the response."""
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -29,7 +30,7 @@ from mcp_abridge.session.tools.definitions import ToolFacts
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.shaping.pipeline import shape
 from mcp_abridge.shaping.result.read import LocatedDocument
-from mcp_abridge.storage.meter import Meters, OutcomeKind, Warnings
+from mcp_abridge.storage.meter import Looks, Meters, OutcomeKind, Row, Warnings
 from mcp_abridge.storage.snapshots import Memory
 
 
@@ -62,8 +63,9 @@ class Replay:
     `calls` are the arguments of every call that reached the server, `queries` those of guards.
     `answer` is the response that the client got. A call for a later page or a view is preceded by
     the call for the first page, as a model would make it, whose answer is `opening`. `shaped` are
-    the responses that a rule was run on, `outcome` is that of the last call. `client` is the name
-    that a client sends: it decides which copies of an answer count, as in a live session.
+    the responses that a rule was run on, `row` counts the last call. `client` is the name that a
+    client sends: it decides which copies of an answer count, as in a live session. Notices name the
+    shell command that `reader` returns, if any, in place of a call.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Replay:
         query_result: Raw | None = None,
         facts: ToolFacts | None = None,
         client: str | None = None,
+        reader: Callable[[], str] = str,
     ) -> None:
         """Make the call; without a `first_call`, that one alone. Raises AbridgeError."""
         # A view of a short answer makes the call again, which a replay can always answer.
@@ -83,13 +86,13 @@ class Replay:
         self.rules, self.exchange, self.client = rules, exchange, client
         self.log: list[str] = []
         self.shaped: list[tuple[ShapeJob, ShapeResult]] = []
-        self.outcome: OutcomeKind = "untouched"
+        self.row: Row | None = None
         self.calls: list[dict[str, Any]] = []
         self.queries: list[dict[str, Any]] = []
         self.decisions: list[Decided] = []
         self._first_call, self._query_result, self._facts = first_call, query_result, facts
-        self._store = Memory()
-        self._meters = Meters(lambda row, _: setattr(self, "outcome", row.outcome))
+        self._reader, self._store = reader, Memory()
+        self._meters = Meters(lambda row, _: setattr(self, "row", row))
         recording = rules.with_rules(self._recorded)
         state = SessionState(lambda *_: recording, self._meters.of, self.log.append)
         self._session = Session(state)
@@ -133,6 +136,15 @@ class Replay:
         return "blocks" if self.exchange.tool == READ else client_for(self.client).shows
 
     @property
+    def outcome(self) -> OutcomeKind:
+        return "untouched" if self.row is None else self.row.outcome
+
+    @property
+    def looks(self) -> list[Looks]:
+        """The counts of shortened answers since the last access."""
+        return self._meters.drain(Looks)
+
+    @property
     def kind(self) -> OutcomeKind:
         """The outcome; an error result is an error even if it passes unchanged."""
         failed = self.outcome == "untouched" and self.answer.failed
@@ -170,6 +182,7 @@ class Replay:
                 case outputs.LoadSnapshot(token, key):
                     queue += session.loaded(token, self._store.get(key))
                 case outputs.Shape(job):
+                    job = replace(job, reader=self._reader())
                     result = shape(job)
                     self.shaped.append((job, result))
                     queue += session.shaped(job, result)
