@@ -7,6 +7,7 @@ import sys
 import tomllib
 import venv
 import zipfile
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         for name, text in {
             "proxy/__init__.py": "OTHER = True\n",
             "proxy/__main__.py": "",
-            f"{records}/METADATA": "Metadata-Version: 2.1\nName: proxy.py\nVersion: 2.4\n",
+            f"{records}/METADATA": "Metadata-Version: 2.1\nName: proxy.py\nVersion: 2.4\n\n[a](b)",
             f"{records}/WHEEL": "Wheel-Version: 1.0\nTag: py3-none-any\n",
             f"{records}/RECORD": "",
         }.items():
@@ -165,9 +166,11 @@ def output(command: list[str], folder: Path) -> str:
     return completed.stdout
 
 
-def test_the_wheel_has_the_licences_and_an_sbom_of_others_code(wheels: dict[str, Path]) -> None:
+def test_the_wheel_has_licences_links_and_an_sbom_of_others_code(wheels: dict[str, Path]) -> None:
     assert list(omissions(wheels["ours"])) == []
-    assert "LICENSE" in next(omissions(wheels["other"]))
+    link, licence = islice(omissions(wheels["other"]), 2)
+    assert "the link b of" in link
+    assert "LICENSE" in licence
 
 
 ORDERS = [("ours", "other"), ("other", "ours")]

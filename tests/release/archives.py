@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import zipfile
@@ -48,10 +49,12 @@ def differences(first: dict[str, Path], second: dict[str, Path]) -> Iterator[str
 
 
 def omissions(wheel: Path) -> Iterator[str]:
-    """Yield what a wheel lacks of licences and of the SBOM of others' code (PEP 639, PEP 770)."""
+    """Yield what a wheel lacks of licences, links and the SBOM of others' code (PEP 639, 770)."""
     with zipfile.ZipFile(wheel) as archive:
         inside = {name: archive.read(name) for name in archive.namelist()}
     records = next(name.partition("/")[0] for name in inside if ".dist-info/" in name)
+    for link in re.findall(r"\]\(((?!https?:|#)[^)]*)\)", inside[f"{records}/METADATA"].decode()):
+        yield f"{wheel.name}: the link {link} of its README leads nowhere on PyPI"
     for licence in ("LICENSE", *(f"{folder}/LICENSE" for folder in VENDORED)):
         if inside.get(f"{records}/licenses/{licence}") != (ROOT / licence).read_bytes():
             yield f"{wheel.name}: {licence} is not among its licences; see license-files"
