@@ -1,11 +1,11 @@
-"""A server over stdio without an SDK, which takes a second to start; a test gives it its tools."""
+"""A server without an SDK, which takes a second to start; a test gives it its tools."""
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 Json = dict[str, Any]
 
@@ -26,14 +26,20 @@ def serve(
     *,
     tools_change: bool = False,
     resources: Mapping[str, str] = MappingProxyType({}),
+    stateless: bool = False,
+    port: int = 0,
 ) -> None:
-    """Answer until stdin ends; `call` gets a tool's name and its arguments.
+    """Answer until stdin ends, or over HTTP at a port; `call` gets a tool's name and its arguments.
 
     A LookupError of it, and an unknown method, are answered with an error of the protocol.
-    `resources` are texts by their URIs; without any, the server declares none.
+    `resources` are texts by their URIs; without any, the server declares none. One that is
+    `stateless` speaks 2026-07-28, too.
     """
     capabilities: Json = {"tools": {"listChanged": True} if tools_change else {}}
     capabilities |= {"resources": {}} if resources else {}
+    info = {"name": name, "version": version}
+    fresh: Json = {"ttlMs": 0, "cacheScope": "private"} if stateless else {}
+    meta = {"_meta": {"io.modelcontextprotocol/serverInfo": info}, "resultType": "complete"}
 
     def result(method: str, params: Json) -> Json:
         match method:
@@ -42,12 +48,14 @@ def serve(
                 return {
                     "protocolVersion": requested if requested in _VERSIONS else _VERSIONS[-1],
                     "capabilities": capabilities,
-                    "serverInfo": {"name": name, "version": version},
+                    "serverInfo": info,
                 }
+            case "server/discover" if stateless:
+                return {"supportedVersions": ["2026-07-28"], "capabilities": capabilities, **fresh}
             case "ping":
                 return {}
             case "tools/list":
-                return {"tools": tools}
+                return {"tools": tools, **fresh}
             case "tools/call":
                 return call(params["name"], params.get("arguments") or {})
             case "resources/list" if resources:
@@ -58,13 +66,34 @@ def serve(
                 return {"contents": [{"uri": params["uri"], "text": resources[params["uri"]]}]}
         raise LookupError(f"there is no {method}")
 
-    for line in sys.stdin:
-        message = json.loads(line)
+    def answer(message: Json) -> str:
+        """Return the line that answers; nothing for a notification."""
         if "id" not in message or "method" not in message:
-            continue
+            return ""
         answer: Json = {"jsonrpc": "2.0", "id": message["id"]}
         try:
             answer["result"] = result(message["method"], message.get("params") or {})
+            answer["result"] |= meta if stateless else {}
         except LookupError as error:
             answer["error"] = {"code": -32601, "message": str(error.args[0])}
-        print(json.dumps(answer, separators=(",", ":")), flush=True)
+        return json.dumps(answer, separators=(",", ":"))
+
+    if port:
+        _listen(answer, port)
+    for line in sys.stdin:
+        if said := answer(json.loads(line)):
+            print(said, flush=True)
+
+
+def _listen(answer: Callable[[Json], str], port: int) -> NoReturn:
+    from tests.raw_http import ACCEPTED, RawRequest, RawServer, whole
+
+    def exchange(request: RawRequest) -> Iterator[bytes]:
+        if request.method != "POST":
+            yield whole(b"", "405 Method Not Allowed")
+        else:
+            said = answer(request.message)
+            yield whole(said.encode()) if said else ACCEPTED
+
+    RawServer(exchange, port).accepting.join()
+    raise SystemExit
