@@ -19,7 +19,7 @@ SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
 @pytest.mark.parametrize(
     ("message", "whose"),
     [
-        ({"id": "7", "error": {"code": 1}}, Correlation(answers=b'"7"', failed=True)),
+        ({"id": "7", "error": {"code": 1}}, Correlation(answers=b'"7"')),
         ({"id": 7, "result": {"x": "y" * 9000}}, Correlation(answers=b"7")),
         (
             {"method": "notifications/progress", "params": {"progressToken": 5}},
@@ -32,7 +32,7 @@ SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
         ({"method": "notifications/x", "params": SUBSCRIBED}, Correlation(subscription=b'"a"')),
         ({"method": "notifications/message", "params": {}}, NOWHERE),
         ({"id": 7, "method": "sampling/createMessage", "params": {}}, NOWHERE),
-        ({"id": None, "error": {"code": -32700}}, Correlation(answers=b"null", failed=True)),
+        ({"id": None, "error": {"code": -32700}}, Correlation(answers=b"null")),
     ],
 )
 def test_a_message_is_correlated_by_its_own_members(

@@ -205,18 +205,6 @@ def value_at(raw: Raw, *names: str) -> Raw:
     return raw
 
 
-def declares(capabilities: Raw, extension: str) -> bool:
-    """Return True if a client's capabilities name an extension.
-
-    Revisions before 2026-07-28 have no `extensions`: some clients declare in `experimental`.
-
-    >>> declares(Raw(b'{"extensions": {"io.modelcontextprotocol/ui": {}}}'), APPS)
-    True
-    """
-    places = ("extensions", "experimental")
-    return any(value_at(capabilities, each, extension) is not ABSENT for each in places)
-
-
 def id_key(raw: bytes) -> bytes:
     """Return the key of an id: its spelling, with escapes that JSON allows in two ways unified."""
     if raw[:1] != b'"' or b"\\" not in raw:
@@ -394,20 +382,6 @@ def error(id: bytes | Raw, code: int, text: str) -> bytes:
     """Return an error response."""
     body = {"code": code, "message": text}
     return encode({"jsonrpc": "2.0", "id": Raw(bytes(id)), "error": body})
-
-
-def drop_reason(size: int, limit: int, source: str = "") -> str:
-    """Return the reason for dropping a message: it is over the limit, or memory is too small.
-
-    >>> drop_reason(30, 20, " from the server")
-    'a message of 30 bytes from the server is over the limit of 20 bytes'
-    >>> drop_reason(30, 200)
-    'there is no memory for a message of 30 bytes'
-    """
-    what = f"a message of {size} bytes{source}"
-    if size > limit:
-        return f"{what} is over the limit of {limit} bytes"
-    return f"there is no memory for {what}"
 
 
 def refusal(id: bytes | Raw, text: str, modern: bool) -> bytes:

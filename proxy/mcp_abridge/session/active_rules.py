@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from msgspec import Raw, Struct
 
-from mcp_abridge.document import message
-from mcp_abridge.document.message import LONGEST_NAME
+from mcp_abridge.document.message import APPS, LONGEST_NAME, value_at
+from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.ruleset.rule import Hidden, Rule
 from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet, ServerMatch
 from mcp_abridge.session.tools.definitions import Plans, ToolFacts, plans_for
@@ -127,7 +127,9 @@ class ActiveRules:
 
     def read_capabilities(self, capabilities: Raw) -> None:
         """Record what a client's capabilities say, of a session or of its next request alone."""
-        shows_widgets = message.declares(capabilities, message.APPS)
+        # Revisions before 2026-07-28 have no `extensions`: some clients declare in `experimental`.
+        places = ("extensions", "experimental")
+        shows_widgets = any(value_at(capabilities, each, APPS) is not ABSENT for each in places)
         if shows_widgets != self.shows_widgets:
             self.shows_widgets = shows_widgets
             self._by_tool.clear()

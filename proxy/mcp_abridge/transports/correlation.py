@@ -30,8 +30,6 @@ class Correlation(Struct, frozen=True):
     token: bytes | None = None
     subscription: bytes | None = None
     cancels: bytes | None = None
-    failed: bool = False
-    """True if the message is an error response."""
 
 
 NOWHERE = Correlation()
@@ -48,7 +46,7 @@ def correlate(raw: bytes, *, glued: bool = True) -> Correlation:
     if len(raw) > _LARGE:
         key = message.responds_to(raw)
         if key is not None:
-            return Correlation(answers=key, failed=not message.succeeds(raw[: message.ENDS]))
+            return Correlation(answers=key)
     try:
         read = message.read(raw)
     except DocumentError:
@@ -59,7 +57,7 @@ def correlate(raw: bytes, *, glued: bool = True) -> Correlation:
     if not isinstance(read, Message):
         return NOWHERE
     if read.responds:
-        return Correlation(answers=read.key, failed=read.error is not ABSENT)
+        return Correlation(answers=read.key)
     if read.id is not ABSENT or read.params is ABSENT:
         return NOWHERE
     if read.verb == "notifications/progress":
@@ -111,7 +109,7 @@ def error_for_long_line(
     Each such line is examined when it is found to be too long and, since some servers write the id
     last, when it has ended.
     """
-    reason = message.drop_reason(line.size, limit, " from the server")
+    reason = _drop_reason(line.size, limit, " from the server")
     if line.state == "too long":
         log.warning(reason)
     key = message.response_key(line.start, line.end)
@@ -122,10 +120,24 @@ def refusal_of_long_line(line: LongLine, limit: int, log: Log) -> list[bytes]:
     """Return an error response to a request that was discarded, once it has ended."""
     if line.state == "too long":
         return []
-    reason = message.drop_reason(line.size, limit)
+    reason = _drop_reason(line.size, limit)
     log.warning(f"from the client: {reason}")
     id = message.request_id(line.start, line.end)
     return [] if id is None else [message.error(id, message.PROXY_ERROR, reason)]
+
+
+def _drop_reason(size: int, limit: int, source: str = "") -> str:
+    """Return the reason for dropping a message: it is over the limit, or memory is too small.
+
+    >>> _drop_reason(30, 20, " from the server")
+    'a message of 30 bytes from the server is over the limit of 20 bytes'
+    >>> _drop_reason(30, 200)
+    'there is no memory for a message of 30 bytes'
+    """
+    what = f"a message of {size} bytes{source}"
+    if size > limit:
+        return f"{what} is over the limit of {limit} bytes"
+    return f"there is no memory for {what}"
 
 
 def _key(raw: Raw, *names: str) -> bytes | None:

@@ -312,7 +312,7 @@ class ChildSession:
         stream.ids.discard(correlation.answers)
         if correlation.answers == self._initialize:
             self.version = negotiated_version(raw)
-            if correlation.failed:
+            if message.fails(raw):
                 self._tasks.spawn(self.end("the server has refused the session"))
         if not stream.ids and stream is not self._get:
             for token in stream.tokens:
