@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import errno
 import logging
 import os
 import sys
@@ -37,7 +36,7 @@ from mcp_abridge.storage.rule_history import RuleHistory
 from mcp_abridge.storage.scope import place
 from mcp_abridge.storage.snapshots import Memory, Store
 from mcp_abridge.system import platform
-from mcp_abridge.transports.client.endpoint import os_error_text
+from mcp_abridge.transports.aio import log_trouble
 from mcp_abridge.transports.client.forward_proxy import ForwardProxy, forward_proxy
 from mcp_abridge.transports.log import Level, Log
 from mcp_abridge.transports.sidecar import memory
@@ -57,7 +56,6 @@ TOKEN_VARIABLE = "MCP_ABRIDGE_TOKEN"
 
 _SNAPSHOTS = 1000
 _DESCRIPTORS = 65_536
-_AGAIN = 60.0  # seconds before the same warning is logged again
 _SWITCH = 0.001  # seconds until a thread yields to the others, 0.005 by default
 _NOT_ALLOWED = Hidden(code=-32601, message="{tool} is not allowed")
 
@@ -257,10 +255,6 @@ def _route(spec: RouteSpec, log: Log) -> Route:
     return Route(
         path=spec.path,
         upstream=upstream.command if isinstance(upstream, Command) else upstream,
-        rules=spec.rules,
-        budget=spec.budget,
-        scripts=spec.scripts,
-        tools=spec.tools,
         deadline=spec.deadline_seconds,
         auth=spec.auth or "none",
         access=Access(hosts=hosts, origins=spec.origins or (), tokens=tokens),
@@ -290,27 +284,27 @@ def _add_rules(routes: Sequence[Route], log: Log, *, allow_python: bool) -> None
         return WatchedRules(Watch(names, log.info, log.warning, allow_python=allow_python))
 
     for route in routes:
-        limit = None
-        if route.tools is not None:
+        spec, limit = route.spec, None
+        if spec.tools is not None:
             name = f"route {route.path}"
-            limit = RuleFile(name=name, expose=route.tools, unexposed=_NOT_ALLOWED)
+            limit = RuleFile(name=name, expose=spec.tools, unexposed=_NOT_ALLOWED)
         try:
-            if route.rules == (NO_RULES,):
+            if spec.rules == (NO_RULES,):
                 route.select = Selection((), "off", log.info, limit)
                 continue
             files = history = None
-            if route.rules is not None:
-                watched = read(route.rules)
+            if spec.rules is not None:
+                watched = read(spec.rules)
                 files, route.refresh = watched.files, watched.refresh
                 history = RuleHistory(place(route.upstream), log.warning)
             route.select = Selection(
-                files, route.budget, log.info, limit, history=history, scripts=route.scripts
+                files, spec.budget, log.info, limit, history=history, scripts=spec.scripts
             )
         except RuleErrors as errors:
             problems |= dict.fromkeys(errors.problems)
     if problems:
         raise RuleErrors(list(problems))
-    if any(route.rules is None for route in routes):
+    if any(route.spec.rules is None for route in routes):
         # No daemon: its compilation of regular expressions must not be cut off by process exit.
         Thread(target=read_library, name="library").start()
 
@@ -351,16 +345,7 @@ def _prepare() -> None:
 
 
 async def _serve(sidecar: Sidecar, replacement: Replacement, log: Log) -> int:
-    logged: dict[str, float] = {}
-
-    def on_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        trouble, now = _trouble(context), loop.time()
-        if now - logged.get(trouble, -_AGAIN) >= _AGAIN:
-            logged.clear()
-            logged[trouble] = now
-            log.warning(trouble)
-
-    asyncio.get_running_loop().set_exception_handler(on_exception)
+    log_trouble(log.warning)
     hangup = asyncio.Event()
     sidecar.heed_signals(hangup.set)
     try:
@@ -387,14 +372,6 @@ async def _replace(sidecar: Sidecar, replacement: Replacement, hangup: asyncio.E
         sidecar.unready()
 
 
-def _trouble(context: dict[str, Any]) -> str:
-    error = context.get("exception")
-    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        many = os_error_text(error)
-        return f"no connection can be taken: {many}; `ulimit -n` says how many there may be"
-    return f"{context['message']}: {type(error).__name__}: {error}"
-
-
 def _proxy(route: Route) -> ForwardProxy | None:
     """Return the forward proxy before a route's server; AbridgeError if it cannot be used."""
     return forward_proxy(route.upstream, os.environ) if isinstance(route.upstream, str) else None
@@ -408,7 +385,7 @@ def _described(sidecar: Sidecar, route: Route) -> Iterator[tuple[str, Any]]:
     if (proxy := _proxy(route)) is not None:
         yield "proxy", masked_url(proxy.url)
     if not route.passes:
-        yield "rules", "bundled" if route.rules is None else ", ".join(route.rules)
-    if route.tools is not None:
-        yield "tools", ", ".join(route.tools)
+        yield "rules", "bundled" if (rules := route.spec.rules) is None else ", ".join(rules)
+    if route.spec.tools is not None:
+        yield "tools", ", ".join(route.spec.tools)
     yield "token", "yes" if route.access.tokens() else "no"

@@ -1,11 +1,15 @@
 """Tasks in the background, and turns for other tasks around work that takes milliseconds."""
 
 import asyncio
+import errno
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from mcp_abridge.session.outputs import LARGE
+from mcp_abridge.system import platform
+
+_AGAIN = 60.0  # seconds before the same trouble is told again
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,3 +43,25 @@ async def threaded(do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     except RuntimeError:
         return call()
     return await doing
+
+
+def log_trouble(warn: Callable[[str], None]) -> None:
+    """Have `warn` told of what fails in the running event loop outside of any request."""
+    times: dict[str, float] = {}
+
+    def on_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        trouble, now = _trouble(context), loop.time()
+        if now - times.get(trouble, -_AGAIN) >= _AGAIN:
+            times.clear()
+            times[trouble] = now
+            warn(trouble)
+
+    asyncio.get_running_loop().set_exception_handler(on_exception)
+
+
+def _trouble(context: dict[str, Any]) -> str:
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        many = platform.error_text(error).lower()
+        return f"no connection can be taken: {many}; `ulimit -n` says how many there may be"
+    return f"{context['message']}: {type(error).__name__}: {error}"

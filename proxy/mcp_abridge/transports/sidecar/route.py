@@ -7,9 +7,8 @@ from typing import Literal, Protocol
 from aiohttp import web
 from msgspec import Struct, field
 
-from mcp_abridge.ruleset.loading.config_model import LimitsSpec, RouteSpec
+from mcp_abridge.ruleset.loading.config_model import LimitsSpec, RoutePath, RouteSpec
 from mcp_abridge.ruleset.rule_set import RuleSet
-from mcp_abridge.ruleset.selection import Budget, Scripts
 from mcp_abridge.session.active_rules import Rules
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import SessionState
@@ -27,21 +26,16 @@ from mcp_abridge.transports.workers.pool import Workers
 class Route(Struct, kw_only=True):
     """One path of a sidecar and its upstream: a URL, or a command with its arguments.
 
-    `path` may hold one segment `{token}`. `tools` are globs: the only tools that are listed and may
-    be called here. With `auth: forward` the client's own credentials go to the upstream. `refresh`
-    is awaited before a message about tools. `deadline` is how many seconds a call may go without an
-    answer or progress. With `passes`, every request under `path` goes to the upstream unchanged.
-    `spec` is what it was made from. All who serve it read it anew for each request, so that `adopt`
-    is enough if a configuration is read again.
+    `path` may hold one segment `{token}`. With `auth: forward` the client's own credentials go to
+    the upstream. `refresh` is awaited before a message about tools. `deadline` is how many seconds
+    a call may go without an answer or progress. With `passes`, every request under `path` goes to
+    the upstream unchanged. `spec` is what it was made from. All who serve it read it anew for each
+    request, so that `adopt` is enough if a configuration is read again.
     """
 
     path: str = "/mcp"
     upstream: str | tuple[str, ...]
-    rules: tuple[str, ...] | None = None
     refresh: Callable[[], Awaitable[None]] | None = None
-    budget: Budget | None = None
-    scripts: Scripts | None = None
-    tools: tuple[str, ...] | None = None
     deadline: float | None = None
     auth: Literal["none", "forward"] = "none"
     access: Access
@@ -50,7 +44,7 @@ class Route(Struct, kw_only=True):
     malformed_status: int = 400
     passes: bool = False
     select: Rules | None = None
-    spec: RouteSpec | None = None
+    spec: RouteSpec = RouteSpec(path=RoutePath("/mcp"))
 
     def adopt(self, other: "Route") -> None:
         """Become another route of the same path and upstream."""
