@@ -229,18 +229,13 @@ Sizes = tuple[int, int]
 """Bytes before and after."""
 
 
-class Meter:
-    """Counts the calls by one client of one server."""
+class Meter(Struct, frozen=True):
+    """Counts the calls by one client of one server, by the route of a sidecar."""
 
-    __slots__ = ("_client", "_meters", "_route", "_server")
-
-    def __init__(
-        self, meters: Meters, server: str | None, client: str | None, route: str = ""
-    ) -> None:
-        self._meters = meters
-        self._route = route
-        self._server = server
-        self._client = client
+    meters: Meters
+    server: str | None
+    client: str | None
+    route: str = ""
 
     def count_untouched(self, tool: str, wire: int, client_cut: int = 0) -> None:
         """Count a response of `wire` bytes that was not decoded: all of it counts as visible."""
@@ -268,27 +263,27 @@ class Meter:
         >>> [(row.tool, row.calls, row.visible_after) for row in meters.drain(Row)]
         [('list_issues', 1, 800), ('get_me', 2, 200)]
         """
-        key = self._meters.label(Row, tool), rule, outcome, self._server, self._client
+        key = self.meters.label(Row, tool), rule, outcome, self.server, self.client
         cut, cut_after = client_cut
         largest = visible[1]
         if outcome == "shadow":  # the original was sent
             cut_after, largest = cut, visible[0]
         figures = (1, *wire, *visible, cut, cut > 0, cut_after > 0, largest)
-        self._meters.add(Row, key, *figures, route=self._route)
+        self.meters.add(Row, key, *figures, route=self.route)
 
     def count_definitions(self, before: int, after: int, *, first: bool) -> None:
         """Count a page of a tool list, the `first` of a session or not, in bytes."""
-        self._meters.add(Definitions, (self._server,), first, before, after)
+        self.meters.add(Definitions, (self.server,), first, before, after)
 
     def count_look(self, tool: str, rule: str | None, sign: LookSign) -> None:
         """Count a first answer in short, or a sign that it was too little."""
-        key = self._meters.label(Row, tool), rule, self._server, self._client
-        self._meters.add(Looks, key, *(each == sign for each in LOOK_SIGNS))
+        key = self.meters.label(Row, tool), rule, self.server, self.client
+        self.meters.add(Looks, key, *(each == sign for each in LOOK_SIGNS))
 
     def warned(self, rule: str, kind: str) -> None:
         """Count one warning of a rule; Python beside a rule makes any number of kinds."""
-        key = rule, self._meters.label(Warnings, kind)
-        self._meters.add(Warnings, key, 1, route=self._route)
+        key = rule, self.meters.label(Warnings, kind)
+        self.meters.add(Warnings, key, 1, route=self.route)
 
 
 def label(name: str) -> str:

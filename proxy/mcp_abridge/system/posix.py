@@ -4,6 +4,8 @@
 import _signal  # type: ignore[import-not-found]
 import os
 
+from msgspec import Struct
+
 from mcp_abridge.system.guardian import Guardian as Guardian
 
 TYPE_CHECKING = False
@@ -39,26 +41,18 @@ _NOT_FOUND = 127
 _HELD = (*END_SIGNALS, CHILD_ENDED)
 
 
-class ChildProcess:
-    """A server: its process group, and the proxy's ends of its pipes."""
+class ChildProcess(Struct):
+    """A server: its process group, and the proxy's ends of its pipes.
 
-    def __init__(
-        self,
-        stdin: int,
-        stdout: int,
-        stderr: int,
-        pid: int | None = None,
-        *,
-        guardian: Guardian | None = None,
-        code: int | None = None,
-    ) -> None:
-        self.stdin = stdin
-        self.stdout = stdout
-        self.stderr = stderr
-        self.pid = pid
-        self.code = code
-        """Its exit code once its end was observed; negative if a signal of that number ended it."""
-        self.guardian = guardian
+    `code` is its exit code once its end was observed; negative if a signal of that number ended it.
+    """
+
+    stdin: int
+    stdout: int
+    stderr: int
+    pid: int | None = None
+    guardian: Guardian | None = None
+    code: int | None = None
 
     @property
     def guarded(self) -> bool:
@@ -236,7 +230,8 @@ def _become(
 
 def absent() -> ChildProcess:
     """Return a stand-in for a server that could not be started: one that has already ended."""
-    return ChildProcess(*(os.open(os.devnull, os.O_RDWR) for _ in range(3)), code=_NOT_FOUND)
+    stdin, stdout, stderr = (os.open(os.devnull, os.O_RDWR) for _ in range(3))
+    return ChildProcess(stdin, stdout, stderr, code=_NOT_FOUND)
 
 
 def widen(descriptor: int) -> None:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_abridge.errors import raised
@@ -199,49 +200,42 @@ class Driver:
             await self._perform_all(enter(), routed)
 
 
-class Timer:
+class Timer(Struct, eq=False):
     """Call `late` with the messages to send once calls have waited for too long.
 
     It covers all calls of a session, or those in an `exchange` with these `ids`. Start it again
     after each call that is sent to the server.
     """
 
-    def __init__(
-        self,
-        driver: Driver,
-        late: Callable[[Routed], Coroutine[Any, Any, None]],
-        exchange: bytes = b"",
-        ids: Collection[bytes] | None = None,
-    ) -> None:
-        self._driver = driver
-        self._late = late
-        self._exchange = exchange
-        self._ids = ids
-        self._waking: asyncio.TimerHandle | None = None
-        self._tasks = Tasks()
+    driver: Driver
+    late: Callable[[Routed], Coroutine[Any, Any, None]]
+    exchange: bytes = b""
+    ids: Collection[bytes] | None = None
+    waking: asyncio.TimerHandle | None = None
+    tasks: Tasks = msgspec.field(default_factory=Tasks)
 
     def start(self) -> None:
         """Wait for the first call or query that will be overdue."""
-        if self._waking is not None:
-            self._waking.cancel()
-        seconds = self._driver.session.time_left(self._exchange, self._ids)
+        if self.waking is not None:
+            self.waking.cancel()
+        seconds = self.driver.session.time_left(self.exchange, self.ids)
         loop = asyncio.get_running_loop()
-        self._waking = None if seconds is None else loop.call_later(seconds, self._wake)
+        self.waking = None if seconds is None else loop.call_later(seconds, self._wake)
 
     def stop(self) -> None:
-        if self._waking is not None:
-            self._waking.cancel()
-        self._tasks.cancel()
+        if self.waking is not None:
+            self.waking.cancel()
+        self.tasks.cancel()
 
     def _wake(self) -> None:
-        self._tasks.spawn(self._expire())
+        self.tasks.spawn(self._expire())
 
     async def _expire(self) -> None:
-        routed = await self._driver.expire(self._exchange, self._ids)
+        routed = await self.driver.expire(self.exchange, self.ids)
         # Calls with progress in the meantime have more time.
         self.start()
         if any(routed):
-            await self._late(routed)
+            await self.late(routed)
 
 
 @asynccontextmanager

@@ -10,7 +10,6 @@ from mcp.shared import inbound
 from mcp_abridge.document.message import PROTOCOL_VERSION
 from mcp_abridge.transports.http.headers import (
     Parameters,
-    declared,
     decoded,
     encoded,
     learn,
@@ -150,9 +149,8 @@ def test_the_tools_of_a_list_are_read_with_their_headers() -> None:
         {"name": 5},
         "no tool",
     ]
-    parameters = declared(
-        json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).encode()
-    )
+    parameters: Parameters = {}
+    learn(parameters, json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).encode())
     assert dict(parameters.pop("act")) == names
     assert parameters == {"none": (), "bare": ()}
 
@@ -165,7 +163,9 @@ def test_the_tools_of_a_list_are_read_with_their_headers() -> None:
     ],
 )
 def test_a_message_that_is_no_list_of_tools_declares_no_parameters(raw: bytes) -> None:
-    assert declared(raw) == {}
+    parameters: Parameters = {}
+    learn(parameters, raw)
+    assert parameters == {}
 
 
 def test_the_number_of_tools_that_are_remembered_is_bounded() -> None:

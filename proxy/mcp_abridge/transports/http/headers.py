@@ -98,27 +98,17 @@ def parameter_headers(input_schema: Any) -> ParameterHeaders:
     return tuple(headers.items())
 
 
-def declared(raw: bytes) -> Parameters:
-    """Return the parameter headers of each tool in a response to tools/list, {} for all else."""
-    if _ANNOTATION.encode() not in raw:
-        return {}
-    tools = _decode(value_at(message.envelope(raw).result, "tools"))
-    if not isinstance(tools, list):
-        return {}
-    return {
-        tool["name"]: parameter_headers(tool.get("inputSchema"))
-        for tool in tools
-        if isinstance(tool, dict) and isinstance(tool.get("name"), str)
-    }
-
-
 def learn(parameters: Parameters, raw: bytes) -> None:
     """Add the headers that a response to tools/list declares; each may name other tools."""
-    for tool, headers in declared(raw).items():
-        parameters.pop(tool, None)
-        parameters[tool] = headers
-        if len(parameters) > _MAX_TOOLS:
-            del parameters[next(iter(parameters))]
+    if _ANNOTATION.encode() not in raw:
+        return
+    tools = _decode(value_at(message.envelope(raw).result, "tools"))
+    for tool in tools if isinstance(tools, list) else ():
+        if isinstance(tool, dict) and isinstance(name := tool.get("name"), str):
+            parameters.pop(name, None)
+            parameters[name] = parameter_headers(tool.get("inputSchema"))
+            if len(parameters) > _MAX_TOOLS:
+                del parameters[next(iter(parameters))]
 
 
 def encoded(value: str) -> str:

@@ -5,7 +5,6 @@ Both are read in a thread, and if there is a mistake in them, what was read befo
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from msgspec import Struct
 
@@ -50,66 +49,55 @@ class Configuration(Struct, frozen=True):
     unopened: tuple[str, ...] = ()
 
 
-class Replacement:
+class Replacement(Struct, frozen=True):
     """Replaces the configuration of a running sidecar by the one that its file has now.
 
-    `read` gets the routes that are served, and raises AbridgeError; `handler` makes the handler of
-    a new route.
+    `first` is what it began with: a part of it stays. `read` gets the routes that are served, and
+    raises AbridgeError; `handler` makes the handler of a new route.
     """
 
-    def __init__(
-        self,
-        sidecar: Sidecar,
-        current: Configuration,
-        read: Callable[[Sequence[Route]], Configuration],
-        handler: Callable[[Route], Handler],
-        log: Log,
-    ) -> None:
-        self._sidecar = sidecar
-        self._current = current
-        self._read = read
-        self._handler = handler
-        self._log = log
+    sidecar: Sidecar
+    first: Configuration
+    read: Callable[[Sequence[Route]], Configuration]
+    handler: Callable[[Route], Handler]
+    log: Log
 
     async def apply(self) -> None:
         """Read the configuration, and serve it if it has no mistake; log what became of it."""
-        routes = [mount.route for mount in self._sidecar.mounts]
+        routes = [mount.route for mount in self.sidecar.mounts]
         try:
-            new = await threaded(partial(self._read, routes))
+            new = await threaded(self.read, routes)
         except Exception as error:  # no mistake in a file may end this for good
             first, *others = error.problems if isinstance(error, RuleErrors) else [error]
             more = f" (and {len(others)} more)" if others else ""
             reason = f"{first}{more}"
-            self._log.warning(f"nothing is read again, the old configuration stays: {reason}")
+            self.log.warning(f"nothing is read again, the old configuration stays: {reason}")
             return
         mounts, changes = self._mounts(new)
-        await self._sidecar.replace(mounts)
+        await self.sidecar.replace(mounts)
         for mount in mounts:
             if mount.route.refresh is not None:
                 await mount.route.refresh()
         fixed = [f"listen {address}" for address in new.unopened]
-        now = self._current
-        fixed += [name for name in ("store", "limits") if getattr(new, name) != getattr(now, name)]
-        text = "; ".join(changes) or "no route has changed"
+        fixed += ["store"] * (new.store != self.first.store)
+        fixed += ["limits"] * (new.limits != self.first.limits)
+        text = f"the configuration was read again: {'; '.join(changes) or 'no route has changed'}"
         if fixed:
-            self._log.warning(
-                f"the configuration was read again: {text}; only a restart changes: "
-                f"{', '.join(fixed)}"
-            )
+            self.log.warning(f"{text}; only a restart changes: {', '.join(fixed)}")
         else:
-            self._log.info(f"the configuration was read again: {text}")
+            self.log.info(text)
 
     def _mounts(self, new: Configuration) -> tuple[list[Mount], list[str]]:
-        earlier = {(each.route.listen, each.route.path): each for each in self._sidecar.mounts}
+        earlier = {(each.route.listen, each.route.path): each for each in self.sidecar.mounts}
         mounts, changes = [], []
         for route in new.routes:
             mount = earlier.pop((route.listen, route.path), None)
             if mount is None:
-                mount = Mount(route, self._handler(route))
+                mount = Mount(route, self.handler(route))
                 changes.append(f"{route.path} is new")
             elif (mount.route.upstream, mount.route.passes) != (route.upstream, route.passes):
                 sessions = [each for each in (mount.handler, *mount.earlier) if each.counts()[0]]
-                mount = Mount(route, self._handler(route), tuple(sessions[:_EARLIER]))
+                mount = Mount(route, self.handler(route), tuple(sessions[:_EARLIER]))
                 changes.append(f"{route.path} has another server, for new sessions")
             elif mount.route.spec != route.spec:
                 mount.route.adopt(route)

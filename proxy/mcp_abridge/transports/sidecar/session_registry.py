@@ -14,7 +14,7 @@ from mcp_abridge.errors import StoreError
 from mcp_abridge.session.active_rules import PeerInfo
 from mcp_abridge.storage.snapshots import Key, Snapshot
 from mcp_abridge.transports.aio import threaded
-from mcp_abridge.transports.driver import Driver
+from mcp_abridge.transports.driver import Driver, Routed
 from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.sidecar.caller import (
     NO_SESSION,
@@ -66,6 +66,12 @@ class RequestContext(Struct):
         ids = self.post.ids
         return bool(ids) and not self.driver.session.awaits(self.exchange, ids)
 
+    async def enter(self, line: bytes) -> Routed:
+        """Give the client's line to the session, and note whose it is."""
+        routed = await self.driver.from_client(line, self.exchange, self.scope, self.record.arrival)
+        self.record.client = self.driver.session.rules.client or ""
+        return routed
+
     def end(self, cause: str) -> list[bytes]:
         return self.driver.session.fail_pending(cause, self.exchange, self.post.ids)
 
@@ -74,11 +80,15 @@ class RequestContext(Struct):
 
 
 class _Known(Struct):
-    """A session that is remembered: its key, the name of its caller's token, and its driver."""
+    """A session that is remembered: its key, the name of its caller's token, and its driver.
+
+    `rests`: it was not used since the last look at all of them.
+    """
 
     key: tuple[str, str | None]
     caller: str
     driver: Driver
+    rests: bool = False
 
 
 class SessionRegistry:
@@ -97,7 +107,6 @@ class SessionRegistry:
         self._route = route
         self._shared = shared
         self._sessions: OrderedDict[tuple[str, str | None], _Known] = OrderedDict()
-        self._recent: set[tuple[str, str | None]] = set()  # keys used since the last `rest`
         self._numbers = count()
 
     def __len__(self) -> int:
@@ -166,27 +175,27 @@ class SessionRegistry:
 
     async def initialized(self, context: RequestContext, session: str | None) -> None:
         """Record the session that an upstream has begun, and whose it is."""
-        if session is not None:
-            name, token = self._name_of(session), context.record.token
-            context.memory = _memory(name, None)
-            self._keep(name, None, token, context.driver)
-            if token and self._shared.store.remote:
-                try:
-                    note = Snapshot(b"", token.encode())
-                    await threaded(self._shared.store.put, _owner(name), note)
-                except StoreError as error:
-                    self._shared.log.warning(f"other replicas will not know a session: {error}")
+        if session is None:
+            return
+        name, token = self._name_of(session), context.record.token
+        context.memory = _memory(name, None)
+        self._keep(name, None, token, context.driver)
+        if token and self._shared.store.remote:
+            try:
+                note = Snapshot(b"", token.encode())
+                await threaded(self._shared.store.put, _owner(name), note)
+            except StoreError as error:
+                self._shared.log.warning(f"other replicas will not know a session: {error}")
 
     def ended(self, session: str) -> None:
-        """Forget a session that has ended."""
-        self._forget((self._name_of(session), None))
+        self._sessions.pop((self._name_of(session), None), None)
 
     def rest(self) -> None:
         """Reduce the memory of sessions unused since the last call: clients leave unannounced."""
-        for key, entry in self._sessions.items():
-            if key not in self._recent:
+        for entry in self._sessions.values():
+            if entry.rests:
                 entry.driver.session.rest()
-        self._recent.clear()
+            entry.rests = True
 
     async def share(self, context: RequestContext) -> None:
         """Share facts about the server with other replicas if the request asked for these."""
@@ -210,7 +219,7 @@ class SessionRegistry:
         entry = self._sessions.get((scope, client))
         if entry is not None:
             self._sessions.move_to_end((scope, client))
-            self._recent.add((scope, client))
+            entry.rests = False
             return entry.driver
         driver = self.begin(scope, resumable=resumable)
         self._keep(scope, client, token, driver)
@@ -220,13 +229,8 @@ class SessionRegistry:
 
     def _keep(self, scope: str, client: str | None, token: str, driver: Driver) -> None:
         self._sessions[scope, client] = _Known((scope, client), token, driver)
-        self._recent.add((scope, client))
         if len(self._sessions) > self._most:
-            self._forget(of_the_largest_holders(self._sessions.values(), token)[0].key)
-
-    def _forget(self, key: tuple[str, str | None]) -> None:
-        self._sessions.pop(key, None)
-        self._recent.discard(key)
+            del self._sessions[of_the_largest_holders(self._sessions.values(), token)[0].key]
 
 
 def _owner(name: str) -> Key:

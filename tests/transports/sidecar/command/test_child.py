@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from mcp_abridge.system import platform
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.command.child import HASTY, ChildServer
-from mcp_abridge.transports.stdio.pipes import Event
 
 
 @asynccontextmanager
@@ -28,15 +27,18 @@ async def send(child: ChildServer, line: bytes) -> None:
     await child.ready()
 
 
-async def events(child: ChildServer) -> list[Event]:
-    return [event async for event in child.events()]
+def messages(child: ChildServer) -> AsyncIterator[bytes]:
+    return child.messages(lambda id: False)
+
+
+async def every(child: ChildServer) -> list[bytes]:
+    return [line async for line in messages(child)]
 
 
 async def lines(child: ChildServer, count: int) -> list[bytes]:
     output: list[bytes] = []
-    async for event in child.events():
-        assert isinstance(event, list)
-        output += event
+    async for line in messages(child):
+        output.append(line)
         if len(output) >= count:
             break
     return output
@@ -44,9 +46,9 @@ async def lines(child: ChildServer, count: int) -> list[bytes]:
 
 async def test_many_senders_never_break_into_a_line() -> None:
     async with started(["cat"]) as child:
-        messages = [b"%d" % number * 5000 for number in range(40)]
-        senders = [asyncio.create_task(send(child, line)) for line in messages]
-        assert sorted(await lines(child, 40)) == sorted(messages)
+        long = [b"%d" % number * 5000 for number in range(40)]
+        senders = [asyncio.create_task(send(child, line)) for line in long]
+        assert sorted(await lines(child, 40)) == sorted(long)
         await asyncio.gather(*senders)
 
 
@@ -65,13 +67,13 @@ async def test_a_sender_that_is_cancelled_leaves_no_half_line() -> None:
 async def test_the_end_is_noticed_though_a_descendant_has_its_stdout() -> None:
     script = "import subprocess, os; subprocess.Popen(['sleep', '60']); os.write(1, b'last\\n')"
     async with started([sys.executable, "-c", script]) as child:
-        assert await asyncio.wait_for(events(child), 10) == [[b"last"]]
+        assert await asyncio.wait_for(every(child), 10) == [b"last"]
 
 
 async def test_a_server_that_closes_its_stdin_is_ended() -> None:
     script = "import os, time; os.close(0); os.write(1, b'up\\n'); time.sleep(60)"
     async with started([sys.executable, "-c", script]) as child:
-        assert await asyncio.wait_for(events(child), 15) == [[b"up"]]
+        assert await asyncio.wait_for(every(child), 15) == [b"up"]
         assert child.deaf
         await child.end()
         assert child.code == -signal.SIGTERM
@@ -80,8 +82,7 @@ async def test_a_server_that_closes_its_stdin_is_ended() -> None:
 async def test_a_server_waits_for_a_reader_of_its_pipe() -> None:
     script = "import os\nfor _ in range(200): os.write(1, b'x' * 999_999 + b'\\n')\n"
     async with started([sys.executable, "-c", script + "os.write(2, b'done\\n')"]) as child:
-        events = child.events()
-        assert await anext(events)
+        assert await anext(messages(child))
         assert child.tail == b""
         assert child.code is None
         await child.end(HASTY)

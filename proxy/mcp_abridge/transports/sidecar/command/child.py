@@ -13,7 +13,7 @@ from mcp_abridge.system import platform
 from mcp_abridge.transports.aio import give_way, threaded
 from mcp_abridge.transports.correlation import error_for_long_line
 from mcp_abridge.transports.log import TAIL, Log
-from mcp_abridge.transports.stdio.pipes import Event, Lines, LineTruncated, LongLine
+from mcp_abridge.transports.stdio.pipes import Lines, LineTruncated, LongLine
 from mcp_abridge.transports.stdio.shutdown import end_of_server
 
 _CHUNK = 64 << 10
@@ -108,38 +108,34 @@ class ChildServer:
         tail = self.tail.decode("utf-8", "replace").strip()
         return f"{reason}; its stderr ends with:\n{tail}" if tail else reason
 
-    async def events(self) -> AsyncIterator[Event]:
-        """Yield lines and parts of lines of its stdout until the end, for one reader."""
-        lines, wide = Lines(self._limit), False
-        while chunk := await self._read(self._stdout):
-            pipe = self._transport.get_pipe_transport(1)
-            if len(chunk) >= _CHUNK and not wide and pipe is not None and not pipe.is_closing():
-                platform.widen(pipe.get_extra_info("pipe").fileno())
-                wide = True
-            await give_way(len(chunk))  # its output may arrive faster than it is processed
-            for event in lines.feed(chunk, len(chunk)):
-                yield event
-        for event in lines.end():
-            yield event
-
     async def messages(self, awaits: Callable[[bytes], bool]) -> AsyncIterator[bytes]:
         """Yield the lines of its stdout until the end, for one reader.
 
         Of a line that is too long, an error is left if it responds to an id that `awaits` accepts.
         """
-        async for event in self.events():
-            if isinstance(event, list):
-                for line in event:
-                    await give_way(len(line))
-                    yield line
-            elif isinstance(event, LongLine):
-                for line in error_for_long_line(event, self._limit, self._log, awaits):
-                    yield line
-            elif isinstance(event, LineTruncated):
-                size = event.size
-                self._log.warning(f"the server ended within a line, after {size} bytes of it")
-            # Let other tasks run: the server's output may come without a break.
-            await asyncio.sleep(0)
+        lines, wide = Lines(self._limit), False
+        while True:
+            chunk = await self._read(self._stdout)
+            pipe = self._transport.get_pipe_transport(1)
+            if len(chunk) >= _CHUNK and not wide and pipe is not None and not pipe.is_closing():
+                platform.widen(pipe.get_extra_info("pipe").fileno())
+                wide = True
+            await give_way(len(chunk))  # its output may arrive faster than it is processed
+            for event in lines.feed(chunk, len(chunk)) if chunk else lines.end():
+                if isinstance(event, list):
+                    for line in event:
+                        await give_way(len(line))
+                        yield line
+                elif isinstance(event, LongLine):
+                    for line in error_for_long_line(event, self._limit, self._log, awaits):
+                        yield line
+                elif isinstance(event, LineTruncated):
+                    size = event.size
+                    self._log.warning(f"the server ended within a line, after {size} bytes of it")
+                # Let other tasks run: the server's output may come without a break.
+                await asyncio.sleep(0)
+            if not chunk:
+                return
 
     def post(self, lines: list[bytes]) -> None:
         """Write whole lines, lost once it is `deaf`; `ready` waits until there is room."""

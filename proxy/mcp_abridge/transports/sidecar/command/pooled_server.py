@@ -9,7 +9,8 @@ be told apart, only if no other is open.
 import asyncio
 from collections.abc import Callable, Iterable
 
-from msgspec import Raw
+import msgspec
+from msgspec import Raw, Struct
 
 from mcp_abridge.document import message
 from mcp_abridge.session.guards import cancellation
@@ -26,36 +27,27 @@ _GAVE_WAY = "the server made room for that of another caller; subscribe again"
 _SILENT = 1.0  # seconds without a message after a request, from which other servers are preferred
 
 
-class PooledRequest:
+class PooledRequest(Struct, eq=False):
     """One request in progress, and the server's messages to it so far.
 
-    `key` is the client's id and `token` its progress token, as message.id_keys; `cut` is called if
-    the client reads too slowly. A request that `lasts` is a subscription.
+    `key` is the client's id and `token` its progress token, as message.id_keys; `own_key` and
+    `own_token` are those at the server. `cut` is called if the client reads too slowly. A request
+    that `lasts` is a subscription. `awaited` are the ids that the server has yet to answer: its
+    own, or that of the proxy's query. `forwarded`: the server was sent the request itself. `over`
+    is why no more messages follow, an empty text after a normal end.
     """
 
-    def __init__(
-        self,
-        key: bytes,
-        token: bytes | None,
-        cut: Callable[[], None],
-        *,
-        lasts: bool = False,
-    ) -> None:
-        self.key = key
-        self.token = token
-        self.lasts = lasts
-        self.own_key = b""
-        """Its id at the server, and `own_token` its progress token there."""
-        self.own_token = b""
-        self.awaited: set[bytes] = set()
-        """The ids that the server has yet to answer: its own, or that of the proxy's query."""
-        self.forwarded = False
-        """True once the server was sent the request itself."""
-        self.over: str | None = None
-        """The reason why no more messages follow; an empty text after a normal end."""
-        self._cut = cut
-        self._messages: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._size = 0
+    key: bytes
+    token: bytes | None
+    cut: Callable[[], None]
+    lasts: bool = False
+    own_key: bytes = b""
+    own_token: bytes = b""
+    awaited: set[bytes] = set()
+    forwarded: bool = False
+    over: str | None = None
+    messages: asyncio.Queue[bytes | None] = msgspec.field(default_factory=asyncio.Queue)
+    size: int = 0
 
     def restored(self, raw: bytes) -> bytes:
         """Return a message of the server with the client's id and progress token."""
@@ -67,22 +59,22 @@ class PooledRequest:
 
     def add(self, raw: bytes) -> None:
         # The first message is accepted whatever its size.
-        if self._size > _MOST_BEHIND:
-            self._cut()
+        if self.size > _MOST_BEHIND:
+            self.cut()
             return
-        self._messages.put_nowait(raw)
-        self._size += len(raw)
+        self.messages.put_nowait(raw)
+        self.size += len(raw)
 
     def finish(self, reason: str = "") -> None:
         if self.over is None:
             self.over = reason
-            self._messages.put_nowait(None)
+            self.messages.put_nowait(None)
 
     async def next(self, seconds: float | None = None) -> bytes | None:
         """Wait for the next message; None at the end. Raises TimeoutError after some seconds."""
         async with asyncio.timeout(seconds):
-            raw = await self._messages.get()
-        self._size -= len(raw or b"")
+            raw = await self.messages.get()
+        self.size -= len(raw or b"")
         return raw
 
 

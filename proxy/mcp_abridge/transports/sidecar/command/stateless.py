@@ -67,22 +67,16 @@ class _Exchange:
     """One request and its answer."""
 
     def __init__(self, route: Stateless, context: RequestContext) -> None:
-        self._route = route
-        self._request = context.request
-        self._context = context
-        self._read = context.post
+        self._route, self._context = route, context
+        self._driver, self._record, self._read = context.driver, context.record, context.post
         self._key = context.post.ids[0]
-        self._driver = context.driver
-        self._exchange = context.exchange
-        self._record = context.record
         self._answer = self._writer(self._read.accepts_from_command)
         self._responded = False
 
     async def answer(self) -> web.StreamResponse:
         read = self._read
-        line = message.one_line(read.raw.strip())
-        routed = await self._driver.from_client(line, self._exchange, arrival=self._record.arrival)
-        self._record.client = self._driver.session.rules.client or ""
+        exchange = self._context.exchange
+        routed = await self._context.enter(message.one_line(read.raw.strip()))
         if not (routed.to_server or routed.queries):
             self._record.answered_by = "proxy"
             return await self._finish(routed.to_client)
@@ -94,10 +88,10 @@ class _Exchange:
         late: list[Routed] = []
         try:
             send(routed.all_to_server)
-            self._driver.session.restart_deadlines(self._exchange, read.ids)
+            self._driver.session.restart_deadlines(exchange, read.ids)
             await self._say(*routed.to_client)
             while pooled.awaited:
-                async with in_time(self._driver, late.append, self._exchange, read.ids):
+                async with in_time(self._driver, late.append, exchange, read.ids):
                     if pooled.forwarded:
                         await server.child.ready()
                     await self._pass_on(pooled, send)
@@ -130,7 +124,7 @@ class _Exchange:
                 return
             if pooled.forwarded:
                 self._record.bytes_received += len(raw)
-            routed = await self._driver.from_server(raw, self._exchange)
+            routed = await self._driver.from_server(raw, self._context.exchange)
             if pooled.forwarded:
                 await self._route.learn(self._context, raw)
             send(routed.all_to_server)
@@ -156,10 +150,11 @@ class _Exchange:
             await self._answer.add(message_event(line))
 
     def _writer(self, accepts: Wanted, status: int = 200) -> ResponseWriter:
+        request = self._context.request
         return ResponseWriter(
-            self._request, accepts, self._record, streams=True, expected=1, status=status
+            request, accepts, self._record, streams=True, expected=1, status=status
         )
 
     def _abort(self) -> None:
-        if self._request.transport is not None:
-            self._request.transport.abort()
+        if (transport := self._context.request.transport) is not None:
+            transport.abort()

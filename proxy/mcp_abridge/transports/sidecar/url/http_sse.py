@@ -39,20 +39,17 @@ class SseSession(Struct):
     tasks: Tasks = msgspec.field(default_factory=Tasks)
 
 
-class SseSessions:
+class SseSessions(Struct, frozen=True):
     """The open streams of a route, and the messages posted to their endpoints."""
 
-    def __init__(
-        self, route: Route, limits: LimitsSpec, upstream: Upstream, registry: SessionRegistry
-    ) -> None:
-        self._route = route
-        self._limits = limits
-        self._upstream = upstream
-        self._registry = registry
-        self._streams: dict[str, SseSession] = {}
+    route: Route
+    limits: LimitsSpec
+    upstream: Upstream
+    registry: SessionRegistry
+    streams: dict[str, SseSession] = {}
 
     def has_session(self, request: web.BaseRequest) -> bool:
-        return request.query.get(QUERY) in self._streams
+        return request.query.get(QUERY) in self.streams
 
     async def follow(
         self,
@@ -63,15 +60,15 @@ class SseSessions:
     ) -> None:
         """Pass on a stream until it ends, with the proxy's endpoint in place of the server's."""
         name = secrets.token_urlsafe(16)
-        driver = self._registry.begin(name, resumable=False)
+        driver = self.registry.begin(name, resumable=False)
         timer = Timer(driver, lambda late: self._dispatch(stream, late))
         stream = SseSession(driver, record.token, answer, request, upstream.url, timer)
         try:
             async for event in upstream.events():
                 if event.event == ENDPOINT:
                     location = (event.data or b"").decode("utf-8", "replace")
-                    stream.url = self._upstream.endpoint.within(location, upstream.url)
-                    self._streams[name] = stream
+                    stream.url = self.upstream.endpoint.within(location, upstream.url)
+                    self.streams[name] = stream
                     own = f"?{QUERY}={name}".encode()
                     await answer.add(Event(encode_event(own, event=ENDPOINT), own, event=ENDPOINT))
                 elif not event.data or event.data.isspace():
@@ -87,7 +84,7 @@ class SseSessions:
         finally:
             timer.stop()
             stream.tasks.cancel()
-            self._streams.pop(name, None)
+            self.streams.pop(name, None)
 
     async def posted(
         self, request: web.BaseRequest, name: str, record: AccessRecord
@@ -96,10 +93,10 @@ class SseSessions:
 
         Raises NoAnswer, and RequestRefused if the stream has ended or the message is none.
         """
-        stream = self._streams.get(name)
+        stream = self.streams.get(name)
         if stream is None or stream.caller != record.token:
             raise RequestRefused(404, INVALID, "the stream of this endpoint is over")
-        read = await read_post(request, self._route, self._limits, record)
+        read = await read_post(request, self.route, self.limits, record)
         stream.request = request
         routed = await stream.driver.from_client(read.raw, arrival=record.arrival)
         record.client = stream.driver.session.rules.client or ""
@@ -107,9 +104,9 @@ class SseSessions:
         if not routed.to_server:
             record.answered_by = "proxy"
             return web.Response(status=202, text="Accepted")
-        ask = self._upstream.ask(request, routed.to_server[0], url=stream.url, record=record)
+        ask = self.upstream.ask(request, routed.to_server[0], url=stream.url, record=record)
         async with ask as upstream:
-            return await self._upstream.pass_on(request, upstream, record)
+            return await self.upstream.pass_on(request, upstream, record)
 
     async def _dispatch(self, stream: SseSession, routed: Routed) -> None:
         for raw in routed.all_to_server:
@@ -120,7 +117,7 @@ class SseSessions:
 
     async def _post(self, stream: SseSession, raw: bytes) -> None:
         try:
-            ask = self._upstream.ask(stream.request, raw, url=stream.url, own=True)
+            ask = self.upstream.ask(stream.request, raw, url=stream.url, own=True)
             async with ask as upstream:
                 if upstream.status < 300:
                     return

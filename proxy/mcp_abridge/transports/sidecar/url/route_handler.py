@@ -58,8 +58,7 @@ class UrlRoute:
         self._registry = SessionRegistry(route, shared)
         self._tasks = Tasks()
         self._queries: dict[bytes, asyncio.Timeout] = {}  # of each wait, by the id of the query
-        limits, upstream, registry = shared.limits, self._upstream, self._registry
-        self._legacy = http_sse.SseSessions(route, limits, upstream, registry)
+        self._legacy = http_sse.SseSessions(route, self._limits, self._upstream, self._registry)
 
     async def open(self) -> None:
         """Start the care of idle sessions; connections are made when they are needed."""
@@ -101,14 +100,11 @@ class UrlRoute:
     async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         read = await read_post(request, self._route, self._limits, record)
         context = await self._registry.context(request, read, record)
-        driver = context.driver
-        then: Routed | web.StreamResponse
-        exchange, scope, arrival = context.exchange, context.scope, record.arrival
-        then = await driver.from_client(read.raw, exchange, scope, arrival)
-        record.client = driver.session.rules.client or ""
-        for raw in then.to_server if self._queries else ():
+        routed = await context.enter(read.raw)
+        for raw in routed.to_server if self._queries else ():
             if (query := self._queries.pop(correlate(raw).cancels or b"", None)) is not None:
                 query.reschedule(asyncio.get_running_loop().time())
+        then: Routed | web.StreamResponse = routed
         try:
             while isinstance(then, Routed):
                 context.ours += then.to_client
