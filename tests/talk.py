@@ -10,7 +10,7 @@ from mcp_abridge.session.outputs import (
     DropSnapshots,
     LoadSnapshot,
     Noise,
-    Output,
+    Outputs,
     Probe,
     RunInBackground,
     Shape,
@@ -110,7 +110,7 @@ class Talk:
         """Return the rows of the meter since the last time."""
         return self.meter.drain(Row)
 
-    def _take(self, outputs: tuple[Output, ...]) -> None:
+    def _take(self, outputs: Outputs) -> None:
         for output in outputs:
             match output:
                 case ToServer(raw):

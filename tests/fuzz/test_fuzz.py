@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from mcp_abridge.session.active_rules import ActiveRules, ToolRules
 from mcp_abridge.session.inflight import InFlight
-from mcp_abridge.session.outputs import Output
+from mcp_abridge.session.outputs import Outputs
 from mcp_abridge.session.session import Session
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
@@ -42,7 +42,7 @@ def renumbered(raw: bytes) -> bytes:
     return raw.replace(b'"id":5.0', b'"id":5')
 
 
-def twice(session: Session, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+def twice(session: Session, raw: bytes, exchange: bytes = b"") -> Outputs:
     outputs = FROM_SERVER(session, raw, exchange)
     return outputs + outputs[-1:]
 

@@ -12,6 +12,7 @@ from mcp_abridge.session.outputs import (
     LoadSnapshot,
     Noise,
     Output,
+    Outputs,
     Probe,
     RunInBackground,
     Shape,
@@ -41,7 +42,7 @@ class Completion(Struct):
     """The end of slow work, which the session is to be told."""
 
     output: ClaimCall | Shape | RunInBackground
-    then: Callable[[], tuple[Output, ...]]
+    then: Callable[[], Outputs]
 
 
 class Task(Struct):
@@ -164,7 +165,7 @@ class World:
 
     # Outputs
 
-    def take(self, outputs: tuple[Output, ...], exchange: bytes) -> None:
+    def take(self, outputs: Outputs, exchange: bytes) -> None:
         if outputs:
             self.tasks.append(Task(deque(outputs), exchange))
 

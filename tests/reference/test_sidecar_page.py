@@ -95,7 +95,7 @@ async def test_fields_of_the_line_on_a_route_are_those_that_are_logged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "proxy:3128")
-    limited = sidecar_route(tools=("list_*",))
+    limited = sidecar_route(spec=RouteSpec(path=RoutePath("/mcp"), tools=("list_*",)))
     async with serve_sidecar(limited) as server:
         facts = dict(serve._described(server.sidecar, limited))
     assert facts.keys() == rows("field of `serving`").keys()

@@ -4,6 +4,13 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from mcp_abridge.document.message import Message, string_at
+from mcp_abridge.session.inflight import PendingRequest
+from mcp_abridge.session.outputs import Outputs
+from mcp_abridge.session.state import SessionState
+
+_REASON = "the call is ambiguous: its name or its arguments are given twice"
+
 
 def ambiguous(raw: bytes) -> bool:
     """Return True if another reader could see another call in a message.
@@ -30,6 +37,15 @@ def ambiguous(raw: bytes) -> bool:
         or _differs(message, "method", "params")
         or (isinstance(params, dict) and _differs(params, "name", "arguments"))
     )
+
+
+def refuse(state: SessionState, envelope: Message, exchange: bytes) -> Outputs:
+    """Refuse such a message, whose envelope is one reading of it."""
+    tool = string_at(envelope.params, "name") or ""
+    state.log(f"{tool or 'a message'}: refused: {_REASON}")
+    if envelope.key is None or envelope.responds:
+        return ()
+    return state.refuse(PendingRequest(exchange, envelope.key, "tools/call", tool), _REASON)
 
 
 def _differs(names: Iterable[str], *expected: str) -> bool:

@@ -15,7 +15,7 @@ from mcp_abridge.query.fragment import with_view
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.session import responses
 from mcp_abridge.session.inflight import PendingRequest
-from mcp_abridge.session.outputs import LoadSnapshot, Output, Shape
+from mcp_abridge.session.outputs import LoadSnapshot, Outputs, Shape
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools.arguments import VIEW
 from mcp_abridge.shaping.result.read import locate
@@ -28,7 +28,7 @@ _ASKS = re.compile(r"\s*kept(?:\(\s*\))?\s*(?=$|[|\[])")
 
 def outputs(
     state: SessionState, pending: PendingRequest, rule: Rule, snapshot: Snapshot | None
-) -> tuple[Output, ...] | None:
+) -> Outputs | None:
     """Ask for the list, or answer with it if `snapshot` is one; None if a view asks for no list.
 
     It asks for none if the answer that is stored for the call has a member of that name.
@@ -54,7 +54,7 @@ def _answer(
     rule: Rule,
     snapshot: Snapshot,
     match: re.Match[str],
-) -> tuple[Output, ...]:
+) -> Outputs:
     """Answer a call with the list in a snapshot, as if the tool had sent it."""
     view, facts = pending.names.get(VIEW, VIEW), state.rules.facts(pending.tool)
     rows = [_row(each, view) for each in answer_list.read(snapshot)]

@@ -12,10 +12,11 @@ from mcp_abridge.document.message import SERVER_INFO, string_at
 from mcp_abridge.ruleset.guard import QueryResult
 from mcp_abridge.session import guards, requests
 from mcp_abridge.session.inflight import PendingRequest
-from mcp_abridge.session.outputs import ClaimCall, Output
+from mcp_abridge.session.outputs import ClaimCall, Outputs
 from mcp_abridge.session.own_requests import OwnRequest
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools import definitions
+from mcp_abridge.session.tools.arguments import VIEW
 from mcp_abridge.session.tools.definitions import ToolFacts
 
 _MOST_PAGES = 100  # of one tool list
@@ -33,7 +34,7 @@ _ELSEWHERE = (
 )
 
 
-def decide(state: SessionState, pending: PendingRequest, line: bytes) -> tuple[Output, ...]:
+def decide(state: SessionState, pending: PendingRequest, line: bytes) -> Outputs:
     """Decide on a call without a stored answer, which may do harm twice; the server gets `line`."""
     facts = state.rules.facts(pending.tool)
     if facts is None and not (state.rules.listed or pending.listed):
@@ -46,7 +47,7 @@ def decide(state: SessionState, pending: PendingRequest, line: bytes) -> tuple[O
     return (ClaimCall(state.inflight.suspend(pending), pending.caller, pending.call),)
 
 
-def claimed(state: SessionState, pending: PendingRequest, *, first: bool) -> tuple[Output, ...]:
+def claimed(state: SessionState, pending: PendingRequest, *, first: bool) -> Outputs:
     """Send a call if nobody has made it before, else refuse it."""
     assert pending.rule is not None
     if not first:
@@ -57,13 +58,30 @@ def claimed(state: SessionState, pending: PendingRequest, *, first: bool) -> tup
     return requests.send_or_guard(state, line, pending, pending.rule)
 
 
-def _refuse(state: SessionState, pending: PendingRequest, reason: str) -> tuple[Output, ...]:
-    return state.refuse(pending, f"{reason.format(pending.tool)}; {pending.start_again}")
+def start_again(pending: PendingRequest) -> str:
+    """Return the advice to a client if there is no snapshot to continue in."""
+    assert pending.rule is not None
+    if pending.uri:
+        return "read it without a view first"
+    if pending.view is not None:
+        view = pending.names.get(VIEW, VIEW)
+        return f"call again without {view} first; its answer then takes views for a while"
+    positions = [
+        pending.names.get(name, name)
+        for step in pending.rule.snapshot_step.windows
+        for name, parameter in step.parameters.items()
+        if parameter.schema.get("default") == 0
+    ]
+    return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
+
+
+def _refuse(state: SessionState, pending: PendingRequest, reason: str) -> Outputs:
+    return state.refuse(pending, f"{reason.format(pending.tool)}; {start_again(pending)}")
 
 
 def _ask_for_tools(
     state: SessionState, pending: PendingRequest, line: bytes, cursor: str = "", page: int = 1
-) -> tuple[Output, ...]:
+) -> Outputs:
     params: dict[str, Any] = {"cursor": cursor} if cursor else {}
     resume = partial(_listed, page=page)
     return guards.hold(state, line, pending, OwnRequest("tools/list", params, _read_page, resume))
@@ -76,7 +94,7 @@ def _read_page(result: Raw) -> tuple[dict[str, ToolFacts], str | None, str | Non
 
 def _listed(
     state: SessionState, pending: PendingRequest, line: bytes, result: QueryResult, page: int
-) -> tuple[Output, ...]:
+) -> Outputs:
     """Continue a call after a page of the tool list: as if it came only now, or with a next page.
 
     The tool may have a `view` of its own, and the rules for the server may be others.

@@ -18,7 +18,7 @@ from mcp_abridge.session.inflight import (
     PendingRequest,
     send_call,
 )
-from mcp_abridge.session.outputs import Output, Probe, RunInBackground, ToClient
+from mcp_abridge.session.outputs import Outputs, Probe, RunInBackground, ToClient
 from mcp_abridge.session.own_requests import OwnRequest
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools.arguments import with_value, without, without_ours
@@ -35,7 +35,7 @@ def decide(
     pending: PendingRequest,
     guard: Guard,
     result: QueryResult | None,
-) -> tuple[Output, ...]:
+) -> Outputs:
     """Apply a guard's decision to a call."""
     rule = pending.rule
     assert rule is not None
@@ -61,9 +61,7 @@ def decide(
     return state.refuse(pending, reason)
 
 
-def _allow(
-    state: SessionState, raw: bytes, pending: PendingRequest, decision: Allow
-) -> tuple[Output, ...]:
+def _allow(state: SessionState, raw: bytes, pending: PendingRequest, decision: Allow) -> Outputs:
     pending.facts = decision.facts
     if decision.arguments:
         params = message.envelope(raw).params
@@ -85,7 +83,7 @@ def _allow(
     return send_call(state, raw, pending)
 
 
-def _respond(state: SessionState, pending: PendingRequest, decision: Respond) -> tuple[Output, ...]:
+def _respond(state: SessionState, pending: PendingRequest, decision: Respond) -> Outputs:
     facts = state.rules.facts(pending.tool)
     # A client may know from an earlier session that the tool has an outputSchema.
     declared = facts is None or facts.structured
@@ -97,9 +95,7 @@ def _respond(state: SessionState, pending: PendingRequest, decision: Respond) ->
     return state.reply(pending, "answered", line)
 
 
-def _query(
-    state: SessionState, raw: bytes, pending: PendingRequest, query: Query
-) -> tuple[Output, ...]:
+def _query(state: SessionState, raw: bytes, pending: PendingRequest, query: Query) -> Outputs:
     params = {"name": query.tool, "arguments": query.arguments}
     resume = partial(_decide_again, tool=query.tool)
     return hold(
@@ -109,7 +105,7 @@ def _query(
 
 def _decide_again(
     state: SessionState, pending: PendingRequest, line: bytes, result: QueryResult, tool: str
-) -> tuple[Output, ...]:
+) -> Outputs:
     assert pending.rule is not None
     assert pending.rule.guard is not None
     if result.failure is not None:
@@ -120,7 +116,7 @@ def _decide_again(
 
 def hold(
     state: SessionState, raw: bytes, pending: PendingRequest, own_request: OwnRequest
-) -> tuple[Output, ...]:
+) -> Outputs:
     """Hold a call with the line `raw`, and ask the server under an id that no client can choose."""
     if state.inflight.collides(pending):
         return (ToClient(pending.error(ID_IN_USE)),)
@@ -152,7 +148,7 @@ def cancellation(id: bytes, reason: str | None = None) -> bytes:
     return encode({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
 
-def query_answered(state: SessionState, query: PendingOwnRequest, raw: bytes) -> tuple[Output, ...]:
+def query_answered(state: SessionState, query: PendingOwnRequest, raw: bytes) -> Outputs:
     """Process the response to a query."""
     read = partial(read_answer, query.own_request.read, raw)
     return (RunInBackground(read, partial(resume, state, query), len(raw)),)
@@ -176,16 +172,14 @@ def read_answer(read: Callable[[Raw], Any], raw: bytes) -> QueryResult:
         return QueryResult(failure=f"the answer cannot be read: {raised(error)}")
 
 
-def give_up(state: SessionState, pending: PendingRequest, reason: str) -> tuple[Output, ...]:
+def give_up(state: SessionState, pending: PendingRequest, reason: str) -> Outputs:
     """Answer a request whose response cannot be used, or continue the call held for it."""
     if isinstance(pending, PendingOwnRequest):
         return resume(state, pending, QueryResult(failure=reason))
     return (ToClient(pending.error(reason)),)
 
 
-def resume(
-    state: SessionState, query: PendingOwnRequest, result: QueryResult
-) -> tuple[Output, ...]:
+def resume(state: SessionState, query: PendingOwnRequest, result: QueryResult) -> Outputs:
     """Continue a held call after its query. Never raises."""
     pending = query.held_call
     pending.query = b""

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from mcp_abridge.document import message
 from mcp_abridge.ruleset.guard import FACTS
 from mcp_abridge.ruleset.rule import Rule
-from mcp_abridge.session.outputs import DropSnapshots, Output, ToClient, ToServer
+from mcp_abridge.session.outputs import DropSnapshots, Outputs, ToClient, ToServer
 from mcp_abridge.session.own_requests import OwnRequest, QueryIds
-from mcp_abridge.session.tools.arguments import VIEW, ArgumentPlan
+from mcp_abridge.session.tools.arguments import ArgumentPlan
 from mcp_abridge.storage.snapshots import Key
 
 if TYPE_CHECKING:
@@ -119,23 +119,6 @@ class PendingRequest(Struct):
             return self.arguments
         # A client's argument of this name is no fact.
         return {**self.arguments, FACTS: self.facts}
-
-    @property
-    def start_again(self) -> str:
-        """The advice to a client if there is no snapshot to continue in."""
-        assert self.rule is not None
-        if self.uri:
-            return "read it without a view first"
-        if self.view is not None:
-            view = self.names.get(VIEW, VIEW)
-            return f"call again without {view} first; its answer then takes views for a while"
-        positions = [
-            self.names.get(name, name)
-            for step in self.rule.snapshot_step.windows
-            for name, parameter in step.parameters.items()
-            if parameter.schema.get("default") == 0
-        ]
-        return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
 
     @property
     def uri(self) -> str:
@@ -248,7 +231,7 @@ class InFlight:
             return False
         return earlier.withholds or pending.withholds
 
-    def send(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
+    def send(self, raw: bytes, pending: PendingRequest) -> Outputs:
         """Record a request before it is sent upstream: the response may come at once."""
         if self.collides(pending):
             return (ToClient(pending.error(ID_IN_USE)),)
@@ -391,7 +374,7 @@ class InFlight:
         self._replaced.pop(slot, None)
 
 
-def send_call(state: "SessionState", raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
+def send_call(state: "SessionState", raw: bytes, pending: PendingRequest) -> Outputs:
     """Send a call on and remember it; drop the snapshots that it makes stale (`drop_on`)."""
     drops = stale(state, pending)
     facts = state.rules.facts(pending.tool)
@@ -401,7 +384,7 @@ def send_call(state: "SessionState", raw: bytes, pending: PendingRequest) -> tup
     return (*drops, *state.inflight.send(raw, pending))
 
 
-def stale(state: "SessionState", pending: PendingRequest) -> tuple[Output, ...]:
+def stale(state: "SessionState", pending: PendingRequest) -> Outputs:
     """Return the drops of the snapshots that a call makes stale: as it is sent, and at its end.
 
     What was read meanwhile may be from before it.

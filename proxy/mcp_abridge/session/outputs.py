@@ -82,7 +82,7 @@ class RunInBackground(Struct, frozen=True):
     """
 
     do: Callable[[], Any]
-    then: Callable[[Any], "tuple[Output, ...]"]
+    then: Callable[[Any], "Outputs"]
     size: int
 
 
@@ -98,3 +98,6 @@ Output = (
     | RunInBackground
     | Probe
 )
+
+Outputs = tuple[Output, ...]
+"""The outputs that one message, or one event, causes, in order."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Raw, Struct
 
 from mcp_abridge.ruleset.guard import QueryResult
-from mcp_abridge.session.outputs import Output
+from mcp_abridge.session.outputs import Outputs
 
 if TYPE_CHECKING:
     from mcp_abridge.session.inflight import PendingRequest
@@ -23,7 +23,7 @@ class OwnRequest(Struct, frozen=True):
     method: str
     params: dict[str, Any]
     read: Callable[[Raw], Any]
-    resume: "Callable[[SessionState, PendingRequest, bytes, QueryResult], tuple[Output, ...]]"
+    resume: "Callable[[SessionState, PendingRequest, bytes, QueryResult], Outputs]"
     seconds: float = 10.0
 
 

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from mcp_abridge.document import message
 from mcp_abridge.document.message import string_at
 from mcp_abridge.session import responses
-from mcp_abridge.session.outputs import Output
+from mcp_abridge.session.outputs import Outputs
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.recorder import CallRecord, Recorder, SessionRecorder
@@ -22,7 +22,7 @@ class RecordingSession(Session):
         self._requests: OrderedDict[bytes, CallRecord] = OrderedDict()
         self._calls = 0
 
-    def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+    def from_client(self, raw: bytes, exchange: bytes = b"") -> Outputs:
         read = message.envelope(raw)
         if read.key is not None and read.verb:
             slot = exchange + read.key
@@ -38,7 +38,7 @@ class RecordingSession(Session):
                 self._requests.popitem(last=False)
         return super().from_client(raw, exchange)
 
-    def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+    def from_server(self, raw: bytes, exchange: bytes = b"") -> Outputs:
         recorded = None
         if self._requests and (key := responses.answered_id(raw)) is not None:
             recorded = self._requests.pop(exchange + key, None)

@@ -21,7 +21,14 @@ from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.session import guards, responses, tasks
 from mcp_abridge.session.inflight import PendingRequest, send_call
-from mcp_abridge.session.outputs import DropSnapshots, LoadSnapshot, Output, Shape, ToServer
+from mcp_abridge.session.outputs import (
+    DropSnapshots,
+    LoadSnapshot,
+    Output,
+    Outputs,
+    Shape,
+    ToServer,
+)
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tool_lists import announce_changes
 from mcp_abridge.session.tools.arguments import VIEW, ArgumentPlan, Completed, complete, implied
@@ -29,7 +36,6 @@ from mcp_abridge.session.tools.definitions import Plans
 from mcp_abridge.storage.snapshots import Key, Snapshot
 
 _MOST_KEY = 500  # bytes of a call in a snapshot's key; a longer one is hashed
-_AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
 _NEEDS_NO_TASK = (
     "the tool has run, and its answer is kept: a part of it needs no task, call again without one"
 )
@@ -45,14 +51,14 @@ def may_call(raw: bytes) -> bool:
     return b"tools" in raw or b"\\u" in raw
 
 
-def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) -> tuple[Output, ...]:
+def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) -> Outputs:
     """Process one message, parsed as `envelope`."""
     if may_call(raw) and _guards_calls(state):
         # Imported late: only rules that guard calls need it, and it loads json.
-        from mcp_abridge.session.ambiguity import ambiguous
+        from mcp_abridge.session.ambiguity import ambiguous, refuse
 
         if ambiguous(raw):
-            return _refuse_ambiguous(state, envelope, exchange)
+            return refuse(state, envelope, exchange)
     method, key = envelope.verb, envelope.request_key
     if not method:
         return (ToServer(raw),)
@@ -81,19 +87,9 @@ def _guards_calls(state: SessionState) -> bool:
     return state.rules.guards
 
 
-def _refuse_ambiguous(
-    state: SessionState, envelope: Message, exchange: bytes
-) -> tuple[Output, ...]:
-    tool = string_at(envelope.params, "name") or ""
-    state.log(f"{tool or 'a message'}: refused: {_AMBIGUOUS}")
-    if envelope.key is None or envelope.responds:
-        return ()
-    return state.refuse(PendingRequest(exchange, envelope.key, "tools/call", tool), _AMBIGUOUS)
-
-
 def _notification(
     state: SessionState, raw: bytes, envelope: Message, exchange: bytes, method: str
-) -> tuple[Output, ...]:
+) -> Outputs:
     if method == "notifications/cancelled":
         query = _cancel(state, envelope, exchange)
         if query is not None:
@@ -151,9 +147,7 @@ class _Params(RequestParams):
 _PARAMS = msgspec.json.Decoder(_Params)
 
 
-def call(
-    state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
-) -> tuple[Output, ...]:
+def call(state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest) -> Outputs:
     """Refuse a call, load its snapshot, or send it on, by the rules of the last `select`."""
     if pending.method == message.READ:
         from mcp_abridge.session import resources  # few sessions read one
@@ -190,11 +184,12 @@ def call(
         if arguments and rules.facts(tool) is None:
             covering = rules.covering(tool, implied(arguments))
         pending.rule, plan = _first_applicable(state, tool, covering.plans, arguments)
+        pending.plan = plan
         completed = Completed(arguments, arguments)
         if any(each.entries for _, each in covering.plans):
             others = [other for _, other in covering.plans if other is not plan]
             completed = complete(plan, others, arguments)
-        return _send_completed(state, raw, envelope, params, pending, plan, completed)
+        return _send_completed(state, raw, envelope, params, pending, completed)
     except Refusal as refusal:
         return state.refuse(pending, str(refusal))
     except (DocumentError, RecursionError) as error:
@@ -246,9 +241,8 @@ def _send_completed(
     envelope: Message,
     params: _Params,
     pending: PendingRequest,
-    plan: ArgumentPlan,
     completed: Completed,
-) -> tuple[Output, ...]:
+) -> Outputs:
     rule, view = pending.rule, completed.steering.get(VIEW)
     if rule is not None and rule.abridges and _of_script(state, params.meta):
         passes = rule is state.rules.budget and view is None
@@ -262,7 +256,6 @@ def _send_completed(
     if rule is None:
         return send_call(state, raw, pending)
     pending.arguments = completed.arguments
-    pending.plan = plan
     pending.view = view
     if rule.snapshot_step.restart is not None:
         # Without windows and views; a snapshot of an earlier rule of the same name may hold more.
@@ -287,9 +280,7 @@ def _send_completed(
     return send_or_guard(state, raw, pending, rule)
 
 
-def send_or_guard(
-    state: SessionState, raw: bytes, pending: PendingRequest, rule: Rule
-) -> tuple[Output, ...]:
+def send_or_guard(state: SessionState, raw: bytes, pending: PendingRequest, rule: Rule) -> Outputs:
     """Send a call on, unless its rule's guard decides otherwise."""
     if rule.guard is not None and rule.mode == "active":
         return guards.decide(state, raw, pending, rule.guard, None)
@@ -315,11 +306,14 @@ def call_key(call: bytes, tool: str = "") -> str:
 
 def loaded(
     state: SessionState, pending: PendingRequest, snapshot: Snapshot | None, failure: str | None
-) -> tuple[Output, ...]:
+) -> Outputs:
     """Continue a call that waited for its snapshot; `failure` is why it could not be looked up."""
+    # Imported late: few calls come this far.
+    from mcp_abridge.session import first_calls
+
     rule = pending.rule
     assert rule is not None
-    advice = pending.start_again
+    advice = first_calls.start_again(pending)
     if pending.may_list:
         # Imported late: few sessions need it.
         from mcp_abridge.session import answer_list
@@ -348,7 +342,7 @@ def loaded(
 
 def again(
     state: SessionState, pending: PendingRequest, line: bytes, *, listed: bool = False
-) -> tuple[Output, ...]:
+) -> Outputs:
     """Process a call anew by its line: its snapshot was searched, perhaps the tools listed."""
     anew = PendingRequest(pending.exchange, pending.id, pending.method, scope=pending.scope)
     anew.searched_key, anew.listed, anew.trace = pending.key, listed, pending.trace
@@ -372,7 +366,7 @@ def _is_error(snapshot: Snapshot) -> bool:
 
 def take_irregular(
     state: SessionState, raw: bytes, exchange: bytes, error: DocumentError | None = None
-) -> tuple[Output, ...]:
+) -> Outputs:
     """Process a batch, or a line that cannot be read for the reason `error`.
 
     It is forwarded unless it may hold a call that a rule must stop; then each request in it is

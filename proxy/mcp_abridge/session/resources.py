@@ -13,7 +13,7 @@ from mcp_abridge.document.tree import ABSENT, encode
 from mcp_abridge.query.fragment import split
 from mcp_abridge.session import requests
 from mcp_abridge.session.inflight import PendingRequest
-from mcp_abridge.session.outputs import LoadSnapshot, Output
+from mcp_abridge.session.outputs import LoadSnapshot, Outputs
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.snapshots import Key
 
@@ -25,9 +25,7 @@ class _Params(requests.RequestParams):
 _PARAMS = msgspec.json.Decoder(_Params)
 
 
-def read(
-    state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
-) -> tuple[Output, ...]:
+def read(state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest) -> Outputs:
     """Send a read on, or load the snapshot for the view that its URI asks for."""
     try:
         params = _PARAMS.decode(envelope.params)

@@ -11,7 +11,14 @@ from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.session import guards, looks, tasks, tool_lists
 from mcp_abridge.session.inflight import GET_TASK, PendingOwnRequest, PendingRequest, stale
-from mcp_abridge.session.outputs import DropSnapshots, Noise, Output, Shape, StoreSnapshot, ToClient
+from mcp_abridge.session.outputs import (
+    DropSnapshots,
+    Noise,
+    Outputs,
+    Shape,
+    StoreSnapshot,
+    ToClient,
+)
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.write import mended
@@ -22,7 +29,7 @@ PROGRESS = "notifications/progress"
 _LARGEST_HANDLE = 64 << 10  # bytes of a response that names a task in place of a result
 
 
-def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) -> tuple[Output, ...]:
+def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) -> Outputs:
     """Process one message, parsed as `envelope`."""
     if not envelope.responds:
         _record_progress(state, envelope, exchange)
@@ -54,9 +61,7 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
     return outputs
 
 
-def unprocessed(
-    state: SessionState, raw: bytes, exchange: bytes, error: Exception
-) -> tuple[Output, ...]:
+def unprocessed(state: SessionState, raw: bytes, exchange: bytes, error: Exception) -> Outputs:
     """Process a message that cannot be read, or on which the proxy failed."""
     key = answered_id(raw)
     pending = None if key is None else state.inflight.answer(exchange + key)
@@ -78,7 +83,7 @@ def answered_id(raw: bytes) -> bytes | None:
     return message.responds_to(raw)
 
 
-def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
+def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> Outputs:
     state.counts.untouched(pending, len(raw), raw)
     return (ToClient(raw if pending.rule is None else _usable(state, raw, pending)),)
 
@@ -102,7 +107,7 @@ def _shapes_error(pending: PendingRequest, envelope: Message, size: int) -> bool
 
 def _response(
     state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
-) -> tuple[Output, ...]:
+) -> Outputs:
     try:
         if pending.method == "initialize":
             state.rules.rename(server=string_at(envelope.result, "serverInfo", "name"))
@@ -128,9 +133,7 @@ def _begins_task(
     return may and tasks.begins(state, envelope.result, pending)
 
 
-def _of_task(
-    state: SessionState, raw: bytes, task: Raw, pending: PendingRequest
-) -> tuple[Output, ...]:
+def _of_task(state: SessionState, raw: bytes, task: Raw, pending: PendingRequest) -> Outputs:
     """Have the response inside of a line about a task shaped as one to the call itself would be."""
     line = tasks.final(state, raw, task, pending)
     if line is None or pending.rule is None:
@@ -141,9 +144,7 @@ def _of_task(
     return to_shape(state, line, pending, pending.rule)
 
 
-def _news_of_task(
-    state: SessionState, raw: bytes, envelope: Message, exchange: bytes
-) -> tuple[Output, ...]:
+def _news_of_task(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) -> Outputs:
     pending = PendingRequest(exchange, b"null", tasks.NEWS)
     try:
         pending = tasks.awaits(state, envelope.params, pending)
@@ -166,9 +167,7 @@ def _record_progress(state: SessionState, envelope: Message, exchange: bytes) ->
         state.inflight.progress(exchange + token)
 
 
-def to_shape(
-    state: SessionState, raw: bytes, pending: PendingRequest, rule: Rule
-) -> tuple[Output, ...]:
+def to_shape(state: SessionState, raw: bytes, pending: PendingRequest, rule: Rule) -> Outputs:
     """Have a response shaped, unless its rule only bounds its size and it surely fits."""
     # The part of a line that a model sees is never longer than the line.
     short = rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.passes_small
@@ -214,7 +213,7 @@ def job(
 
 def shaped(
     state: SessionState, job: ShapeJob, result: ShapeResult, pending: PendingRequest | None
-) -> tuple[Output, ...]:
+) -> Outputs:
     """Process the result of a job; `pending` is the suspended call, None if it was given up."""
     if pending is None or not pending.is_repeat:
         state.counts.shaped(job, result, pending)
@@ -245,9 +244,7 @@ def read_ends(state: SessionState, raw: bytes, exchange: bytes) -> Message | Non
     return Message(id=Raw(key), result=Raw(b"{}"))
 
 
-def take_first(
-    state: SessionState, raw: bytes, end: int, exchange: bytes
-) -> tuple[tuple[Output, ...], bytes]:
+def take_first(state: SessionState, raw: bytes, end: int, exchange: bytes) -> tuple[Outputs, bytes]:
     """Answer a call whose response ends before its line does: no client could parse that line.
 
     Returns the outputs and the rest to process; nothing of it if it may be the withheld response.
@@ -265,9 +262,7 @@ def take_first(
     return guards.give_up(state, pending, reason), rest
 
 
-def take_half(
-    state: SessionState, raw: bytes, size: int, exchange: bytes
-) -> tuple[tuple[Output, ...], bytes]:
+def take_half(state: SessionState, raw: bytes, size: int, exchange: bytes) -> tuple[Outputs, bytes]:
     """Answer the call whose response broke off after `size` bytes, before a message on its line.
 
     Anything else there is noise. Returns the outputs and the rest to process, as `take_first` does:
@@ -278,7 +273,7 @@ def take_half(
     responds = message.answers(start)
     key = message.response_key(start, b"") if responds else None
     pending = None if key is None else state.inflight.retire(exchange + key)
-    outputs: tuple[Output, ...] = ()
+    outputs: Outputs = ()
     if responds:
         reason = message.broke_off_reason(size)
         state.log(reason)

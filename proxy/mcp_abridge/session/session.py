@@ -17,6 +17,7 @@ from mcp_abridge.session.outputs import (
     LoadSnapshot,
     Noise,
     Output,
+    Outputs,
     Shape,
     ToClient,
     ToServer,
@@ -37,7 +38,7 @@ class Session:
 
     # Incoming messages. Nothing may be called outside of `try`: failures end here.
 
-    def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+    def from_client(self, raw: bytes, exchange: bytes = b"") -> Outputs:
         """Process one line from the client."""
         try:
             try:
@@ -50,7 +51,7 @@ class Session:
         except Exception as error:  # a message must never cost any request its answer
             return self._failed(raw, exchange, error)
 
-    def _failed(self, raw: bytes, exchange: bytes, error: Exception) -> tuple[Output, ...]:
+    def _failed(self, raw: bytes, exchange: bytes, error: Exception) -> Outputs:
         reason = self.state.fail(error)
         pending = requests.requests_in(raw, exchange)
         if not pending:
@@ -61,14 +62,14 @@ class Session:
             ToClient(message.error(each.id, message.PROXY_ERROR, reason)) for each in pending
         )
 
-    def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+    def from_server(self, raw: bytes, exchange: bytes = b"") -> Outputs:
         """Process one line from the server."""
         try:
             return self._from_server(raw, exchange)
         except Exception as error:
             return responses.unprocessed(self.state, raw, exchange, error)
 
-    def _from_server(self, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
+    def _from_server(self, raw: bytes, exchange: bytes) -> Outputs:
         try:
             ends = responses.read_ends(self.state, raw, exchange) if len(raw) > _SMALL else None
             envelope = message.read(raw) if ends is None else ends
@@ -85,7 +86,7 @@ class Session:
             return (ToClient(raw),)
         return tuple(outputs)
 
-    def _unreadable(self, raw: bytes, exchange: bytes, error: DocumentError) -> tuple[Output, ...]:
+    def _unreadable(self, raw: bytes, exchange: bytes, error: DocumentError) -> Outputs:
         if not raw.strip():
             return ()
         end = message.end_of_first(raw)
@@ -103,16 +104,14 @@ class Session:
             return (*outputs, *(self.from_server(rest, exchange) if rest else ()))
         return responses.unprocessed(self.state, raw, exchange, error)
 
-    def unanswered(self, token: bytes, cause: str) -> tuple[Output, ...]:
+    def unanswered(self, token: bytes, cause: str) -> Outputs:
         """Continue a held call if its Probe has this token, which can have no response."""
         query = self.state.inflight.find(token)
         if not isinstance(query, PendingOwnRequest):
             return ()
         return guards.give_up(self.state, query, cause)
 
-    def loaded(
-        self, token: int, snapshot: Snapshot | None, failure: str | None = None
-    ) -> tuple[Output, ...]:
+    def loaded(self, token: int, snapshot: Snapshot | None, failure: str | None = None) -> Outputs:
         """Continue a call that waits for its snapshot.
 
         `failure` is the reason why the snapshot could not be looked up.
@@ -121,7 +120,7 @@ class Session:
             token, lambda pending: requests.loaded(self.state, pending, snapshot, failure)
         )
 
-    def claimed(self, token: int, *, first: bool) -> tuple[Output, ...]:
+    def claimed(self, token: int, *, first: bool) -> Outputs:
         """Continue a call that waits for its ClaimCall; if `first`, nobody has made it before."""
         from mcp_abridge.session import first_calls
 
@@ -129,9 +128,7 @@ class Session:
             token, lambda pending: first_calls.claimed(self.state, pending, first=first)
         )
 
-    def _resume(
-        self, token: int, resume: Callable[[PendingRequest], tuple[Output, ...]]
-    ) -> tuple[Output, ...]:
+    def _resume(self, token: int, resume: Callable[[PendingRequest], Outputs]) -> Outputs:
         pending = self.state.inflight.suspended.pop(token, None)
         if pending is None:
             return ()  # cancelled
@@ -140,7 +137,7 @@ class Session:
         except Exception as error:
             return (ToClient(self.state.give_up(pending, error)),)
 
-    def shaped(self, job: ShapeJob, result: ShapeResult) -> tuple[Output, ...]:
+    def shaped(self, job: ShapeJob, result: ShapeResult) -> Outputs:
         """Process the result of a Shape: the response for the client."""
         try:
             return responses.shaped(
@@ -212,9 +209,7 @@ class Session:
         """Return the seconds until a call, of all or of these, or its query may be overdue."""
         return self.state.inflight.time_left(_slots(exchange, ids))
 
-    def expire(
-        self, exchange: bytes = b"", ids: Collection[bytes] | None = None
-    ) -> tuple[Output, ...]:
+    def expire(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Outputs:
         """Answer and cancel calls, of all or of these, without a response or progress for long.
 
         A call whose query has no response goes on.

@@ -14,7 +14,7 @@ from mcp_abridge.session.active_rules import ActiveRules, Rules
 from mcp_abridge.session.counts import Counts, Meters, ReplyKind
 from mcp_abridge.session.inflight import InFlight, PendingRequest, recently_answered
 from mcp_abridge.session.looks import Look
-from mcp_abridge.session.outputs import Output, ToClient
+from mcp_abridge.session.outputs import Outputs, ToClient
 from mcp_abridge.shaping import error_results
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.snapshots import Key
@@ -65,12 +65,12 @@ class SessionState:
 
     # Answers of the proxy's own
 
-    def reply(self, pending: PendingRequest, kind: ReplyKind, line: bytes) -> tuple[Output, ...]:
+    def reply(self, pending: PendingRequest, kind: ReplyKind, line: bytes) -> Outputs:
         """Answer a call with `line`, and count it."""
         self.counts.reply(pending, kind, line)
         return (ToClient(line),)
 
-    def refuse(self, pending: PendingRequest, reason: str) -> tuple[Output, ...]:
+    def refuse(self, pending: PendingRequest, reason: str) -> Outputs:
         """Answer a call with an error result."""
         return self.reply(pending, "refused", self.refusal(pending, reason))
 
@@ -100,9 +100,7 @@ class SessionState:
         self.inflight.retire(pending.slot)
         return pending.error(self.fail(error))
 
-    def unprocessed(
-        self, raw: bytes, pending: PendingRequest | None, error: Exception
-    ) -> tuple[Output, ...]:
+    def unprocessed(self, raw: bytes, pending: PendingRequest | None, error: Exception) -> Outputs:
         """Forward a message that cannot be read, or on which the proxy failed.
 
         If the rule of its request withholds responses, that gets an error instead.

@@ -9,7 +9,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import SERVER_INFO, Message, string_at
 from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.inflight import PendingRequest
-from mcp_abridge.session.outputs import Output, RunInBackground, ToClient
+from mcp_abridge.session.outputs import Outputs, RunInBackground, ToClient
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools import definitions
 from mcp_abridge.session.tools.definitions import ToolFacts
@@ -45,9 +45,7 @@ def edit(original: Raw, rules: RuleSet, *, shows_widgets: bool = False) -> Rewri
     return RewrittenToolList(original, result, facts, tuple(log_lines))
 
 
-def listed(
-    state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
-) -> tuple[Output, ...]:
+def listed(state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest) -> Outputs:
     """Process a response to tools/list."""
     state.rules.rename(server=string_at(envelope.result, "_meta", SERVER_INFO, "name"))
     tools = None if pending.next_page else definitions.names(envelope.result)
@@ -65,7 +63,7 @@ def _send(
     pending: PendingRequest,
     rules: RuleSet,
     edited: RewrittenToolList,
-) -> tuple[Output, ...]:
+) -> Outputs:
     try:
         for line in edited.log_lines:
             state.log(line)
@@ -87,7 +85,7 @@ def _send(
     return (ToClient(raw),)
 
 
-def announce_changes(state: SessionState) -> tuple[Output, ...]:
+def announce_changes(state: SessionState) -> Outputs:
     """Notify the client to list the tools again, if the current rules change the list."""
     state.rules.outdated = False
     tool_list = state.tool_list
@@ -99,7 +97,7 @@ def announce_changes(state: SessionState) -> tuple[Output, ...]:
     return (RunInBackground(differs, partial(_announce, state), tool_list.size),)
 
 
-def _announce(state: SessionState, differs: bool) -> tuple[Output, ...]:
+def _announce(state: SessionState, differs: bool) -> Outputs:
     if not differs or state.tool_list is None:
         return ()
     state.log("the tools look different with the new rules: the client was told")

@@ -8,7 +8,7 @@ from mcp_abridge.session.outputs import (
     ClaimCall,
     DropSnapshots,
     LoadSnapshot,
-    Output,
+    Outputs,
     RunInBackground,
     StoreSnapshot,
 )
@@ -21,7 +21,7 @@ Effect = ClaimCall | DropSnapshots | LoadSnapshot | RunInBackground | StoreSnaps
 
 def carry_out(
     output: Effect, session: Session, store: Store, log: ErrorLog
-) -> Callable[[], tuple[Output, ...]]:
+) -> Callable[[], Outputs]:
     """Carry out an output; return the function that enters the session with the result."""
     if isinstance(output, RunInBackground):
         return partial(output.then, output.do())

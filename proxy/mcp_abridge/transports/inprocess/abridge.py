@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from mcp_abridge.document import message
 from mcp_abridge.document.message import members, string_at
 from mcp_abridge.document.tree import encode, level
-from mcp_abridge.session.outputs import Noise, Output, Probe, Shape, ToClient, ToServer
+from mcp_abridge.session.outputs import Noise, Output, Outputs, Probe, Shape, ToClient, ToServer
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.tools.definitions import ToolFacts
 from mcp_abridge.shaping.pipeline import shape
@@ -139,7 +139,7 @@ class Abridge:
                 with self._lock:
                     queue += enter()
 
-    def _carried_out(self, output: Any) -> Callable[[], tuple[Output, ...]]:
+    def _carried_out(self, output: Any) -> Callable[[], Outputs]:
         if isinstance(output, Shape):
             result = shape(output.job)
             if result.drawings:

@@ -15,14 +15,7 @@ from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import ParamSpec, TypeVar
 
-from mcp_abridge.session.outputs import (
-    Noise,
-    Output,
-    Probe,
-    Shape,
-    ToClient,
-    ToServer,
-)
+from mcp_abridge.session.outputs import Noise, Output, Outputs, Probe, Shape, ToClient, ToServer
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import failure_reason
 from mcp_abridge.shaping import pipeline
@@ -207,7 +200,7 @@ class Relay:
     def _awaits(self, id: bytes) -> bool:
         return bool(self._locked(self._session.awaits, b"", (id,)))
 
-    def _send_to_server(self, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
+    def _send_to_server(self, outputs: Outputs) -> Outputs:
         """Send the lines for the server among the outputs; return the rest.
 
         Call it while no other thread can enter the session: else the client could cancel a call
@@ -275,7 +268,7 @@ class Relay:
         if ready:
             send(ready)
 
-    def _enter_and_send(self, enter: Callable[[], tuple[Output, ...]], to_server: Send) -> None:
+    def _enter_and_send(self, enter: Callable[[], Outputs], to_server: Send) -> None:
         """Call a method of the session, and perform its outputs."""
         with self._entry:
             outputs = self._send_to_server(enter())
