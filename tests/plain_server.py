@@ -81,8 +81,8 @@ def serve(
     if port:
         _listen(answer, port)
     for line in sys.stdin:
-        if said := answer(json.loads(line)):
-            print(said, flush=True)
+        if reply := answer(json.loads(line)):
+            print(reply, flush=True)
 
 
 def _listen(answer: Callable[[Json], str], port: int) -> NoReturn:
@@ -92,8 +92,8 @@ def _listen(answer: Callable[[Json], str], port: int) -> NoReturn:
         if request.method != "POST":
             yield whole(b"", "405 Method Not Allowed")
         else:
-            said = answer(request.message)
-            yield whole(said.encode()) if said else ACCEPTED
+            reply = answer(request.message)
+            yield whole(reply.encode()) if reply else ACCEPTED
 
     RawServer(exchange, port).accepting.join()
     raise SystemExit
