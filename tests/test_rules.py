@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from mcp_abridge.cli.page.figures import BYTES_PER_TOKEN
+from mcp_abridge.cli.figures import BYTES_PER_TOKEN
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.replay import cases
 from mcp_abridge.replay.answers import ClientView

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from mcp_abridge.cli.page.figures import size_text
+from mcp_abridge.cli.figures import size_text
 
 from tests.answers import picture
 from tests.answers.arm import visible_text

@@ -151,10 +151,9 @@ def _exchange(tool: str, arguments: dict[str, Any], response: dict[str, Any]) ->
 
 def _print(replay: Replay, arguments: argparse.Namespace) -> int:
     client = client_for(arguments.client)
-    both = (replay.before, replay.answer)
-    before, answer = ("\n".join(each.texts_for(client.shows)) for each in both)
+    before, answer = map("\n".join, replay.texts)
     put(f"{before if arguments.direct else answer}\n")
-    size, rest = (each.visible_size.to(client.shows) for each in both)
+    size, rest = replay.sizes
     cut = client.cut(size)
     alone = f" ({client.name.rstrip('*')} alone would show {size - cut:,})" if cut else ""
     say(

@@ -18,7 +18,6 @@ from mcp_abridge.cli.terminal import (
     print_lines,
     put,
     refuse,
-    say,
     show,
     table,
 )
@@ -111,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         replay = replay_for(arguments.client)
         if arguments.show:
-            put("".join(f"{text}\n" for text in replay.answer.texts_for(replay.shows)))
+            put("".join(f"{text}\n" for text in replay.texts[1]))
             return 0
         account = {"file": name, **account_of(replay, replay_for)}
     except AbridgeError as error:
@@ -131,10 +130,7 @@ def _write_page(
 
     session = RecordedSession(name, None, arguments.client, {}, [(name, exchange)])
     recorded = calls.RecordedCalls([session], arguments.client, lambda _: None, query_result)
-    html = calls.page(recorded, selection, lambda _: None)
-    write(arguments.html, html)
-    if arguments.html != "-":
-        say("explain", f"wrote {arguments.html}; open it in a browser")
+    write("explain", arguments.html, calls.page(recorded, selection, lambda _: None))
     return 0
 
 

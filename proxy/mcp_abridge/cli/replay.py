@@ -82,16 +82,15 @@ class Account:
         tool, rule = replay.exchange.tool, replay.applied
         key = tool, None if rule is None else rule.name
         sizes = self._sizes.setdefault(key, ToolSizes(*key))
-        before, after = replay.before, replay.answer
-        size_after = after.visible_size.to(replay.shows)
+        (before, after), texts = replay.sizes, replay.texts
         sizes.calls += 1
-        sizes.before += before.visible_size.to(replay.shows)
-        sizes.after += size_after
-        sizes.tokens_before += sum(map(tokens, before.texts_for(replay.shows)))
-        sizes.tokens_after += sum(map(tokens, after.texts_for(replay.shows)))
-        sizes.largest = max(sizes.largest, size_after)
-        if self._limit is not None and size_after > self._limit:
-            self.over.append({"file": file, "tool": tool, "bytes": size_after})
+        sizes.before += before
+        sizes.after += after
+        sizes.tokens_before += sum(map(tokens, texts[0]))
+        sizes.tokens_after += sum(map(tokens, texts[1]))
+        sizes.largest = max(sizes.largest, after)
+        if self._limit is not None and after > self._limit:
+            self.over.append({"file": file, "tool": tool, "bytes": after})
 
     def report(self) -> dict[str, Any]:
         """Return the sizes by tool and rule, the largest first, and each kind of findings."""

@@ -7,8 +7,7 @@ import time
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from mcp_abridge.cli.page import render, write
-from mcp_abridge.cli.page.figures import (
+from mcp_abridge.cli.figures import (
     BYTES_PER_TOKEN,
     NAMELESS,
     TableColumn,
@@ -25,7 +24,7 @@ from mcp_abridge.document.printable import printable
 from mcp_abridge.session.looks import MANY
 from mcp_abridge.storage import ledger_totals
 from mcp_abridge.storage.ledger import default_path, home_path
-from mcp_abridge.storage.ledger_totals import BY, Figures
+from mcp_abridge.storage.ledger_totals import BY, Figures, asked_on
 from mcp_abridge.storage.meter import Definitions, Warnings
 from mcp_abridge.system import platform
 
@@ -92,11 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
     warned = [] if absent else ledger_totals.warnings(path, since)
     lists = [] if absent else ledger_totals.definitions(path, since)
     earlier = not (figures or absent) and bool(ledger_totals.rows(path))
-    page = _page(path, period, now) if figures and arguments.html else ""
-    if page:
-        write(arguments.html, page)
-    if page and arguments.html != "-":
-        say("report", f"wrote {arguments.html}; open it in a browser")
+    if arguments.html and figures:
+        _write_page(arguments.html, path, period, now)
     if arguments.json:
         document = {
             "ledger": path,
@@ -108,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
             "definitions": [asdict(each) for each in lists],
         }
         put(f"{json_text(document, indent=2)}\n")
-    elif figures and not page:
+    elif figures and not arguments.html:
         _print_table(figures, period, arguments.by)
         if arguments.by == "tool":
             _print_bad_looks(figures)
@@ -127,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"this was {path}; clients that do not pass XDG_STATE_HOME on, such as Codex, have"
             f" another one: mcp-abridge report --ledger {platform.join([home_path()])}",
         )
-    return 1 if arguments.html and not page else 0
+    return 1 if arguments.html and not figures else 0
 
 
 def span(text: str) -> Span:
@@ -151,13 +147,14 @@ def span(text: str) -> Span:
     return Span(count * seconds, f"the last {noun[:-1] if count == 1 else f'{count} {noun}'}")
 
 
-def _page(path: str, period: Span, now: float) -> str:
-    from mcp_abridge.cli.page import sums
+def _write_page(file: str, path: str, period: Span, now: float) -> None:
+    from mcp_abridge.cli.page import render, sums, write
 
     until = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
     few = period.seconds is not None and period.seconds <= _FEW_SECONDS
     html = sums.html(sums.read(path, period.since(now), by_hour=few))
-    return render("mcp-abridge report", f"In {period.words}, until {until}", sums=html + _FOOT)
+    page = render("mcp-abridge report", f"In {period.words}, until {until}", sums=html + _FOOT)
+    write("report", file, page)
 
 
 def _print_table(figures: list[Figures], period: Span, by: str) -> None:
@@ -194,12 +191,13 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
 
 
 def _print_bad_looks(figures: list[Figures]) -> None:
-    bad = [each for each in figures if each.asked_on >= max(_FEWEST, _SHARE * each.looks)]
-    for each in sorted(bad, key=lambda each: -each.asked_on)[:_MAX_TOOLS]:
+    bad = [each for each in figures if asked_on(each) >= max(_FEWEST, _SHARE * each.looks)]
+    for each in sorted(bad, key=lambda each: -asked_on(each))[:_MAX_TOOLS]:
         # Answers from before the period, or that two replicas were asked for, exceed the looks.
-        of = f" of {each.looks:,}" if each.looks >= each.asked_on else ""
+        count = asked_on(each)
+        of = f" of {each.looks:,}" if each.looks >= count else ""
         console().print(
-            f"After {each.asked_on:,}{of} shortened answers of "
+            f"After {count:,}{of} shortened answers of "
             f"{printable(each.name or '')} the model asked for all of it, or for {MANY} parts and"
             " more: a rule fits it better (mcp-abridge suggest -- COMMAND)."
         )
@@ -236,7 +234,7 @@ _COLUMNS = (
     ),
     counts("failed", "failed"),
     counts("short\nanswers", "looks"),
-    counts("more\nasked", "asked_on"),
+    TableColumn("more\nasked", asked_on, "{:,}".format),
     counts("called\nagain", "called_again"),
     counts("alone\ncut", "cuts_before"),
     counts("shaped", "shaped"),

@@ -111,8 +111,7 @@ def _in_budget(answer: ToolAnswer, text: str) -> int:
         return len(text.encode())
     rules = Selection((), None, lambda _: None)(None, answer.client)
     exchange = answer.exchange or make(answer.tool, {}, text_result(text))
-    replay = Replay(rules, exchange, client=answer.client)
-    return replay.answer.visible_size.to(replay.shows)
+    return Replay(rules, exchange, client=answer.client).sizes[1]
 
 
 def _print(weights: list[Weight], sessions: int, period: Span) -> None:

@@ -278,15 +278,13 @@ def _clients(replay_for: Callable[[str], Replay]) -> Iterator[dict[str, Any]]:
     for client in (each.within(os.environ) for each in CLIENTS):
         limit = client.limit_bytes
         if limit is not None:
-            replay = replay_for(client.name.rstrip("*"))
-            both = replay.before, replay.answer
-            sizes = [answer.visible_size.to(replay.shows) for answer in both]
+            before, after = replay_for(client.name.rstrip("*")).sizes
             yield {
                 "client": client.name,
                 "limit": limit,
                 "beyond": client.beyond,
-                "before": sizes[0],
-                "after": sizes[1],
-                "over_before": sizes[0] > limit,
-                "over_after": sizes[1] > limit,
+                "before": before,
+                "after": after,
+                "over_before": before > limit,
+                "over_after": after > limit,
             }

@@ -145,6 +145,18 @@ class Replay:
         return self._meters.drain(Looks)
 
     @property
+    def sizes(self) -> tuple[int, int]:
+        """The bytes that the client's model reads: of the server's answer, and of this one."""
+        before, after = (each.visible_size.to(self.shows) for each in (self.before, self.answer))
+        return before, after
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The texts of these bytes."""
+        before, after = (each.texts_for(self.shows) for each in (self.before, self.answer))
+        return before, after
+
+    @property
     def kind(self) -> OutcomeKind:
         """The outcome; an error result is an error even if it passes unchanged."""
         failed = self.outcome == "untouched" and self.answer.failed

@@ -45,7 +45,7 @@ def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[
             if value.isalpha() and value in definitions:
                 continue
             if after is None:
-                texts = answer.replay.answer.texts_for(answer.replay.shows)
+                texts = answer.replay.texts[1]
                 after = _lines(leaf for each in texts for _, leaf in _leaves(answers.value(each)))
             path = next((path for path, leaf in leaves if has_word(value, leaf)), "")
             new = UsedValue(value, answer.file, answer.replay.exchange.tool, path, user)

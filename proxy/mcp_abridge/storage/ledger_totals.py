@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from mcp_abridge.storage.ledger import DATE, LedgerError, check_regular, is_new
-from mcp_abridge.storage.meter import LOOK_SIGNS, Definitions, Warnings
+from mcp_abridge.storage.meter import LOOK_SIGNS, Definitions, Looks, Warnings
 
 _BY = {
     "tool": "tool",
@@ -47,10 +47,10 @@ class Figures(Struct, frozen=True):
     asked_parts: int = 0
     called_again: int = 0
 
-    @property
-    def asked_on(self) -> int:
-        """The sum that Looks has."""
-        return self.asked_all + self.asked_parts
+
+def asked_on(sums: Figures | Looks) -> int:
+    """Return the answers of which more was asked for, such as a rule may show at once."""
+    return sums.asked_all + sums.asked_parts
 
 
 def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figures]:

@@ -140,11 +140,6 @@ class Looks(Struct, frozen=True, gc=False):
     asked_parts: int = 0
     called_again: int = 0
 
-    @property
-    def asked_on(self) -> int:
-        """The answers of which more was asked for, such as a rule may show at once."""
-        return self.asked_all + self.asked_parts
-
 
 LookSign = Literal["looks", "asked_all", "asked_parts", "called_again"]
 LOOK_SIGNS: tuple[LookSign, ...] = get_args(LookSign)

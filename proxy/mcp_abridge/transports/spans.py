@@ -78,7 +78,9 @@ class Exports:
             )
             for kind in (SpanKind.SERVER, SpanKind.CLIENT)
         }
-        self._calls = meter.create_counter("mcp_abridge.calls", "{call}", "Calls of tools by outcome.")
+        self._calls = meter.create_counter(
+            "mcp_abridge.calls", "{call}", "Calls of tools by outcome."
+        )
         says = "Responses before and after, on the wire and as far as the model reads them."
         self._sizes = meter.create_counter("mcp_abridge.response.bytes", "By", says)
         self._tools = Limiter[str](_MAX_TOOLS)

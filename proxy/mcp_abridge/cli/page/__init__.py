@@ -1,7 +1,6 @@
 """The page of `report`, `replay` and `explain --html`: one file that opens without a network.
 
 sums     what servers sent and models read, by tool and so on: the first tab
-figures  sums and sizes in words, for the page and for the tables of verbs
 calls    recorded calls, with what a model reads of each answer: the second tab
 answer   one answer: its tree, the marks of what is shown, and the steps of its rule
 watch    the page over a loopback server, which follows rules and recordings
@@ -19,7 +18,7 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from mcp_abridge.cli.terminal import put
+from mcp_abridge.cli.terminal import put, say
 from mcp_abridge.document.tree import encode
 from mcp_abridge.storage.regular import write_private
 
@@ -66,7 +65,7 @@ def data(name: str, value: object) -> str:
     return f'<script type="application/json" id="{name}">{json}</script>'
 
 
-def write(path: str, html: str) -> None:
+def write(verb: str, path: str, html: str, note: str = "; open it in a browser") -> None:
     """Write a page that its owner alone can read, whoever could before; `-` is stdout. OSError."""
     if path == "-":
         put(html)
@@ -74,6 +73,7 @@ def write(path: str, html: str) -> None:
     if os.path.isfile(path):
         os.chmod(path, stat.S_IRUSR | stat.S_IWUSR)
     write_private(path, html.encode())
+    say(verb, f"wrote {path}{note}")
 
 
 def _file(name: str) -> str:

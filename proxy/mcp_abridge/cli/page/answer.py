@@ -25,7 +25,7 @@ _ACCOUNT = ("rule", "rules", "outcome", "upstream", "guard", "notices", "warning
 def detail(replay: Replay) -> dict[str, Any]:
     """Return an answer as one client shows it: JSON that the script of the page reads."""
     account = account_of(replay)
-    texts = replay.answer.texts_for(replay.shows)
+    _, texts = replay.texts
     documents = [value for text in texts if not _is_notice(value := _value(text))]
     source, form = _source(replay, documents)
     try:

@@ -12,9 +12,9 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.structs import asdict, replace
 
+from mcp_abridge.cli.figures import total_of
 from mcp_abridge.cli.page import data, render, sums
 from mcp_abridge.cli.page.answer import detail
-from mcp_abridge.cli.page.figures import total_of
 from mcp_abridge.cli.terminal import count_text, json_text
 from mcp_abridge.document.printable import printable
 from mcp_abridge.document.tokens import tokens
@@ -114,16 +114,10 @@ class RecordedCalls:
         return SessionRules(selection, session, client, self._query_result)
 
     def _of(self, replay: Replay) -> CallFigures:
-        shows, rule = replay.shows, replay.applied
-        before, after = replay.before, replay.answer
-        return CallFigures(
-            before.visible_size.to(shows),
-            after.visible_size.to(shows),
-            sum(map(self._count, before.texts_for(shows))),
-            sum(map(self._count, after.texts_for(shows))),
-            None if rule is None else rule.name,
-            replay.kind,
-        )
+        rule, (before, after) = replay.applied, replay.sizes
+        tokens_before, tokens_after = (sum(map(self._count, each)) for each in replay.texts)
+        name = None if rule is None else rule.name
+        return CallFigures(before, after, tokens_before, tokens_after, name, replay.kind)
 
     def _count(self, text: str) -> int:
         key = len(text), hash(text)

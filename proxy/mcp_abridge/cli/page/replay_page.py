@@ -8,7 +8,7 @@ from pathlib import Path
 from mcp_abridge.cli import options
 from mcp_abridge.cli.page import calls, write
 from mcp_abridge.cli.page.calls import RecordedCalls
-from mcp_abridge.cli.terminal import progress, refuse, refuse_error, say
+from mcp_abridge.cli.terminal import progress, refuse, refuse_error
 from mcp_abridge.cli.transcripts import sessions_in
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.replay.recordings import NO_CALL, RecordedSession
@@ -32,12 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
     recorded = read(arguments)
     if not recorded.calls:
         return refuse("replay", NO_CALL.format(", ".join(arguments.paths)))
-    html = calls.page(recorded, selection, progress)
-    write(arguments.html, html)
-    if arguments.html == "-":
-        return 0
-    say("replay", f"wrote {arguments.html} with the recorded answers; you alone can read the file")
-    if arguments.open:
+    note = " with the recorded answers; you alone can read the file"
+    write("replay", arguments.html, calls.page(recorded, selection, progress), note)
+    if arguments.open and arguments.html != "-":
         webbrowser.open(Path(arguments.html).absolute().as_uri())
     return 0
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mcp_abridge.cli.page.figures import (
+from mcp_abridge.cli.figures import (
     NAMELESS,
     TableColumn,
     counts,
@@ -23,7 +23,7 @@ from mcp_abridge.cli.page.figures import (
 from mcp_abridge.cli.terminal import count_text
 from mcp_abridge.document.printable import printable
 from mcp_abridge.storage import ledger_totals
-from mcp_abridge.storage.ledger_totals import Figures
+from mcp_abridge.storage.ledger_totals import Figures, asked_on
 from mcp_abridge.storage.meter import Definitions, Warnings
 
 KEYS = ("tool", "client", "rule", "server")
@@ -101,7 +101,7 @@ def _large(sums: Sums) -> str:
         counts("Still cut", "cuts_after"),
         counts("Cut without the proxy", "cuts_before"),
         counts("Shortened, the rest kept", "looks"),
-        counts("Asked for all or several parts of", "asked_on"),
+        TableColumn("Asked for all or several parts of", asked_on, "{:,}".format),
         counts("Called again", "called_again"),
     )
     return _section(

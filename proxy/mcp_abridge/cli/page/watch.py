@@ -127,7 +127,7 @@ def serve(arguments: argparse.Namespace, read: Callable[[], RecordedCalls]) -> i
     if not live.calls.calls:
         return refuse("replay", NO_CALL.format(", ".join(arguments.paths)))
     if arguments.html is not None:
-        write(arguments.html, calls_page.page(live.calls, live.selection, progress))
+        write("replay", arguments.html, calls_page.page(live.calls, live.selection, progress))
     with suppress(KeyboardInterrupt):
         asyncio.run(_serve(PageServer(live), open_browser=arguments.open))
     return 0

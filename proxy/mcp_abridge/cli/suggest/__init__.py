@@ -22,6 +22,7 @@ from mcp_abridge.replay.recordings import NO_CALL, RecordedSession
 from mcp_abridge.replay.usage import Usage
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.storage.ledger import LedgerError
+from mcp_abridge.storage.ledger_totals import asked_on
 from mcp_abridge.storage.meter import Looks
 from mcp_abridge.system import platform
 
@@ -224,7 +225,7 @@ def suggest(
     counts = _looks(server) or looks.of_sessions(session for session, _ in recordings if used)
     small = sorted(tool for tool, each in tools.items() if max(a.size for a in each) <= SMALL)
     noisy = [drafted(*each) for each in tools.items() if each[0] not in small]
-    on = {tool: each.asked_on for tool, each in counts.items()}
+    on = {tool: asked_on(each) for tool, each in counts.items()}
     noisy.sort(key=lambda draft: (-on.get(draft.tool, 0), -sum(a.size for a in draft.answers)))
     too_little: dict[str, str] = {}
     for draft in noisy:

@@ -57,7 +57,7 @@ def of_sessions(sessions: Iterable[RecordedSession]) -> dict[str, Looks]:
 def sentence(looks: Looks) -> str:
     """Return a sentence on the looks of a tool, "" if its answers were enough."""
     signs = (
-        (looks.asked_on, f"asked for all, or for {MANY} parts and more,"),
+        (ledger_totals.asked_on(looks), f"asked for all, or for {MANY} parts and more,"),
         (looks.called_again, "made the same call again"),
     )
     words = " and ".join(f"{did} after {count:,}" for count, did in signs if count)
