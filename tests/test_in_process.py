@@ -31,7 +31,7 @@ from typing import Any, assert_type
 from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult, Tool
 
-from mcp_abridge import Abridge, AbridgeMiddleware, Call
+from mcp_abridge import Abridge, AbridgeMiddleware, ToolCall
 
 abridge = Abridge(rules=["a.yaml"], client="claude-code", budget=8000)
 result = CallToolResult(content=[])
@@ -42,7 +42,7 @@ assert_type(abridge.result("t", {}, document), dict[str, Any])
 assert_type(abridge.view("t", {}, "a"), dict[str, Any])
 tools: list[Tool] = []
 assert_type(abridge.tools(tools), list[Tool])
-call: Call = abridge.call("t", {})
+call: ToolCall = abridge.call("t", {})
 assert_type(call.text, str | None)
 server: MCPServer[Any] = MCPServer("a", middleware=[AbridgeMiddleware(budget="off")])
 assert_type(AbridgeMiddleware(caller=lambda ctx: ctx.method).install(server), MCPServer[Any])

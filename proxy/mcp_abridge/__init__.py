@@ -63,11 +63,11 @@ To add a transform, a function, a client, a verb or a guarantee, and the suites:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcp_abridge.errors import RuleErrors
-    from mcp_abridge.transports.inprocess.abridge import Abridge, Call
+    from mcp_abridge.transports.inprocess.abridge import Abridge, ToolCall
     from mcp_abridge.transports.inprocess.middleware import AbridgeMiddleware
 
 # The public module, for servers and agents in Python: examples/in-process/README.md.
-__all__ = ["Abridge", "AbridgeMiddleware", "Call", "RuleErrors"]
+__all__ = ["Abridge", "AbridgeMiddleware", "RuleErrors", "ToolCall"]
 
 _HOMES = {"AbridgeMiddleware": "transports.inprocess.middleware", "RuleErrors": "errors"}
 

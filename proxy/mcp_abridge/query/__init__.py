@@ -31,7 +31,7 @@ questions   the functions that JMESPath lacks
 search      what `grep` finds in structure
 lines       the same in a text
 hits        what it found, as a view shows it
-places      where hits lie, and the members of a name
+places      the places of hits, and the members of a name
 headings    the headings of a text: markup, files of a diff, functions of source code
 amounts     the functions that order and add values
 conversions the functions that make rows and texts of values

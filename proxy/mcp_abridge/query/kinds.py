@@ -29,7 +29,7 @@ _SOUGHT = 10_000  # texts in which another case of a part is looked for
 
 
 class Kinds:
-    """The kinds of values that one evaluation of an expression met, by the node where it did.
+    """The kinds of values that one evaluation of an expression met, by the node that did.
 
     `converts`: numbers that are held as texts are compared as numbers, as in views.
     """

@@ -74,7 +74,7 @@ def around(text: str, at: int, match_end: int) -> tuple[int, int]:
 
 
 def marked(text: str, start: int, end: int) -> str:
-    """Return a part of a text, with marks where it begins or ends inside of a line."""
+    """Return a part of a text, with marks if it begins or ends inside of a line."""
     before = "…" if start and text[start - 1] != "\n" else ""
     after = "…" if end < len(text) and text[end] != "\n" else ""
     return f"{before}{text[start:end]}{after}"

@@ -103,9 +103,9 @@ class Pattern:
     def in_parts(
         self, whole: bytes, ends: Callable[[], list[int]], fuel: Fuel
     ) -> Iterator[tuple[int, int]]:
-        """Yield the index of each part with a match, and where that ends, or its line does.
+        """Yield the index of each part with a match, and the end of that, or of its line.
 
-        Parts begin on lines of their own. `ends` gives where they end, if there is a match.
+        Parts begin on lines of their own. `ends` gives their ends, if there is a match.
         """
         self._try(whole, fuel)
         search, start_ns = self._with_rest_of_line().finditer, perf_counter_ns()

@@ -32,7 +32,7 @@ PathKey = str | int
 class Member(Struct):
     """The members of one name at one place of all rows: how many, the first ones, their values.
 
-    `values` has for each how many have it, and where the first ones are; None if they are many.
+    `values` has for each how many have it, and the places of the first ones; None if they are many.
     """
 
     count: int = 0
@@ -40,7 +40,7 @@ class Member(Struct):
     values: dict[str, tuple[int, list[list[PathKey]]]] | None = {}
 
     def add(self, value: Any, first: list[list[PathKey]], number: int = 1) -> None:
-        """Add a `number` of members of the same value, and where the `first` ones of them are."""
+        """Add a `number` of members of the same value, and the places of the `first` ones."""
         self.count += number
         if len(self.first) < FEW:
             self.first += first
@@ -227,7 +227,7 @@ def _beginning(text: str) -> str:
 
 
 def path_of(keys: list[PathKey]) -> str:
-    """Return as JMESPath where the value of these keys is."""
+    """Return the path of the value of these keys, as JMESPath."""
     path = "".join(f"[{key}]" if isinstance(key, int) else f".{spelled(key)}" for key in keys)
     return path.removeprefix(".") or "@"
 

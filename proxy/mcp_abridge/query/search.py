@@ -265,7 +265,7 @@ def _holding(words: list[Any], texts: Sequence[Any]) -> list[int]:
 
 
 def _ends(lengths: Iterable[int]) -> Callable[[], list[int]]:
-    """Return a function that gives where parts end that are joined by one character each."""
+    """Return a function that gives the ends of parts that one character each joins."""
     return cache(lambda: [*accumulate(length + 1 for length in lengths)])
 
 

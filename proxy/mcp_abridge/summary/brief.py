@@ -24,7 +24,7 @@ from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.all_rows import Facts, Names, facts_of
-from mcp_abridge.summary.cells import Opened, around, read, tree_of
+from mcp_abridge.summary.cells import Opened, read, sought_at, tree_of
 from mcp_abridge.summary.columns import (
     EACH,
     Column,
@@ -243,7 +243,9 @@ class _Page:
         head = clip // 3
         for group in alike.values():
             contents = [(row, text(whole[row])) for row in group if len(group) > 1]
-            texts = {row: each for row, each in contents if each and not around(each, self._sought)}
+            texts = {
+                row: each for row, each in contents if each and not sought_at(each, self._sought)
+            }
             ends = {content[head - clip :] for content in texts.values()}
             for row, content in texts.items() if 2 * len(ends) > len(texts) > 1 else ():
                 cells[row] = Raw(encode(f"{content[:head]}…{content[head - clip :]}"))
@@ -256,7 +258,7 @@ class _Page:
             return cell
         if all(isinstance(step, str) for step in path):
             self.clips.append((row, path, clip, len(content)))
-        start = max(around(content, self._sought) - clip // 3, 0)
+        start = max(sought_at(content, self._sought) - clip // 3, 0)
         start = min(start, len(content) - clip)
         part = content[start : start + clip]
         mark = "…" if start + clip < len(content) else ""

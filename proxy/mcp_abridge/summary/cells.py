@@ -185,7 +185,7 @@ def _below(value: Raw | None, path: ColumnPath) -> Iterator[Raw]:
 _EMPTY = (b"null", b"{}")
 
 
-def around(content: str, sought: Collection[str]) -> int:
+def sought_at(content: str, sought: Collection[str]) -> int:
     """Return where the first word that the call looks for stands in a text; 0 if nowhere."""
     if not sought:
         return 0

@@ -16,14 +16,14 @@ _TEXT = "text"
 """The member that is the text of an element with attributes."""
 
 
-class _Element:
+class Element:
     """An element: its attributes, what is inside, and `path`, the names that lead to it."""
 
     __slots__ = ("attributes", "inner", "name", "path", "text")
 
     def __init__(self, name: str, attributes: dict[str, str], path: tuple[str, ...]) -> None:
         self.name, self.attributes, self.path = name, attributes, path
-        self.inner: list[_Element] = []
+        self.inner: list[Element] = []
         self.text = ""
 
 
@@ -34,9 +34,9 @@ class _Reader:
         self.arrays: set[tuple[str, ...]] = set()
         self.has_rows = False
         self.loses = False
-        self._open = [_Element("", {}, ())]
+        self._open = [Element("", {}, ())]
 
-    def read(self, text: str) -> Value:
+    def read(self, text: str) -> Element:
         from xml.parsers import expat
 
         parser = expat.ParserCreate()
@@ -51,13 +51,13 @@ class _Reader:
             parser.Parse(text.encode(), True)
         except (expat.ExpatError, UnicodeEncodeError) as error:
             raise DocumentError(f"not XML: {error}") from error
-        return self._value(self._open[0])
+        return self._open[0]
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         outer = self._open[-1]
         if len(self._open) > _DEEPEST:
             raise DocumentError(f"XML nested more than {_DEEPEST} levels deep")
-        element = _Element(name, attributes, (*outer.path, name))
+        element = Element(name, attributes, (*outer.path, name))
         outer.inner.append(element)
         self._open.append(element)
 
@@ -75,15 +75,15 @@ class _Reader:
     def _lose(self, *_: str) -> None:
         self.loses = True
 
-    def _value(self, element: _Element) -> Value:
+    def value(self, element: Element) -> Value:
         value: dict[str, Any] = dict(element.attributes)
         for each in element.inner:
             if each.name in element.attributes:
                 raise DocumentError(f"an attribute and an element called {each.name}")
             if each.path in self.arrays:
-                value.setdefault(each.name, []).append(self._value(each))
+                value.setdefault(each.name, []).append(self.value(each))
             else:
-                value[each.name] = self._value(each)
+                value[each.name] = self.value(each)
         if not value:
             return element.text
         if element.text.strip():
@@ -102,6 +102,11 @@ def _refuse_entity(name: str, _: bool) -> None:
     raise DocumentError(f"an XML entity {name} that is declared elsewhere")
 
 
+def elements(text: str) -> Element:
+    """Return what an XML document is inside of. Raises DocumentError if the text is none."""
+    return _Reader().read(text)
+
+
 def from_xml(text: str) -> tuple[bytes, bool]:
     """Return an XML document with rows as JSON; also True if JSON loses something of it.
 
@@ -114,7 +119,7 @@ def from_xml(text: str) -> tuple[bytes, bool]:
     if len(text) > _LONGEST:
         raise DocumentError(f"{len(text)} characters of XML are more than {_LONGEST}")
     reader = _Reader()
-    value = reader.read(text)
+    root = reader.read(text)
     if not reader.has_rows:
         raise DocumentError("XML without rows")
-    return encode(value), reader.loses
+    return encode(reader.value(root)), reader.loses

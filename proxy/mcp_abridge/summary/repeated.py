@@ -5,10 +5,11 @@ the beginning has, and each value stands in the text as it is given; what is aro
 """
 
 import re
-from collections.abc import Callable, Iterable
-from html import unescape
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, takewhile
 
+from mcp_abridge.errors import DocumentError
+from mcp_abridge.summary.markup import Element, elements
 from mcp_abridge.summary.rows import Rows
 from mcp_abridge.summary.sections import SIGN, sections
 
@@ -247,35 +248,27 @@ _TABLE = re.compile(
 
 
 def _junit(text: str) -> Rows | None:
-    rows, suite = [], ""
-    for part in _CASE.split(text)[1:]:
-        tag = _TAG.match(part)
-        if tag is None:
-            return None
-        own = _attributes(tag[0])
-        if part.startswith("suite"):
-            suite = own.get("name", "")
+    try:
+        return Rows([*_cases(elements(text), "")], "JUnit", loses=True)
+    except DocumentError:
+        return None
+
+
+def _cases(outer: Element, suite: str) -> Iterator[dict[str, str]]:
+    for each in outer.inner:
+        if each.name != "testcase":
+            yield from _cases(each, each.attributes.get("name", ""))
             continue
-        row = {"suite": suite, **own, "result": "passed"}
-        body = "" if tag[0].endswith("/>") else part[tag.end() :].partition("</testcase>")[0]
-        result = _RESULT.search(body)
-        inner = None if result is None else _TAG.match(body, result.end())
-        if result is not None and inner is not None:
-            row |= {f"result.{name}": cell for name, cell in _attributes(inner[0]).items()}
-            row["result"] = result[1]
-            cell = body[inner.end() :].partition(f"</{result[1]}>")[0].strip()
-            row |= {"text": unescape(cell)} if cell and not inner[0].endswith("/>") else {}
-        rows.append(row)
-    return Rows(rows, "JUnit", loses=True)
+        row = {"suite": suite, **each.attributes, "result": "passed"}
+        result = next((inner for inner in each.inner if inner.name in _RESULTS), None)
+        if result is not None:
+            row |= {f"result.{name}": cell for name, cell in result.attributes.items()}
+            row["result"] = result.name
+            row |= {"text": cell} if (cell := result.text.strip()) else {}
+        yield row
 
 
-def _attributes(tag: str) -> dict[str, str]:
-    return {name: unescape(cell) for name, cell in re.findall(r'([\w:.-]+)="([^"]*)"', tag)}
-
-
-_CASE = re.compile(r"<test(?=case\s|suite\s)")
-_TAG = re.compile(r"(?:[^>\"]|\"[^\"]*\")*>")
-_RESULT = re.compile(r"<(failure|error|skipped)\b")
+_RESULTS = ("failure", "error", "skipped")
 
 _Form = tuple[re.Pattern[str], Callable[[str], Rows | None]]
 _FORMS: Iterable[_Form] = (

@@ -150,7 +150,7 @@ def _is_scalar(node: Any) -> bool:
 
 
 def _end(node: Any) -> int:
-    """Return the end of a value; the library's end of a block is where the next thing begins."""
+    """Return the end of a value; to the library, a block ends at the start of the next thing."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style:
         last = node.value[-1]
         return _end(last[-1] if isinstance(last, tuple) else last)

@@ -80,11 +80,11 @@ class Abridge:
         edited = level(members(listing._result)["tools"])
         return [like(by_name[string_at(raw, "name")], bytes(raw)) for raw in edited]
 
-    def call(self, tool: str, arguments: Mapping[str, Any], *, caller: str = "") -> "Call":
+    def call(self, tool: str, arguments: Mapping[str, Any], *, caller: str = "") -> "ToolCall":
         """Begin a call of a tool with the arguments that a model gave, perhaps with a `view`.
 
         `caller` is whose answers are kept and may be looked into: a user, or one conversation of a
-        user; calls without one belong together. See Call for what to do next.
+        user; calls without one belong together. See ToolCall for what to do next.
         """
         with self._lock:
             if self._session.rules.facts(tool) is None:
@@ -113,9 +113,9 @@ class Abridge:
         call = self.call(tool, {**arguments, "view": view}, caller=caller)
         return failure(_NOTHING) if call.answer is None else call.answer
 
-    def _begin(self, method: str, params: dict[str, Any], scope: str) -> "Call":
+    def _begin(self, method: str, params: dict[str, Any], scope: str) -> "ToolCall":
         number = next(self._numbers)
-        line, call = request(number, method, params), Call(self, b"%d" % number)
+        line, call = request(number, method, params), ToolCall(self, b"%d" % number)
 
         def enter() -> Sequence[Output]:
             self._session.state.scope = scope
@@ -124,7 +124,7 @@ class Abridge:
         self._perform(call, enter)
         return call
 
-    def _perform(self, call: "Call", enter: Callable[[], Sequence[Output]]) -> None:
+    def _perform(self, call: "ToolCall", enter: Callable[[], Sequence[Output]]) -> None:
         """Enter the session, by one thread at a time, and carry out what it asks for."""
         with self._lock:
             queue = deque(enter())
@@ -152,7 +152,7 @@ class Abridge:
         return carry_out(output, self._session, self._parts.store, self._parts.log)
 
 
-class Call:
+class ToolCall:
     """A call of a tool: with an `answer`, or to be run, and ended with its result.
 
     `answer` is the CallToolResult for the model if the tool need not run or must not: a part of a
