@@ -103,7 +103,7 @@ def _refuse_entity(name: str, _: bool) -> None:
 
 
 def elements(text: str) -> Element:
-    """Return what an XML document is inside of. Raises DocumentError if the text is none."""
+    """Return the element around the root of an XML document. Raises DocumentError without one."""
     return _Reader().read(text)
 
 
