@@ -4,8 +4,6 @@
 import _signal  # type: ignore[import-not-found]
 import os
 
-from msgspec import Struct
-
 from mcp_abridge.system.guardian import Guardian as Guardian
 
 TYPE_CHECKING = False
@@ -41,18 +39,18 @@ _NOT_FOUND = 127
 _HELD = (*END_SIGNALS, CHILD_ENDED)
 
 
-class ChildProcess(Struct):
+class ChildProcess:
     """A server: its process group, and the proxy's ends of its pipes.
 
     `code` is its exit code once its end was observed; negative if a signal of that number ended it.
     """
 
-    stdin: int
-    stdout: int
-    stderr: int
-    pid: int | None = None
     guardian: Guardian | None = None
     code: int | None = None
+
+    # No Struct: msgspec is imported while the server starts.
+    def __init__(self, stdin: int, stdout: int, stderr: int, pid: int | None = None) -> None:
+        self.stdin, self.stdout, self.stderr, self.pid = stdin, stdout, stderr, pid
 
     @property
     def guarded(self) -> bool:
@@ -191,7 +189,8 @@ def spawn(command: list[str], mask: "Iterable[int]" = ()) -> ChildProcess:
         os.close(descriptor)
     failed = os.read(failure, 16)
     os.close(failure)
-    child = ChildProcess(our_stdin, our_stdout, our_stderr, pid, guardian=guardian)
+    child = ChildProcess(our_stdin, our_stdout, our_stderr, pid)
+    child.guardian = guardian
     if failed:
         os.waitpid(pid, 0)
         child.release()
@@ -231,7 +230,9 @@ def _become(
 def absent() -> ChildProcess:
     """Return a stand-in for a server that could not be started: one that has already ended."""
     stdin, stdout, stderr = (os.open(os.devnull, os.O_RDWR) for _ in range(3))
-    return ChildProcess(stdin, stdout, stderr, code=_NOT_FOUND)
+    child = ChildProcess(stdin, stdout, stderr)
+    child.code = _NOT_FOUND
+    return child
 
 
 def widen(descriptor: int) -> None:
