@@ -10,10 +10,12 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from mcp_abridge.cli import main
 
 from tests.builders import answer, call
 from tests.faults.scale import scaled
@@ -128,6 +130,7 @@ ANSWERS: tuple[Sequence[str], ...] = (
     ("explain", "answer.json", "--show"),
     ("view", "answer.json", "grep('31m')"),
 )
+PROXIES = ("run", "serve")
 ENVIRONMENT = {**os.environ, "TERM": "dumb", "COLUMNS": "2000", "PYTHONIOENCODING": "utf-8"}
 
 
@@ -144,19 +147,27 @@ def label(words: Sequence[str]) -> str:
     return " ".join(word.replace(HOSTILE, "HOSTILE") for word in words if "python" not in word)
 
 
-def in_a_pipe(folder: Path, words: Sequence[str]) -> str:
-    """Return the texts of a verb on stdout and stderr."""
-    command = [sys.executable, "-c", START, *words]
-    completed = subprocess.run(
-        command,
-        cwd=folder,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    return (completed.stdout + completed.stderr).decode()
+Way = Callable[[Sequence[str]], str]
+
+
+@pytest.fixture
+def in_a_pipe(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Way:
+    """Return a function that returns the texts of a verb on stdout and stderr."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", ENVIRONMENT["COLUMNS"])
+
+    def in_a_pipe(words: Sequence[str]) -> str:
+        if words[0] in PROXIES:
+            command = [sys.executable, "-c", START, *words]
+            subprocess.run(command, stdin=subprocess.DEVNULL, timeout=60, check=False)
+        else:
+            with suppress(SystemExit):
+                main([*words])
+        return "".join(capfd.readouterr())
+
+    return in_a_pipe
 
 
 def on_a_terminal(folder: Path, words: Sequence[str]) -> str:
@@ -182,19 +193,21 @@ def read(terminal: int) -> bytes:
         return b""
 
 
-# Each line in one of the two ways, and with FAULTS=long in both.
+# Each line in one of the two ways, and with FAULTS=long in both. A verb that needs the SDK takes a
+# process of its own a second.
+WAYS = ("in a pipe", "on a terminal")
 LINES_AND_WAYS = [
-    pytest.param(words, way, id=f"{label(words)}-{way.__name__}")
+    pytest.param(words, way, id=f"{label(words)}-{way}")
     for number, words in enumerate(LINES)
-    for way in ([in_a_pipe, on_a_terminal] * 2)[number % 2 :][: scaled(1, 2)]
+    for way in (WAYS * 2)[0 if "--" in words else number % 2 :][: scaled(1, 2)]
 ]
 
 
 @pytest.mark.parametrize(("words", "way"), LINES_AND_WAYS)
 def test_a_hostile_text_in_a_verbs_line_is_seen_and_does_nothing(
-    folder: Path, words: Sequence[str], way: object
+    folder: Path, in_a_pipe: Way, words: Sequence[str], way: str
 ) -> None:
-    text = in_a_pipe(folder, words) if way is in_a_pipe else on_a_terminal(folder, words)
+    text = in_a_pipe(words) if way == "in a pipe" else on_a_terminal(folder, words)
     # The server's own stderr passes through `run` as it is.
     text = text.replace(HOSTILE, "") if words[0] == "run" else text
     assert not INTERPRETED.findall(text)
@@ -218,9 +231,9 @@ def strings(value: object) -> list[str]:
 
 @pytest.mark.parametrize("words", ANSWERS, ids=label)
 def test_an_answer_is_unchanged_in_a_pipe_and_does_nothing_to_a_terminal(
-    folder: Path, words: Sequence[str]
+    folder: Path, in_a_pipe: Way, words: Sequence[str]
 ) -> None:
-    assert "\x9b2J\u202eb\u2028\x7f\u2066" in in_a_pipe(folder, words)
+    assert "\x9b2J\u202eb\u2028\x7f\u2066" in in_a_pipe(words)
     text = on_a_terminal(folder, words)
     assert not INTERPRETED.findall(text)
     assert ESCAPED.search(text), text

@@ -1,17 +1,16 @@
 """Files that no verb can read: a line for each, no traceback, no wait, the others are read."""
 
+import io
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 
 import pytest
+from mcp_abridge.cli import main
 
 from tests.builders import answer, call
-from tests.wrapped import START
 
 # Python 3.11 reads 990 levels, 3.13 reads 9,998, and 3.14 as many as its stack holds.
 DEEP = '{"a":' * 400_000 + "1" + "}" * 400_000
@@ -80,15 +79,26 @@ ROWS_OF_TABLE = [
 ]
 
 
-def run(*words: str | Path, cwd: Path | None = None) -> tuple[int, str, list[str]]:
-    """Return a verb's exit code, its stdout and the lines of its stderr."""
-    command = [sys.executable, "-c", START, *map(str, words)]
-    completed = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False, cwd=cwd
-    )
-    error = completed.stderr.decode()
-    assert "Traceback" not in error
-    return completed.returncode, completed.stdout.decode(), error.splitlines()
+Outcome = Callable[..., tuple[int, str, list[str]]]
+
+
+@pytest.fixture
+def outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Outcome:
+    """Return a function that runs a verb: its exit code, its stdout, the lines of its stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+
+    def outcome(*words: str) -> tuple[int, str, list[str]]:
+        try:
+            code = main([*words])
+        except SystemExit as error:
+            code = int(error.code or 0)
+        out, error_text = capfd.readouterr()
+        return code, out, error_text.splitlines()
+
+    return outcome
 
 
 @pytest.mark.parametrize(
@@ -104,13 +114,14 @@ def test_one_bad_file_in_a_folder_has_its_line_and_the_others_are_read(
     other: str,
     content: str,
     tmp_path: Path,
+    outcome: Outcome,
 ) -> None:
     make, reason = bad[1]
     make(tmp_path / name)
     (tmp_path / other).write_text(content)
     if name.endswith(".json"):
         (tmp_path / "session.json").write_text('{"server": [1], "client": null}')
-    ended, out, error = run(verb, tmp_path)
+    ended, out, error = outcome(verb, str(tmp_path))
     assert ended == code
     [line] = [line for line in error if name in line]
     assert reason in line
@@ -121,8 +132,8 @@ def test_one_bad_file_in_a_folder_has_its_line_and_the_others_are_read(
     "url", ["http://host/a b", "http://host/\x1b[31m", "http://host/\nx", "x://h"]
 )
 @pytest.mark.parametrize("verb", ["doctor", "call", "suggest"])
-def test_a_url_that_is_none_is_refused_in_one_line(verb: str, url: str, tmp_path: Path) -> None:
-    code, out, [line] = run(verb, url, cwd=tmp_path)
+def test_a_url_that_is_none_is_refused_in_one_line(verb: str, url: str, outcome: Outcome) -> None:
+    code, out, [line] = outcome(verb, url)
     wrong = {("call", "x://h"): "one server: give its URL", ("suggest", "x://h"): "x://h: No such"}
     assert (code, out) == (2, "")
     assert line.startswith(f"mcp-abridge {verb}: {wrong.get((verb, url), 'expected a URL')}")
@@ -139,10 +150,10 @@ def test_a_url_that_is_none_is_refused_in_one_line(verb: str, url: str, tmp_path
     ids=lambda words: " ".join(words)[:40],
 )
 def test_json_that_is_nested_too_deeply_is_refused_in_one_line(
-    words: tuple[str, ...], tmp_path: Path
+    words: tuple[str, ...], tmp_path: Path, outcome: Outcome
 ) -> None:
     (tmp_path / "deep.json").write_text(DEEP)
-    code, _, lines = run(*words, cwd=tmp_path)
+    code, _, lines = outcome(*words)
     assert code == 2
     assert lines[-1].endswith("nested too deeply")
 
@@ -157,10 +168,10 @@ def test_json_that_is_nested_too_deeply_is_refused_in_one_line(
     ],
 )
 def test_a_pipe_that_the_user_names_is_read(
-    words: tuple[str, ...], content: str, tmp_path: Path
+    words: tuple[str, ...], content: str, tmp_path: Path, outcome: Outcome
 ) -> None:
     pipe = tmp_path / words[1]
     os.mkfifo(pipe)
     Thread(target=pipe.write_text, args=(content,), daemon=True).start()
-    code, out, _ = run(*words, cwd=tmp_path)
+    code, out, _ = outcome(*words)
     assert (code, bool(out)) == (0, True)
