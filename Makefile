@@ -69,10 +69,10 @@ faults: servers
 	    -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 # What `test` shows in a few cases each, in all of them: scripts' types, pictures (with tesseract, if it is
-# there), traces, servers with the middleware, clients over HTTP, answers that are another account's, and
-# pages of many calls.
+# there), traces, servers with the middleware, agents, clients over HTTP, answers that are another
+# account's, and pages of many calls.
 DOORS := cli/suggest/test_types.py pictures test_telemetry.py transports/workers/test_pictures.py \
-    transports/inprocess/test_middleware.py test_http_clients.py callers/test_two_callers.py cli/page
+    transports/inprocess/test_middleware.py test_in_process.py test_http_clients.py callers/test_two_callers.py cli/page
 doors: servers
 	FAULTS=long $(RUN) -m pytest -n 2 $(DOORS:%=tests/%) $(ARGS)
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_the_same_checks_pass_through_the_proxy() -> None:
-    # About 15 s, of which the direct runs take 5.
+    # About 12 s, of which the direct runs take 5.
     require(PARTS, CACHE)
     completed = subprocess.run(
         [sys.executable, "-m", "tests.conformance", "--short"],

@@ -4,12 +4,12 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests import servers
 from tests.clients.model import Model, Step
+from tests.faults.scale import scaled
 from tests.python_client import connected
 from tests.wrapped import ROOT, texts
 
@@ -20,34 +20,11 @@ BLOCK = re.compile(r"`(\w+\.py)`(?:(?!```).)*?```python\n(.*?)^```$", re.DOTALL 
 CONSOLE = re.compile(
     r"^\$ python (\w+\.py) \| cut -c 1-(\d+)\n(.*?)^```$", re.DOTALL | re.MULTILINE
 )
-AGENTS = ("langchain_agent.py", "pydantic_ai_agent.py", "openai_agent.py")
+AGENTS = ("pydantic_ai_agent.py", "langchain_agent.py", "openai_agent.py")
 SERVERS = {
     "sdk": [sys.executable, str(FOLDER / "sdk_server.py")],
     "fastmcp": servers.with_agents(FOLDER / "fastmcp_server.py"),
 }
-USER = """
-from typing import Any, assert_type
-
-from mcp.server.mcpserver import MCPServer
-from mcp_types import CallToolResult, Tool
-
-from mcp_abridge import Abridge, AbridgeMiddleware, ToolCall
-
-abridge = Abridge(rules=["a.yaml"], client="claude-code", budget=8000)
-result = CallToolResult(content=[])
-assert_type(abridge.result("t", {"a": 1}, result), CallToolResult)
-assert_type(abridge.result("t", {}, "text", caller="ann"), str)
-document: dict[str, Any] = {"content": []}
-assert_type(abridge.result("t", {}, document), dict[str, Any])
-assert_type(abridge.view("t", {}, "a"), dict[str, Any])
-tools: list[Tool] = []
-assert_type(abridge.tools(tools), list[Tool])
-call: ToolCall = abridge.call("t", {})
-assert_type(call.text, str | None)
-server: MCPServer[Any] = MCPServer("a", middleware=[AbridgeMiddleware(budget="off")])
-assert_type(AbridgeMiddleware(caller=lambda ctx: ctx.method).install(server), MCPServer[Any])
-Abridge(budgets=3)
-"""
 
 
 def test_the_blocks_of_the_page_are_the_files_of_the_folder() -> None:
@@ -74,7 +51,8 @@ def test_the_servers_answer_in_brief_and_show_the_rest(kind: str) -> None:
 
 
 @pytest.mark.usefixtures("servers")
-@pytest.mark.parametrize("agent", AGENTS)
+# Each takes seconds to start.
+@pytest.mark.parametrize("agent", AGENTS[: scaled(1, 3)])
 def test_the_model_of_an_agent_reads_the_answer_in_brief_then_the_view_it_asks_for(
     agent: str,
 ) -> None:
@@ -95,20 +73,3 @@ def test_the_model_of_an_agent_reads_the_answer_in_brief_then_the_view_it_asks_f
     assert '"Crash 200",200]' in first
     assert '"title":"Crash 201"' in second
     assert third == '{"view":500}'
-
-
-def test_the_types_of_a_users_program_are_strict(tmp_path: Path) -> None:
-    (tmp_path / "user.py").write_text(USER)
-    cache = ROOT / ".cache" / "mypy"
-    files = ["user.py", str(FOLDER / "issues.py"), str(FOLDER / "sdk_server.py")]
-    run = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={cache}", *files],
-        cwd=tmp_path,
-        env={**os.environ, "MYPYPATH": f"{ROOT / 'proxy'}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    mistake, *_ = run.stdout.splitlines()
-    assert mistake.startswith("user.py:22: error: Unexpected keyword argument")
-    assert "Found 1 error in 1 file" in run.stdout

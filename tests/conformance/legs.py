@@ -17,8 +17,9 @@ class Leg(NamedTuple):
     """One way through the proxy.
 
     `command` returns what to start, by the port to serve and the URL of the everything-server.
-    `short` are the revisions of the short form: one leg with both is enough, and over stdio, each
-    session of the handshake era starts a server of its own, which takes long.
+    `short` are the revisions of the short form: one leg with both is enough, over stdio, each
+    session of the handshake era starts a server of its own, which takes long, and `run` has what
+    `child` has, too.
     `reshapes`: whether answers are to be other ones.
     `cannot` are checks that pass directly and cannot pass here: revision, scenario and id.
     """
@@ -57,7 +58,7 @@ LEGS = {
     "child": Leg(
         # The everything-server over stdio, started by `serve`.
         lambda port, _: serve(port, "none", "--", *everything_on_stdio()),
-        short=("2026-07-28",),
+        short=(),
         cannot=ON_STDIO,
     ),
     "run": Leg(
