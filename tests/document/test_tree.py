@@ -60,7 +60,7 @@ def test_circles_are_collected_though_large_documents_come_without_a_pause(
         def __init__(self) -> None:
             self.itself = self
 
-    monkeypatch.setattr("mcp_abridge.document.tree._PAUSE", 0.05)
+    monkeypatch.setattr("mcp_abridge.document.garbage._PAUSE", 0.05)
     large = b"[%s1]" % (b"1," * 200_000)
     circle = weakref.ref(Circle())
     end = time.monotonic() + 20

@@ -10,7 +10,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from mcp_abridge.document.paths import Deep, Each, Index, Name, Path, Paths, Step, fits
-from mcp_abridge.document.tree import Value, one_row, opened, row_type, rows
+from mcp_abridge.document.rows import row_type
+from mcp_abridge.document.tree import Value, one_row, opened, rows
 
 
 def row_type_for(paths: Paths) -> type[Struct] | None:

@@ -4,18 +4,15 @@ Unopened parts stay the bytes that the upstream sent, so that a kept value keeps
 (`1.0`, `1e400`, 23 digits, `-0`, `\/`) and costs nothing.
 """
 
-import gc
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from io import BytesIO
+from collections.abc import Callable, Iterator
 from itertools import islice
-from time import monotonic
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw
 
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.garbage import uncollected
 from mcp_abridge.document.surrogates import replace_lone
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.system import platform
@@ -51,13 +48,10 @@ Value = Any
 ABSENT = Raw()
 
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
-_OBJECT_OR_NULL = msgspec.json.Decoder(dict[str, Raw] | None)
 _ARRAY = msgspec.json.Decoder(list[Raw])
 _STRING = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder(Raw)
-_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
-_PAUSE = 30.0  # seconds that garbage collection may be delayed
-_collected = monotonic()
+UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _KINDS = {'"': "string", "{": "object", "[": "array", "n": "null"}
 _WORDS: dict[bytes, Value] = {b"null": None, b"true": True, b"false": False}
 
@@ -217,7 +211,7 @@ def level(value: Raw) -> Value:
             return _ARRAY.decode(value)
         if head == 0x22:
             return _STRING.decode(value)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise DocumentError(f"not JSON: {error}") from error
     return _WORDS.get(bytes(raw), value) if len(raw) < 6 else value
 
@@ -246,16 +240,6 @@ def encode(value: Value, *, ordered: bool = False) -> bytes:
     """Return `value` as JSON; Raw parts are embedded unchanged. `ordered`: members by name."""
     encoder = _ORDERED if ordered else _ENCODER
     return bytes(value if type(value) is Raw else _buffer_of(value, encoder))
-
-
-def encode_text(content: str) -> bytes:
-    """Return a text as JSON; written in parts, a long one takes half the memory meanwhile."""
-    output = BytesIO()
-    output.write(b'"')
-    for first in range(0, len(content), LARGE):
-        output.write(encode(content[first : first + LARGE])[1:-1])
-    output.write(b'"')
-    return output.getvalue()
 
 
 def encode_lines(values: list[Value]) -> list[bytes]:
@@ -298,12 +282,6 @@ class Number(float):
         self.spelling = spelling
 
 
-class Spelling(str):
-    """A number as it is written: to make one takes a fifth of the time of a Number."""
-
-    __slots__ = ()
-
-
 # jmespath identifies types by the name of the class.
 Number.__name__ = "float"
 
@@ -324,8 +302,8 @@ def plain(value: Value, row: type[msgspec.Struct] | None = None, fuel: Fuel | No
     With `row`, an unopened object has just the members of `row`. Raises DocumentError if the bytes
     are no JSON, OutOfFuel if decoding takes more fuel than there is.
     """
-    decoded = one_row(value, row)
-    output = encode(value if decoded is None else decoded)
+    members = one_row(value, row)
+    output = encode(value if members is None else members)
     if fuel is not None:
         fuel.burn(len(output) >> 6)
     return loads(output)
@@ -339,30 +317,8 @@ def loads(data: bytes) -> Any:
         return _loads(data)
 
 
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Delay garbage collection, which would scan data that is just growing again and again.
-
-    If it did not run for long, it runs first: repeated delays must not stop it for good.
-    """
-    global _collected
-    if not gc.isenabled():
-        yield
-        return
-    if monotonic() > _collected + _PAUSE:
-        gc.collect()
-        _collected = monotonic()
-    gc.disable()
-    try:
-        yield
-    finally:
-        # All objects now count as old: else the collector would scan them all at once.
-        gc.freeze()
-        gc.unfreeze()
-        gc.enable()
-
-
-def _has_minus_zero(data: bytes) -> bool:
+def has_minus_zero(data: bytes) -> bool:
+    """Return True if JSON has the integer -0, whose sign the quick decoder drops."""
     if b"-0" not in data:
         return False
     import re
@@ -372,8 +328,8 @@ def _has_minus_zero(data: bytes) -> bool:
 
 def _loads(data: bytes) -> Any:
     try:
-        # The quick decoder drops the sign of the integer -0, and refuses too long an integer.
-        if not _has_minus_zero(data):
+        # The quick decoder refuses too long an integer, too.
+        if not has_minus_zero(data):
             return _PLAIN.decode(data)
     except msgspec.ValidationError:
         pass
@@ -402,117 +358,35 @@ def _no_constant(spelling: str) -> float:
 _PLAIN = msgspec.json.Decoder(float_hook=Number)
 
 
-_OF_FIELDS = frozenset(('"', "\\", *map(chr, range(32)))).isdisjoint  # of the names of fields
-
-
-def row_type(
-    fields: Iterable[str],
-    inner: Mapping[str, type[msgspec.Struct] | None] | None = None,
-    *,
-    strict: bool = False,
-    kind: Any = Raw,
-) -> type[msgspec.Struct] | None:
-    """Make a Struct type with one optional Raw field per name, in this order, for `rows`.
-
-    The fields are called `f0`, `f1` and so on. A name in `inner` holds an object of that type, an
-    array of such objects and nulls, or null. `strict`: an object has all these members, of this
-    `kind`, and no others. None if a name is one that a Struct's field may not have, here or in
-    `inner`.
-    """
-    names = {f"f{index}": name for index, name in enumerate(fields)}
-    if None in (inner or {}).values() or not all(map(_OF_FIELDS, names.values())):
-        return None
-    kinds: dict[str, Any] = {
-        name: UnsetType | None | row | list[row | None]  # type: ignore[valid-type]
-        for name, row in (inner or {}).items()
-    }
-    return msgspec.defstruct(
-        "Row",
-        [
-            (field, kind) if strict else (field, kinds.get(name, Raw), UNSET)
-            for field, name in names.items()
-        ],
-        rename=names,
-        forbid_unknown_fields=strict,
-        omit_defaults=True,
-        gc=False,
-    )
-
-
 def rows(
-    value: Value, row: type[msgspec.Struct] | None, *, spelled: bool = False
+    value: Value, row: type[msgspec.Struct] | None, of_float: Callable[[str], Any] | None = None
 ) -> list[msgspec.Struct | None] | None:
     """Decode an unopened array of objects and nulls to Structs; None if it is anything else.
 
-    None without a `row` too. If `spelled`, a Spelling stands for a float in fields that are no Raw.
+    None without a `row` too. `of_float` makes the floats in fields that are no Raw.
     """
     if row is None:
         return None
     kind: Any = list[row | None]  # type: ignore[valid-type]
-    return _decoded(value, 0x5B, kind, spelled=spelled)  # type: ignore[no-any-return]
-
-
-def objects(value: Value) -> list[dict[str, Value] | None] | None:
-    """Decode an unopened array of objects and nulls with their outermost level; see `rows`."""
-    return _decoded(value, 0x5B, list[dict[str, Raw] | None])  # type: ignore[no-any-return]
-
-
-def decoder_of(names: Collection[str], *, spelled: bool = True) -> Callable[[bytes], list[Any]]:
-    """Return a function that decodes an array: its objects have just these members.
-
-    Unless they are `spelled`, numbers lose their spelling, which takes most of the time to keep. If
-    an element is neither an object nor null, or has a number that is not decoded quickly (see
-    `_loads`), or for a name beyond ASCII, all is decoded.
-    """
-    if not all(map(str.isascii, names)):
-        return loads  # msgspec finds no such name of a TypedDict
-    kind: Any = TypedDict("Row", dict.fromkeys(names, Any), total=False)  # type: ignore[misc]
-    hook = Number if spelled else None
-    decoder = msgspec.json.Decoder[Any](list[kind | None], float_hook=hook)
-
-    def decode(data: bytes) -> list[Any]:
-        try:
-            if not _has_minus_zero(data):
-                return decoder.decode(data)  # type: ignore[no-any-return]
-        except _UNREADABLE:
-            pass
-        return loads(data)  # type: ignore[no-any-return]
-
-    return decode
-
-
-def each_object(values: Iterable[Raw]) -> list[dict[str, Raw] | None] | None:
-    """Decode unopened objects and nulls with their outermost level; None if any is another kind."""
-    return _each(values, _OBJECT_OR_NULL)
-
-
-def each_row(
-    values: Iterable[Raw], row: type[msgspec.Struct] | None
-) -> list[msgspec.Struct | None] | None:
-    """Decode unopened objects and nulls to Structs; None if any is another kind. See `rows`."""
-    return None if row is None else _each(values, msgspec.json.Decoder(row | None))
-
-
-def _each(values: Iterable[Raw], decoder: msgspec.json.Decoder[Any]) -> list[Any] | None:
-    try:
-        return [*map(decoder.decode, values)]
-    except _UNREADABLE:
-        return None
+    return decoded(value, 0x5B, kind, of_float)  # type: ignore[no-any-return]
 
 
 def one_row(value: Value, row: type[msgspec.Struct] | None) -> msgspec.Struct | None:
     """Decode an unopened object straight to a Struct; None as for `rows`."""
-    return None if row is None else _decoded(value, 0x7B, row)
+    return None if row is None else decoded(value, 0x7B, row)
 
 
-def _decoded(value: Value, head: int, kind: Any, *, spelled: bool = False) -> Any:
+def decoded(
+    value: Value, head: int, kind: Any, of_float: Callable[[str], Any] | None = None
+) -> Any:
+    """Decode an unopened value that begins with the byte `head`; None if it is of another kind."""
     if type(value) is not Raw or memoryview(value)[0] != head:
         return None
     try:
-        if spelled:
-            return msgspec.json.Decoder(kind, float_hook=Spelling).decode(value)
+        if of_float is not None:
+            return msgspec.json.Decoder(kind, float_hook=of_float).decode(value)
         return msgspec.json.decode(value, type=kind)
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
 
 

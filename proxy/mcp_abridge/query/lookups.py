@@ -14,7 +14,7 @@ from msgspec import Raw
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.names import nameable
 from mcp_abridge.document.own_names import listed, server_name
-from mcp_abridge.document.tree import each_object
+from mcp_abridge.document.rows import each_object
 from mcp_abridge.errors import did_you_mean
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node

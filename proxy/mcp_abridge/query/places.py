@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.names import spelled
-from mcp_abridge.document.tree import Number, Spelling, encode
+from mcp_abridge.document.rows import Spelling
+from mcp_abridge.document.tree import Number, encode
 
 RECORD = 60  # members; an object with more is a map
 _SEVERAL = 8  # members of a map whose members are objects alike

@@ -13,6 +13,7 @@ from msgspec import UNSET, Raw
 
 from mcp_abridge.document import tree
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.rows import decoder_of, row_type
 from mcp_abridge.document.tree import Number, Value, encode
 from mcp_abridge.query.kind_words import TESTS
 from mcp_abridge.query.kinds import Kinds
@@ -44,7 +45,7 @@ def batches(
     names = {name for part in parts for name in part or ()}
     inside = [node for expression in expressions for node in nodes(expression)]
     spelled |= any(node["type"] == "function_expression" for node in inside)
-    decode = tree.loads if None in parts else tree.decoder_of(names, spelled=spelled)
+    decode = tree.loads if None in parts else decoder_of(names, spelled=spelled)
     for batch in _batches(base):
         fuel.burn(len(batch) >> (6 if None in parts else 9))
         yield decode(batch)
@@ -60,7 +61,7 @@ def columns(base: list[Value], node: Node, fuel: Fuel) -> list[Value] | None:
         return None
     form, fields = _form(node)
     names = [*dict.fromkeys(field["value"] for field in fields if field["type"] == "field")]
-    kind = tree.row_type(names)
+    kind = row_type(names)
     if kind is None or any(field["type"] != "field" for field in fields):
         return None
     places = [attrgetter(f"f{names.index(field['value'])}") for field in fields]

@@ -19,7 +19,8 @@ from msgspec.structs import astuple
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.names import spelled
-from mcp_abridge.document.tree import Spelling, encode, level, loads, row_type, rows
+from mcp_abridge.document.rows import Spelling, row_type
+from mcp_abridge.document.tree import encode, level, loads, rows
 from mcp_abridge.query.hits import COUNTED, FIRST, LISTED, PLACES, Hits
 from mcp_abridge.query.lines import SNIPPET, around, marked, window
 from mcp_abridge.query.patterns import Pattern
@@ -93,7 +94,8 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
     count, rest = 0, Counter[str]()
     for places, encoded in _possible_rows(value, pattern, fuel):
         fuel.burn(len(encoded) >> 8)
-        structs: Any = rows(Raw(encoded), kind, spelled=numbers or bool(columns_with_match))
+        spelled_too = Spelling if numbers or columns_with_match else None
+        structs: Any = rows(Raw(encoded), kind, spelled_too)
         by_column = list[tuple[int, Sequence[int], list[str], list[int]]]()
         if structs is None or None in structs:
             return None

@@ -14,11 +14,12 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.garbage import uncollected
 from mcp_abridge.document.measure import TextFrame, exceeds, growth_limit, size, writeback_at
 from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.own_names import unmarked
 from mcp_abridge.document.paths import ROOT
-from mcp_abridge.document.tree import LARGE, Document, Value, encode, opened, uncollected
+from mcp_abridge.document.tree import LARGE, Document, Value, encode, opened
 from mcp_abridge.errors import DocumentError, OutOfFuel, Refusal
 from mcp_abridge.query.call import HELP, asks_for
 from mcp_abridge.query.hits import Hits, first_hits

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
+from mcp_abridge.document.garbage import uncollected
 from mcp_abridge.document.paths import matches
-from mcp_abridge.document.tree import uncollected
 from mcp_abridge.errors import AbridgeError, Problem, RuleErrors
 from mcp_abridge.ruleset.rule import Rule, Whole
 from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from io import BytesIO
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -12,10 +13,10 @@ from mcp_abridge.document.measure import Structure
 from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import (
     ABSENT,
+    LARGE,
     Document,
     Value,
     encode,
-    encode_text,
     have_room,
     level,
     loads,
@@ -283,6 +284,16 @@ def freeze(document: Document) -> Callable[[], bytes]:
     source = document.source
     unopened = type(source) is Raw or isinstance(source, str)
     if unopened and not (document.changed or document.closers):
-        return cache(lambda: encode_text(source) if isinstance(source, str) else encode(source))
+        return cache(lambda: _encode_text(source) if isinstance(source, str) else encode(source))
     now = document.encode()
     return lambda: now
+
+
+def _encode_text(content: str) -> bytes:
+    """Return a text as JSON; written in parts, a long one takes half the memory meanwhile."""
+    output = BytesIO()
+    output.write(b'"')
+    for first in range(0, len(content), LARGE):
+        output.write(encode(content[first : first + LARGE])[1:-1])
+    output.write(b'"')
+    return output.getvalue()

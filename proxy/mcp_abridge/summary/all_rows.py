@@ -12,9 +12,9 @@ from typing import Any
 
 from msgspec import UNSET, Raw, Struct
 
-from mcp_abridge.document import tree
 from mcp_abridge.document.names import LONGEST_LABEL
-from mcp_abridge.document.tree import each_object, encode, text
+from mcp_abridge.document.rows import each_object, each_row, row_type
+from mcp_abridge.document.tree import encode, text
 from mcp_abridge.summary.columns import expression
 
 Names = tuple[str, ...]
@@ -46,7 +46,7 @@ def _in_batches(
     reader = _Reader.of(paths)
     for first in range(0, len(rows), _BATCH):
         batch = rows[first : first + _BATCH]
-        whole = tree.each_row(batch, reader.kind)
+        whole = each_row(batch, reader.kind)
         members = _one_by_one(batch, paths) if whole is None else reader.members(whole)
         for path, values in members:
             yield first, path, _spellings(values)
@@ -80,7 +80,7 @@ class _Reader(Struct):
     def of(cls, paths: Collection[Names]) -> "_Reader":
         inner = {name: cls.of(rest) if rest else None for name, rest in _heads(paths).items()}
         kinds = {name: reader.kind for name, reader in inner.items() if reader is not None}
-        return cls(tree.row_type(inner, kinds), inner)
+        return cls(row_type(inner, kinds), inner)
 
     def members(self, rows: list[Any], outer: Names = ()) -> Iterator[tuple[Names, list[Any]]]:
         for position, (name, reader) in enumerate(self.inner.items()):

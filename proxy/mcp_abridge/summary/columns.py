@@ -13,7 +13,8 @@ from operator import itemgetter
 from msgspec import Raw, Struct
 
 from mcp_abridge.document.names import nameable, spelled
-from mcp_abridge.document.tree import each_object, level, text
+from mcp_abridge.document.rows import each_object
+from mcp_abridge.document.tree import level, text
 
 _SAMPLE = 16  # rows from which the columns are chosen, or a few more
 _DEEPEST = 12  # steps of a column's path

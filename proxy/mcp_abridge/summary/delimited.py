@@ -17,8 +17,10 @@ from typing import Any
 from msgspec import Raw
 from msgspec.json import Encoder
 
+from mcp_abridge.document.garbage import uncollected
 from mcp_abridge.document.measure import line_bounds
-from mcp_abridge.document.tree import Value, row_type, uncollected
+from mcp_abridge.document.rows import row_type
+from mcp_abridge.document.tree import Value
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.summary.notations import JSON_NUMBER
 

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from msgspec import Raw
 
-from mcp_abridge.document.tree import encode, uncollected
+from mcp_abridge.document.garbage import uncollected
+from mcp_abridge.document.tree import encode
 from mcp_abridge.summary.notations import JSON_NUMBER
 
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from mcp_abridge.document.paths import Path, PathMatches, Paths, blocked, places
-from mcp_abridge.document.tree import Slot, Value, objects, opened, plain, row_type
+from mcp_abridge.document.rows import objects, row_type
+from mcp_abridge.document.tree import Slot, Value, opened, plain
 from mcp_abridge.errors import Refusal, ShapeMismatch, TransformError
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.patterns import Expression

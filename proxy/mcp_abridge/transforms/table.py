@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 from msgspec.structs import astuple
 
 from mcp_abridge.document.paths import ROOT, Path
-from mcp_abridge.document.tree import Pieces, Slot, Value, opened, row_type, rows
+from mcp_abridge.document.rows import row_type
+from mcp_abridge.document.tree import Pieces, Slot, Value, opened, rows
 from mcp_abridge.query.call import Call
 from mcp_abridge.transforms.base import Transform, arrays
 
