@@ -318,9 +318,7 @@ PROMISES = {
     "fail what waits for a server that ended": {"fail_pending"},
 }
 # They state a fact for all, and promise nothing.
-STATING = {
-    f"transports.{name}" for name in ("correlation", "client.request", "effects", "http.sse")
-}
+STATING = {f"transports.{name}" for name in ("correlation", "client.request", "http.sse")}
 
 
 def test_each_promise_of_the_transports_has_the_home_that_their_page_names() -> None:

@@ -21,6 +21,7 @@ from mcp_abridge.ruleset.guard import Decision, Guard, QueryResult
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session import outputs
+from mcp_abridge.session.effects import carry_out
 from mcp_abridge.session.guards import LATE
 from mcp_abridge.session.outputs import Output
 from mcp_abridge.session.session import Session
@@ -191,19 +192,15 @@ class Replay:
                         queue += session.unanswered(token, LATE)
                     else:
                         queue += session.from_server(answer)
-                case outputs.LoadSnapshot(token, key):
-                    queue += session.loaded(token, self._store.get(key))
                 case outputs.Shape(job):
                     job = replace(job, reader=self._reader())
                     result = shape(job)
                     self.shaped.append((job, result))
                     queue += session.shaped(job, result)
-                case outputs.RunInBackground(do, then):
-                    queue += then(do())
-                case outputs.StoreSnapshot(key, snapshot):
-                    self._store.put(key, snapshot)
-                case outputs.DropSnapshots(key):
-                    self._store.drop(key)
+                case outputs.Noise():
+                    pass
+                case effect:
+                    queue += carry_out(effect, session, self._store, self.log.append)()
         if len(lines) != 1:
             raise AbridgeError(f"the client got {len(lines)} lines for one call")
         return answers.read(lines[0])

@@ -12,12 +12,7 @@ from mcp_abridge.document.tree import ABSENT, encode, loads, plain, text
 from mcp_abridge.errors import Refusal, raised
 from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
-from mcp_abridge.session.inflight import (
-    ID_IN_USE,
-    PendingOwnRequest,
-    PendingRequest,
-    send_call,
-)
+from mcp_abridge.session.inflight import ID_IN_USE, PendingOwnRequest, PendingRequest, send_call
 from mcp_abridge.session.outputs import Outputs, Probe, RunInBackground, ToClient
 from mcp_abridge.session.own_requests import OwnRequest
 from mcp_abridge.session.state import SessionState

@@ -17,13 +17,7 @@ from mcp_abridge.document.surrogates import replace_lone
 from mcp_abridge.document.tree import encode, loads
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.query.patterns import Pattern
-from mcp_abridge.storage.text_redaction import (
-    LABEL,
-    SEPARATOR,
-    VALUE,
-    mask_columns,
-    mask_members,
-)
+from mcp_abridge.storage.text_redaction import LABEL, SEPARATOR, VALUE, mask_columns, mask_members
 
 _NAME = re.compile(r"[A-Za-z_*][\w*-]*", re.ASCII)
 _OPTION = re.compile(r"--?[\w.-]+")
@@ -43,17 +37,8 @@ _FIXED = frozenset(
 
 SECRETS = (
     *("password", "passwd", "pwd", "passphrase", "secret", "token", "authorization", "cookie"),
-    *(
-        "credential",
-        "api_key",
-        "apikey",
-        "access_key",
-        "private_key",
-        "bearer",
-        "jwt",
-        "auth",
-        "pat",
-    ),
+    *("credential", "api_key", "apikey", "access_key", "private_key", "bearer", "jwt", "auth"),
+    "pat",
     r"\b(?:gh[pousr]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|AIza|ya29\.)[\w.-]{8,}",
     r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*",
     r"(?i)\b(?:bearer|basic) [\w.~+/=-]{8,}",

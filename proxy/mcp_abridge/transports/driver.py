@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from mcp_abridge.errors import raised
 from mcp_abridge.session.active_rules import PeerInfo
+from mcp_abridge.session.effects import carry_out
 from mcp_abridge.session.outputs import (
     LARGE,
     ClaimCall,
@@ -31,7 +32,6 @@ from mcp_abridge.session.tracing import Arrival
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.storage.snapshots import ANYBODY, Key, Snapshot, Store
 from mcp_abridge.transports.aio import Tasks, give_way, threaded
-from mcp_abridge.transports.effects import carry_out
 from mcp_abridge.transports.log import ErrorLog
 from mcp_abridge.transports.workers.pool import Workers
 
@@ -195,7 +195,7 @@ class Driver:
             long = self._store.remote or isinstance(output, ClaimCall)
             if isinstance(output, RunInBackground):
                 long = output.size > LARGE
-            args = output, self.session, self._store, self._log
+            args = output, self.session, self._store, self._log.error
             enter = await threaded(carry_out, *args) if long else carry_out(*args)
             await self._perform_all(enter(), routed)
 

@@ -13,12 +13,12 @@ from pydantic_core import from_json
 from mcp_abridge.document import message
 from mcp_abridge.document.message import members, string_at
 from mcp_abridge.document.tree import encode, level
+from mcp_abridge.session.effects import carry_out
 from mcp_abridge.session.outputs import Noise, Output, Outputs, Probe, Shape, ToClient, ToServer
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.tools.definitions import ToolFacts
 from mcp_abridge.shaping.pipeline import shape
 from mcp_abridge.storage.snapshots import digest
-from mcp_abridge.transports.effects import carry_out
 from mcp_abridge.transports.inprocess.kinds import (
     Result,
     definition,
@@ -149,7 +149,7 @@ class Abridge:
             return partial(self._session.shaped, output.job, result)
         if isinstance(output, Probe):
             return partial(self._session.unanswered, output.token, _NO_SERVER)
-        return carry_out(output, self._session, self._parts.store, self._parts.log)
+        return carry_out(output, self._session, self._parts.store, self._parts.log.error)
 
 
 class ToolCall:

@@ -15,6 +15,7 @@ from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import ParamSpec, TypeVar
 
+from mcp_abridge.session.effects import carry_out
 from mcp_abridge.session.outputs import Noise, Output, Outputs, Probe, Shape, ToClient, ToServer
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import failure_reason
@@ -23,7 +24,6 @@ from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.storage.snapshots import Store
 from mcp_abridge.system import platform
 from mcp_abridge.transports.correlation import error_for_long_line, refusal_of_long_line
-from mcp_abridge.transports.effects import carry_out
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.stdio.alarm import Alarm
 from mcp_abridge.transports.stdio.pipes import (
@@ -289,7 +289,7 @@ class Relay:
         elif isinstance(output, Shape):
             self._shape(output.job, to_server)
         else:
-            enter = carry_out(output, self._session, self._store, self._log)
+            enter = carry_out(output, self._session, self._store, self._log.error)
             self._enter_and_send(enter, to_server)
 
     def _shape(self, job: ShapeJob, to_server: Send) -> None:

@@ -21,17 +21,12 @@ from mcp_abridge.transports.correlation import (
     progress_token,
 )
 from mcp_abridge.transports.driver import Driver, Routed, Timer
-from mcp_abridge.transports.http.headers import SESSION
+from mcp_abridge.transports.http.headers import SESSION, VERSION
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.caller import digest
 from mcp_abridge.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, unread
 from mcp_abridge.transports.sidecar.command.streams import EventStore, EventStream
-from mcp_abridge.transports.sidecar.request import (
-    INVALID,
-    PostedBody,
-    RequestRefused,
-    unavailable,
-)
+from mcp_abridge.transports.sidecar.request import INVALID, PostedBody, RequestRefused, unavailable
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter
 from mcp_abridge.transports.sidecar.route import AccessRecord
 
@@ -134,19 +129,13 @@ class ChildSession:
                 # The client never received the session's id.
                 self._tasks.spawn(self.end("the client went away", HASTY))
 
-    async def get(
-        self,
-        request: web.BaseRequest,
-        record: AccessRecord,
-        version: str | None,
-        last: str | None = None,
-    ) -> web.StreamResponse:
-        """Open the stream for messages of no request, or resume the stream of the event `last`.
+    async def get(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+        """Open the stream for messages of no request, or resume that of the client's last event.
 
         Raises RequestRefused.
         """
         self._touch()
-        stream = self._get
+        stream, last = self._get, request.headers.get("Last-Event-ID")
         if last is not None:
             match = _EVENT_ID.fullmatch(last)
             earlier = self._streams.get(int(match[1])) if match else None
@@ -160,7 +149,7 @@ class ChildSession:
         answer = ResponseWriter(
             request, "stream", record, streams=True, expected=0, headers={SESSION: self.id}
         )
-        if last is None and (version or "") >= PRIMED:
+        if last is None and request.headers.get(VERSION, "") >= PRIMED:
             stream.add(b"")
         try:
             return await stream.serve(request, answer, record, pings=True)

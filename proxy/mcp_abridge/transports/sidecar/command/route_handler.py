@@ -128,9 +128,8 @@ class CommandRoute:
         if negotiation.negotiate(accepts) in ("json", "nothing"):
             raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {negotiation.STREAM}")
         session = self._session_of(request, record)
-        version = request.headers.get(VERSION)
-        self._check(version, session)
-        return await session.get(request, record, version, request.headers.get("Last-Event-ID"))
+        self._check(request.headers.get(VERSION), session)
+        return await session.get(request, record)
 
     def _session_of(self, request: web.BaseRequest, record: AccessRecord) -> ChildSession:
         id = request.headers.get(SESSION)

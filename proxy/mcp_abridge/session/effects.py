@@ -1,4 +1,4 @@
-"""Carry out the outputs of a session that need neither side, as all transports do."""
+"""Carries out outputs that need neither side: each driver of a session would do it otherwise."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,15 +14,17 @@ from mcp_abridge.session.outputs import (
 )
 from mcp_abridge.session.session import Session
 from mcp_abridge.storage.snapshots import Store
-from mcp_abridge.transports.log import ErrorLog
 
 Effect = ClaimCall | DropSnapshots | LoadSnapshot | RunInBackground | StoreSnapshot
 
 
 def carry_out(
-    output: Effect, session: Session, store: Store, log: ErrorLog
+    output: Effect, session: Session, store: Store, fail: Callable[[str], None]
 ) -> Callable[[], Outputs]:
-    """Carry out an output; return the function that enters the session with the result."""
+    """Carry out an output; return the function that enters the session with the result.
+
+    `fail` gets a line if the store fails.
+    """
     if isinstance(output, RunInBackground):
         return partial(output.then, output.do())
     if isinstance(output, ClaimCall):
@@ -44,7 +46,7 @@ def carry_out(
                 snapshot = store.get(shared)
     except Exception as error:  # the response is sent nevertheless
         failure = raised(error)
-        log.error(consequence + failure)
+        fail(consequence + failure)
     if isinstance(output, LoadSnapshot):
         return partial(session.loaded, output.token, snapshot, failure)
     return tuple
