@@ -102,9 +102,9 @@ class Talk:
         """Have the last probe go without an answer."""
         self._take(self.session.unanswered(self.probes[-1].token, cause))
 
-    def expire(self, exchange: bytes = b"", ids: list[bytes] | None = None) -> None:
-        """Have the calls answered that have waited for too long."""
-        self._take(self.session.expire(exchange, ids))
+    def expire(self, *slots: bytes) -> None:
+        """Have the calls answered that have waited for too long, all or these."""
+        self._take(self.session.expire(slots or None))
 
     def counted(self) -> list[Row]:
         """Return the rows of the meter since the last time."""

@@ -99,9 +99,9 @@ def wait(world: World, dice: Dice) -> None:
     """Let time pass, and have what is overdue answered."""
     world.now += dice.pick((1.0, 3.0, 6.0))
     for exchange in world.exchanges:
-        ids = None if exchange == b"" else world.ids_of(exchange)
-        seconds = world.session.time_left(exchange, ids)
-        outputs = world.session.expire(exchange, ids)
+        slots = None if exchange == b"" else world.slots_of(exchange)
+        seconds = world.session.time_left(slots)
+        outputs = world.session.expire(slots)
         if bool(outputs) != (seconds == 0.0):
             raise Wrong("what is due is answered, and nothing else", f"{seconds} {outputs}")
         world.account.late(outputs, exchange)
@@ -124,7 +124,7 @@ def leave(world: World, dice: Dice) -> None:
         world.tasks.remove(task)
     world.inbox = [each for each in world.inbox if each.exchange != exchange]
     world.account.over(exchange, excused=True)
-    world.session.forget_pending(exchange, world.ids_of(exchange))
+    world.session.forget_pending(world.slots_of(exchange), over=True)
 
 
 def hang_up(world: World, dice: Dice) -> None:
@@ -134,7 +134,7 @@ def hang_up(world: World, dice: Dice) -> None:
         world.flush(exchange)
         world.inbox = [each for each in world.inbox if each.exchange != exchange]
         world.account.over(exchange)
-        lines = world.session.fail_pending("the stream ended", exchange, world.ids_of(exchange))
+        lines = world.session.fail_pending("the stream ended", world.slots_of(exchange))
         world.take(tuple(map(ToClient, lines)), exchange)
 
 

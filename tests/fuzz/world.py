@@ -146,7 +146,7 @@ class World:
 
     def _discard(self, raw: bytes) -> None:
         key = message.response_key(raw[:_ENDS], raw[-_ENDS:])
-        if key is None or not self.session.awaits(b"", [key]):
+        if key is None or not self.session.awaits([key]):
             return
         instead = message.error(key, -1, "too long")
         self.account.of_server.setdefault(b"", set()).add(instead)
@@ -159,9 +159,8 @@ class World:
         exchange = self.probes.pop(token)
         self.take(self.session.unanswered(token, cause), exchange)
 
-    def ids_of(self, exchange: bytes) -> list[bytes]:
-        slots = self.account.requests
-        return [slot.removeprefix(exchange) for slot in slots if slot.startswith(exchange)]
+    def slots_of(self, exchange: bytes) -> list[bytes]:
+        return [slot for slot in self.account.requests if slot.startswith(exchange)]
 
     # Outputs
 
@@ -229,8 +228,10 @@ class World:
             self.unanswered(token, "the server is gone")
             self.flush()
         for exchange in self.exchanges:
-            cause = "the server is gone"
-            self.take(tuple(map(ToClient, self.session.fail_pending(cause, exchange))), exchange)
+            pending = self.session.state.inflight.pending.items()
+            slots = [slot for slot, each in pending if each.exchange == exchange]
+            lines = self.session.fail_pending("the server is gone", slots)
+            self.take(tuple(map(ToClient, lines)), exchange)
         self.flush()
         self.account.settle()
         inflight = self.session.state.inflight

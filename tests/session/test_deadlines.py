@@ -30,10 +30,10 @@ class DeadlineTalk(Talk):
         self.clock = Clock()
         super().__init__(rules, resumable=resumable, deadline=30.0, clock=self.clock)
 
-    def wait(self, seconds: float, exchange: bytes = b"", ids: list[bytes] | None = None) -> None:
+    def wait(self, seconds: float, *slots: bytes) -> None:
         """Let some time pass."""
         self.clock.now += seconds
-        self.expire(exchange, ids)
+        self.expire(*slots)
 
     @property
     def cancelled(self) -> list[Any]:
@@ -128,14 +128,14 @@ def test_equal_ids_of_two_exchanges_are_timed_apart() -> None:
     talk.client(call("a", id=7, _meta={"progressToken": 1}), b"1:")
     talk.wait(10)
     talk.client(call("b", id=7, _meta={"progressToken": 1}), b"2:")
-    assert talk.session.time_left(b"1:", [b"7"]) == 20.0
-    assert talk.session.time_left(b"2:", [b"7", b"8"]) == 30.0
-    assert talk.session.time_left(b"3:", [b"7"]) is None
+    assert talk.session.time_left([b"1:7"]) == 20.0
+    assert talk.session.time_left([b"2:7", b"2:8"]) == 30.0
+    assert talk.session.time_left([b"3:7"]) is None
     talk.server(progress(1), b"2:")
-    talk.wait(25, b"2:", [b"7"])
+    talk.wait(25, b"2:7")
     assert talk.cancelled == []
-    talk.wait(0, b"1:", [b"7"])
-    assert (len(talk.cancelled), talk.session.awaits(b"1:", [b"7"])) == (1, False)
+    talk.wait(0, b"1:7")
+    assert (len(talk.cancelled), talk.session.awaits([b"1:7"])) == (1, False)
     late = len(talk.to_client)
     talk.server(answer(document("late"), 7), b"1:")
     assert len(talk.to_client) == late
@@ -147,5 +147,5 @@ def test_the_time_that_a_call_waits_in_the_proxy_does_not_count() -> None:
     talk = DeadlineTalk()
     talk.client(call("a", id=7), b"1:")
     talk.clock.now += 29
-    talk.session.restart_deadlines(b"1:", [b"7", b"8"])
+    talk.session.restart_deadlines([b"1:7", b"1:8"])
     assert talk.session.time_left() == 30.0

@@ -208,7 +208,7 @@ def test_a_guard_continues_without_an_answer_to_its_query(late: bool) -> None:
     guarded.client(REINDEX)
     id = json.loads(guarded.probes[0].raw)["id"]
     if late:
-        guarded.expire(b"", [b"1"])
+        guarded.expire(b"1")
     else:
         guarded.silence()
     cause = "no answer in time" if late else "the server is gone"

@@ -4,7 +4,7 @@ A request is identified by its slot: the exchange and the id. Invariant: every r
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -285,18 +285,9 @@ class InFlight:
         """Forget answered requests: no client resumes them after so long."""
         self._answered = recently_answered()
 
-    def release(
-        self, exchange: bytes | None = None, ids: Collection[bytes] | None = None
-    ) -> list[PendingRequest]:
-        """Forget and return pending requests: all, those of an exchange, or these ids of it."""
-        if exchange is not None and ids is not None:
-            slots = [exchange + id for id in ids]
-        else:
-            slots = [
-                slot
-                for slot, pending in self.pending.items()
-                if exchange is None or pending.exchange == exchange
-            ]
+    def release(self, slots: Iterable[bytes] | None = None) -> list[PendingRequest]:
+        """Forget and return pending requests, all or these."""
+        slots = tuple(self.pending) if slots is None else slots
         requests = [pending for pending in map(self.retire, slots) if pending is not None]
         return [each for each in requests if not isinstance(each, PendingOwnRequest)]
 

@@ -52,11 +52,11 @@ class RecordingSession(Session):
             )
         return outputs
 
-    def may_stream(self, start: bytes, exchange: bytes = b"") -> bool:
+    def may_stream(self, start: bytes) -> bool:
         """Return True if a long line need not be read; a response that is recorded must be."""
         if not self._requests or message.asks(start):
-            return super().may_stream(start, exchange)
+            return super().may_stream(start)
         key = message.response_key(start, b"")
         if key is not None:
-            self.state.inflight.renew(exchange + key)
+            self.state.inflight.renew(key)
         return False

@@ -21,14 +21,7 @@ from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.session import guards, responses, tasks
 from mcp_abridge.session.inflight import PendingRequest, send_call
-from mcp_abridge.session.outputs import (
-    DropSnapshots,
-    LoadSnapshot,
-    Output,
-    Outputs,
-    Shape,
-    ToServer,
-)
+from mcp_abridge.session.outputs import DropSnapshots, LoadSnapshot, Outputs, Shape, ToServer
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tool_lists import announce_changes
 from mcp_abridge.session.tools.arguments import VIEW, ArgumentPlan, Completed, complete, implied
@@ -382,11 +375,11 @@ def take_irregular(
     if error is not None:
         code, reason = message.PARSE_ERROR, f"the message cannot be read: {error}"
     state.log(f"refused: {reason}")
-    outputs: list[Output] = []
-    for pending in requests or [PendingRequest(exchange, b"null", "")]:
-        line = message.error(pending.id, code, reason)
-        outputs += state.reply(pending, "refused", line)
-    return tuple(outputs)
+    replies = (
+        state.reply(pending, "refused", message.error(pending.id, code, reason))
+        for pending in requests or [PendingRequest(exchange, b"null", "")]
+    )
+    return tuple(output for reply in replies for output in reply)
 
 
 def requests_in(raw: bytes, exchange: bytes) -> list[PendingRequest]:

@@ -5,7 +5,7 @@ here raises for any input. If one session serves many exchanges, as for the stat
 one caller, equal ids are distinguished by the `exchange` of each message; otherwise that is b"".
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import Message
@@ -152,9 +152,9 @@ class Session:
         token = output.job.token if isinstance(output, Shape) else output.token
         self.state.inflight.suspended.pop(token, None)
 
-    # Lines of the server that are too long to buffer
+    # Lines of the server that are too long to buffer: where there is one exchange
 
-    def may_stream(self, start: bytes, exchange: bytes = b"") -> bool:
+    def may_stream(self, start: bytes) -> bool:
         """Return True if a line of the server that begins with `start` needs no inspection."""
         inflight = self.state.inflight
         if message.asks(start):
@@ -166,26 +166,26 @@ class Session:
             # A request whose response has no readable id would stay pending forever.
             return message.answers(start)
         key = message.response_key(start, b"")
-        if key is None or inflight.is_stray(exchange, key):
+        if key is None or inflight.is_stray(b"", key):
             return False
-        pending = inflight.find(exchange + key)
+        pending = inflight.find(key)
         streams = pending is None or pending.only_counted
         # The response has begun: a call whose answer is partly sent must not get another one.
-        (inflight.stop if streams else inflight.renew)(exchange + key)
+        (inflight.stop if streams else inflight.renew)(key)
         return streams
 
-    def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
+    def streamed(self, start: bytes, end: bytes, size: int) -> None:
         """Record the end of a streamed line: its first and last bytes, and its size."""
         key = message.response_key(start, end)
-        pending = None if key is None else self.state.inflight.retire(exchange + key)
+        pending = None if key is None else self.state.inflight.retire(key)
         if pending is not None:
             self.state.counts.untouched(pending, size)
 
     # Pending requests and their deadlines
 
-    def awaits(self, exchange: bytes, ids: Collection[bytes]) -> bool:
-        """Return True if a request in an exchange with one of these ids is pending."""
-        return any(exchange + id in self.state.inflight.pending for id in ids)
+    def awaits(self, slots: Iterable[bytes]) -> bool:
+        """Return True if a request in one of these slots is pending."""
+        return any(slot in self.state.inflight.pending for slot in slots)
 
     @property
     def holds_calls(self) -> bool:
@@ -193,29 +193,27 @@ class Session:
         inflight = self.state.inflight
         return bool(inflight.suspended) or any(each.query for each in inflight.pending.values())
 
-    def withholds(self, exchange: bytes, ids: Collection[bytes]) -> bool:
+    def withholds(self, slots: Iterable[bytes]) -> bool:
         """Return True if one of these requests is pending and its rule withholds responses."""
-        pending = (self.state.inflight.pending.get(exchange + id) for id in ids)
+        pending = map(self.state.inflight.pending.get, slots)
         return any(each is not None and each.withholds for each in pending)
 
-    def restart_deadlines(self, exchange: bytes, ids: Collection[bytes]) -> None:
-        """Record that calls of an exchange are sent only now, and restart their time."""
-        for id in ids:
-            self.state.inflight.renew(exchange + id)
+    def restart_deadlines(self, slots: Iterable[bytes]) -> None:
+        """Record that calls are sent only now, and restart their time."""
+        for slot in slots:
+            self.state.inflight.renew(slot)
 
-    def time_left(
-        self, exchange: bytes = b"", ids: Collection[bytes] | None = None
-    ) -> float | None:
+    def time_left(self, slots: Iterable[bytes] | None = None) -> float | None:
         """Return the seconds until a call, of all or of these, or its query may be overdue."""
-        return self.state.inflight.time_left(_slots(exchange, ids))
+        return self.state.inflight.time_left(slots)
 
-    def expire(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Outputs:
+    def expire(self, slots: Iterable[bytes] | None = None) -> Outputs:
         """Answer and cancel calls, of all or of these, without a response or progress for long.
 
         A call whose query has no response goes on.
         """
         outputs: list[Output] = []
-        for pending in self.state.inflight.expire(_slots(exchange, ids)):
+        for pending in self.state.inflight.expire(slots):
             if isinstance(pending, PendingOwnRequest):
                 outputs.append(ToServer(guards.cancellation(pending.id)))
                 outputs += guards.give_up(self.state, pending, guards.LATE)
@@ -232,31 +230,23 @@ class Session:
 
     # The end
 
-    def fail_pending(
-        self,
-        cause: str,
-        exchange: bytes | None = None,
-        ids: Collection[bytes] | None = None,
-    ) -> list[bytes]:
-        """Forget pending requests (all, an exchange's, or these), and return an error for each."""
-        return [pending.error(cause) for pending in self.state.inflight.release(exchange, ids)]
+    def fail_pending(self, cause: str, slots: Iterable[bytes] | None = None) -> list[bytes]:
+        """Forget pending requests, all or these, and return an error for each."""
+        return [pending.error(cause) for pending in self.state.inflight.release(slots)]
 
     def rest(self) -> None:
         """Release answered requests and the rules; facts of the server and pending calls stay."""
         self.state.inflight.rest()
         self.rules.rest()
 
-    def forget_pending(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
-        """Forget pending requests of an exchange without an error: nobody expects an answer."""
-        self.state.inflight.release(exchange, ids)
-        if exchange:
-            # The exchange is over: no late response can come in it either.
-            for id in ids or ():
-                self.state.inflight.forget_response(exchange + id)
+    def forget_pending(self, slots: Collection[bytes], *, over: bool = False) -> None:
+        """Forget pending requests without an error: nobody expects an answer.
 
-
-def _slots(exchange: bytes, ids: Collection[bytes] | None) -> list[bytes] | None:
-    return None if ids is None else [exchange + id for id in ids]
+        `over`: their exchange is, so that no late response can come in it either.
+        """
+        self.state.inflight.release(slots)
+        for slot in slots if over else ():
+            self.state.inflight.forget_response(slot)
 
 
 def _in_words(seconds: float) -> str:

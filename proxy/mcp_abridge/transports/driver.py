@@ -141,15 +141,15 @@ class Driver:
         await give_way(len(raw))
         return await self._routed(self.session.from_server(raw, exchange))
 
-    async def fail(self, ids: Collection[bytes], cause: str, exchange: bytes = b"") -> Routed:
+    async def fail(self, slots: Collection[bytes], cause: str) -> Routed:
         """End requests without a response: each gets an error, the call of a query goes on."""
-        outputs = [out for id in ids for out in self.session.unanswered(exchange + id, cause)]
-        errors = self.session.fail_pending(cause, exchange, ids)
+        outputs = [out for slot in slots for out in self.session.unanswered(slot, cause)]
+        errors = self.session.fail_pending(cause, slots)
         return await self._routed([*map(ToClient, errors), *outputs])
 
-    async def expire(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Routed:
+    async def expire(self, slots: Collection[bytes] | None = None) -> Routed:
         """Return the messages about calls without a response in time, see `Session.expire`."""
-        return await self._routed(self.session.expire(exchange, ids))
+        return await self._routed(self.session.expire(slots))
 
     async def _routed(self, outputs: Sequence[Output]) -> Routed:
         routed = Routed([], [], [])
@@ -203,14 +203,13 @@ class Driver:
 class Timer(Struct, eq=False):
     """Call `late` with the messages to send once calls have waited for too long.
 
-    It covers all calls of a session, or those in an `exchange` with these `ids`. Start it again
-    after each call that is sent to the server.
+    It covers all calls of a session, or those in these `slots`. Start it again after each call that
+    is sent to the server.
     """
 
     driver: Driver
     late: Callable[[Routed], Coroutine[Any, Any, None]]
-    exchange: bytes = b""
-    ids: Collection[bytes] | None = None
+    slots: Collection[bytes] | None = None
     waking: asyncio.TimerHandle | None = None
     tasks: Tasks = msgspec.field(default_factory=Tasks)
 
@@ -218,7 +217,7 @@ class Timer(Struct, eq=False):
         """Wait for the first call or query that will be overdue."""
         if self.waking is not None:
             self.waking.cancel()
-        seconds = self.driver.session.time_left(self.exchange, self.ids)
+        seconds = self.driver.session.time_left(self.slots)
         loop = asyncio.get_running_loop()
         self.waking = None if seconds is None else loop.call_later(seconds, self._wake)
 
@@ -231,7 +230,7 @@ class Timer(Struct, eq=False):
         self.tasks.spawn(self._expire())
 
     async def _expire(self) -> None:
-        routed = await self.driver.expire(self.exchange, self.ids)
+        routed = await self.driver.expire(self.slots)
         # Calls with progress in the meantime have more time.
         self.start()
         if any(routed):
@@ -240,7 +239,7 @@ class Timer(Struct, eq=False):
 
 @asynccontextmanager
 async def in_time(
-    driver: Driver, late: Callable[[Routed], None], exchange: bytes, ids: Collection[bytes]
+    driver: Driver, late: Callable[[Routed], None], slots: Collection[bytes]
 ) -> AsyncIterator[None]:
     """Leave this context, without an error, once one of these calls is overdue, after `late`."""
 
@@ -249,7 +248,7 @@ async def in_time(
         timeout.reschedule(asyncio.get_running_loop().time())
 
     timeout = asyncio.timeout(None)
-    timer = Timer(driver, leave, exchange, ids)
+    timer = Timer(driver, leave, slots)
     timer.start()
     try:
         async with timeout:

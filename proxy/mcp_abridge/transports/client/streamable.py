@@ -226,7 +226,7 @@ class Streamable:
             if not post.waiting:
                 return None
         reason = f"HTTP {response.status} without an answer to it"
-        if self._driver.session.withholds(b"", post.waiting):
+        if self._driver.session.withholds(post.waiting):
             return reason
         kind = response.headers.get("Content-Type", "no Content-Type")
         return f"{reason}: {kind}, {excerpt(raw) or 'empty'}"

@@ -134,7 +134,7 @@ class _Request:
             while (answer := await self._hear(routed)) is None:
                 routed = await self._go_on(routed, line)
         finally:
-            self._driver.session.forget_pending(b"", [self._id])
+            self._driver.session.forget_pending([self._id])
         if answer == self._line:  # as the server gave it
             if self._error is not None:
                 raise self._error
@@ -177,7 +177,7 @@ class _Request:
         method = string_at(Raw(query.raw), "method") or ""
         ctx = replace(self._ctx, method=method, params=_params(query.raw))
         try:
-            with fail_after(self._driver.session.time_left(b"", [self._id])):
+            with fail_after(self._driver.session.time_left([self._id])):
                 result = await self._call_next(ctx)
         except Exception as error:
             cause = LATE if isinstance(error, TimeoutError) else raised(error)

@@ -56,15 +56,19 @@ class RequestContext(Struct):
     answer: ResponseWriter | None = None
 
     @property
+    def slots(self) -> list[bytes]:
+        """Those of its requests in the session."""
+        return [self.exchange + id for id in self.post.ids]
+
+    @property
     def withholds(self) -> bool:
         """True if one of its requests awaits an answer that its rule may withhold."""
-        return self.driver.session.withholds(self.exchange, self.post.ids)
+        return self.driver.session.withholds(self.slots)
 
     @property
     def complete(self) -> bool:
         """True once none of its requests awaits an answer; False if there are none."""
-        ids = self.post.ids
-        return bool(ids) and not self.driver.session.awaits(self.exchange, ids)
+        return bool(self.slots) and not self.driver.session.awaits(self.slots)
 
     async def enter(self, line: bytes) -> Routed:
         """Give the client's line to the session, and note whose it is."""
@@ -73,10 +77,10 @@ class RequestContext(Struct):
         return routed
 
     def end(self, cause: str) -> list[bytes]:
-        return self.driver.session.fail_pending(cause, self.exchange, self.post.ids)
+        return self.driver.session.fail_pending(cause, self.slots)
 
     def drop(self) -> None:
-        self.driver.session.forget_pending(self.exchange, self.post.ids)
+        self.driver.session.forget_pending(self.slots, over=bool(self.exchange))
 
 
 class _Known(Struct):

@@ -198,7 +198,7 @@ class Relay:
         self._shutdown.report("output over")
 
     def _awaits(self, id: bytes) -> bool:
-        return bool(self._locked(self._session.awaits, b"", (id,)))
+        return bool(self._locked(self._session.awaits, (id,)))
 
     def _send_to_server(self, outputs: Outputs) -> Outputs:
         """Send the lines for the server among the outputs; return the rest.

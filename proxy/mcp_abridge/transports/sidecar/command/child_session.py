@@ -219,7 +219,7 @@ class ChildSession:
         self._on_end()
 
     def _awaits(self, id: bytes) -> bool:
-        return id in self._pending or self.driver.session.awaits(b"", (id,))
+        return id in self._pending or self.driver.session.awaits((id,))
 
     async def _on_line(self, raw: bytes) -> None:
         self._touch()

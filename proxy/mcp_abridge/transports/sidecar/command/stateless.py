@@ -75,7 +75,7 @@ class _Exchange:
 
     async def answer(self) -> web.StreamResponse:
         read = self._read
-        exchange = self._context.exchange
+        slots = self._context.slots
         routed = await self._context.enter(message.one_line(read.raw.strip()))
         if not (routed.to_server or routed.queries):
             self._record.answered_by = "proxy"
@@ -88,10 +88,10 @@ class _Exchange:
         late: list[Routed] = []
         try:
             send(routed.all_to_server)
-            self._driver.session.restart_deadlines(exchange, read.ids)
+            self._driver.session.restart_deadlines(slots)
             await self._say(*routed.to_client)
             while pooled.awaited:
-                async with in_time(self._driver, late.append, exchange, read.ids):
+                async with in_time(self._driver, late.append, slots):
                     if pooled.forwarded:
                         await server.child.ready()
                     await self._pass_on(pooled, send)

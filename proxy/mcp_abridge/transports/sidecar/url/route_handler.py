@@ -124,7 +124,7 @@ class UrlRoute:
             return await self._ask(context, routed.queries[0])
         if routed.to_server:
             late = partial(self._overdue, context)
-            timing = in_time(context.driver, late, context.exchange, read.ids)
+            timing = in_time(context.driver, late, context.slots)
             ask = self._upstream.ask(request, routed.to_server[0], read, record=record)
             async with timing, ask as upstream:
                 return await self._answered(context, upstream)
@@ -138,7 +138,7 @@ class UrlRoute:
         """Send a query; return what follows for the call that it holds."""
         driver, exchange, [key] = context.driver, context.exchange, context.post.ids
         id = query.token.removeprefix(exchange)
-        timeout = asyncio.timeout(driver.session.time_left(exchange, [key]))
+        timeout = asyncio.timeout(driver.session.time_left(context.slots))
         self._queries[id] = timeout
         answer: bytes | str | web.Response
         try:
@@ -160,7 +160,7 @@ class UrlRoute:
         if isinstance(answer, bytes):
             routed = await driver.from_server(answer, exchange)
         else:
-            routed = await driver.fail([id], answer, exchange)
+            routed = await driver.fail([query.token], answer)
         if cancelled:
             # The server has never received the call, so no answer could come.
             routed.to_client.append(message.error(key, message.CANCELLED, "Request cancelled"))
