@@ -174,8 +174,8 @@ def test_a_failing_step_is_reported_and_the_original_goes_out(verb: Explain) -> 
 
 def test_the_keys_of_the_json_stay(verb: Explain) -> None:
     keys = ["file", "tool", "arguments", "upstream", "rule", "rules", "guard", "document"]
-    keys += ["outcome", "steps", "missing", "notices", "warnings", "vocabulary", "log"]
-    keys += ["before", "after", "shown", "clients"]
+    keys += ["outcome", "steps", "missing", "notices", "warnings", "vocabulary"]
+    keys += ["drawings", "log", "before", "after", "shown", "clients"]
     outcomes = {"list": "shaped", "other": "untouched", "gone": "hidden", "broken": "failed"}
 
     for tool, outcome in outcomes.items():

@@ -166,11 +166,16 @@ def test_the_notice_of_a_view_names_the_command_too(run_hook: RunHook, run: Run)
     assert "view='" not in out
 
 
-def test_an_answer_within_the_budget_and_other_blocks_are_unchanged(run_hook: RunHook) -> None:
+def test_an_answer_within_the_budget_and_other_blocks_are_unchanged(
+    run_hook: RunHook, tmp_path: Path, run: Run
+) -> None:
     assert run_hook(blocks("x" * 5000)) == (None, "")
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
     output, _ = run_hook([image, *blocks(WHOLE)])
     assert output["updatedMCPToolOutput"][0] == image
+    [file] = (tmp_path / "mcp-abridge" / "answers").glob("*.json")
+    words = "mcp-abridge view: blob(0): no text; the answer has it as it came\n"
+    assert run("view", file, "blob(0)", code=2) == ("", words)
 
 
 def test_the_rules_apply_to_the_tool_of_any_server(

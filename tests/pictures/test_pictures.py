@@ -24,8 +24,10 @@ from tests.serving import FRONTS
 from tests.wrapped import START
 
 SCREEN, WORDS = screen(2560, 1440, 26, 1)
+TIMEOUT = {"type": "text", "text": "Timeout: no such button on the page."}
 RESULTS = {
     "large": {"content": [{"type": "text", "text": "Done."}, image(file(SCREEN, "PNG"))]},
+    "failure": {"content": [TIMEOUT, image(file(SCREEN, "PNG"))], "isError": True},
     "small": {"content": [image(file(photo(300, 200, 1), "JPEG"), "image/jpeg")]},
     "file": {"content": [resource(b"%PDF-1.4\n" + bytes(57_000), "application/pdf")]},
     "links": {"content": [link(number) for number in range(300)]},
@@ -58,9 +60,15 @@ def client(
         yield one
 
 
-def test_a_client_gets_large_images_smaller_and_parts_of_them(client: PythonClient) -> None:
-    _, whole, note = client.call("large", {})["content"]
-    part, _ = client.call("large", {"view": "image(0, [400, 100, 640, 480])"})["content"]
+@pytest.mark.parametrize("tool", ["large", "failure"])
+def test_a_client_gets_large_images_smaller_and_parts_of_them(
+    tool: str, client: PythonClient
+) -> None:
+    result = client.call(tool, {})
+    _, whole, note = result["content"]
+    part, _ = client.call(tool, {"view": "image(0, [400, 100, 640, 480])"})["content"]
+
+    assert result["isError"] == (tool == "failure")
 
     assert picture(whole).size == (1568, 882)
     assert "call again with view='image(0, [0, 0, 1568, 1440])'" in note["text"]

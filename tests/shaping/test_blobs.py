@@ -146,6 +146,22 @@ def test_a_view_of_something_else_repeats_no_image() -> None:
     assert {each["type"] for each in blocks(view(own, "head(2)"))} == {"text"}
 
 
+@pytest.mark.parametrize("text", ["A failure.", "a line of it\n" * 3_000])
+def test_in_an_error_too_no_base64_takes_the_room_of_all_answers(text: str) -> None:
+    noise = file(Image.effect_noise((200, 100), 90), "PNG")
+    failure = {"type": "text", "text": text}
+    own = job(failure, image(noise), resource(PDF, ""), result={"isError": True}, **AS_TEXT)
+
+    outcome = shape(own)
+
+    *_, picture, pdf = blocks(outcome)
+    assert picture["text"].startswith("[PNG image, 200 x 100 pixels, ")
+    assert pdf["resource"]["text"].startswith("[PDF, 58,889 bytes of ")
+    assert (outcome.outcome, result(outcome.raw)["isError"]) == ("error", True)
+    assert blocks(view(own, "image(0)")) == [image(noise)]
+    assert texts(view(own, "text[0:4]").raw)[0] == text[:4]
+
+
 def test_a_first_call_may_ask_for_an_image_and_everything_is_kept() -> None:
     own = job(TEXT, image(SMALL), view="image(0)")
 

@@ -206,6 +206,8 @@ def _findings(account: dict[str, Any]) -> Iterator[str]:
         yield f"matched nothing: {path}"
     for notice in account["notices"]:
         yield f"notice beside the document: {json_text(notice)}"
+    for name in account["drawings"]:
+        yield f"{name}: made smaller on its way to a client, if the extra `images` is installed"
     for path, words in account["vocabulary"].items():
         yield f"words of {path}: {', '.join(words)}"
 

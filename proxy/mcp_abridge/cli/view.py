@@ -45,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.budget == "off":
         arguments.budget = sys.maxsize  # no budget, no views
     replay = replay_of(exchange, arguments, lambda: reader)
+    if replay.shaped and replay.shaped[-1][0].asks_for_blob and not replay.answer.failed:
+        return refuse("view", f"{arguments.view}: no text; the answer has it as it came")
     put(f"{replay.answer.text}\n")
     if os.path.dirname(os.path.abspath(name)) == answers_folder():
         server = plain(members(recording).get("server", Raw(b"null")))

@@ -63,6 +63,7 @@ def account_of(replay: Replay, replay_for: Callable[[str], Replay] | None = None
         "notices": notices,
         "warnings": _warning_list(dict.fromkeys((*of_guard, *of_steps))),
         "vocabulary": {} if rule is None else _vocabulary(rule),
+        "drawings": [each.name for each in replay.shaped[-1][1].drawings] if replay.shaped else [],
         "log": list(dict.fromkeys(replay.log)),
         "before": _sizes(replay.before, replay.shows),
         "after": _sizes(replay.answer, replay.shows),

@@ -35,7 +35,7 @@ _PART = re.compile(
 )
 _FORM = "write image(0), image(0, [x, y, width, height]) for a part of it, or blob(0)"
 _MIME_TYPE = re.compile(r"[\w.+-]{1,20}/[\w.+-]{1,60}", re.ASCII)
-_AS_THEY_CAME = ("error", "failed", "refused", "shadow")
+_AS_THEY_CAME = ("failed", "refused", "shadow")
 
 
 class _Resource(Struct):
