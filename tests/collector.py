@@ -1,6 +1,7 @@
 """A collector of OpenTelemetry: what programs send to it by OTLP over HTTP, decoded."""
 
 import gzip
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +17,8 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 Attributes = dict[str, Any]
+
+_OF_CALL = re.compile("tools/call|resources/read|prompts/get")
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -58,11 +61,11 @@ class Collector:
         }
 
     def of(self, service: str, kind: str = "SERVER") -> list[Span]:
-        """Return the spans of calls that a service has sent, in the order of their ends."""
+        """Return the spans of calls and reads that a service sent, in the order of their ends."""
         return [
             span
             for span in self.spans
-            if (span.service, span.kind) == (service, kind) and "tools/call" in span.name
+            if (span.service, span.kind) == (service, kind) and _OF_CALL.search(span.name)
         ]
 
     def take(self, path: str, raw: bytes) -> None:

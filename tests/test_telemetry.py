@@ -112,6 +112,28 @@ def test_client_proxy_and_server_are_in_one_trace(
     assert all(("mcp.session.id" in span.attributes) == has_session for span in ours)
 
 
+@pytest.mark.parametrize("way", ["stdio", "http"])
+def test_reads_of_resources_and_prompts_have_spans_too(
+    way: str, tmp_path: Path, collector: Collector
+) -> None:
+    calls = json.dumps([("rows://all", {}), ("ask", {}), ("rows://none?key=secret", {})])
+    with front(way, tmp_path) as target:
+        subprocess.run([*TRACED, "client", "legacy", calls, *target], check=True, timeout=120)
+        until(lambda: len(collector.of("mcp-abridge")) == 3)
+
+    ours, onward = collector.of("mcp-abridge"), collector.of("mcp-abridge", "CLIENT")
+    names = ["resources/read", "prompts/get ask", "resources/read"]
+    assert [span.name for span in ours] == [span.name for span in onward] == names
+    assert links(collector.of("client", "CLIENT"), ours) == links(ours, onward) == [0, 1, 2]
+    assert links(onward, collector.of("server")) == [0, 1, 2]
+    uris = [span.attributes.get("mcp.resource.uri") for span in ours]
+    assert uris == ["rows://all", None, "rows://none"]
+    assert ours[1].attributes["gen_ai.prompt.name"] == "ask"
+    assert [span.failed for span in ours] == [False, False, True]
+    assert [span.attributes["mcp_abridge.outcome"] for span in ours] == ["untouched"] * 3
+    assert all("gen_ai.tool.name" not in span.attributes for span in ours)
+
+
 def links(outer: list[Span], inner: list[Span]) -> list[int]:
     """Return the index of the parent of each span, in whose trace it must be."""
     ids = [(span.trace, span.id) for span in outer]

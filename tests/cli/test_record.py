@@ -35,6 +35,9 @@ for raw in sys.stdin:
         books = [{"id": f"b-{n}", "token": "abc", "text": "sk-1234" * 20} for n in range(count)]
         text = json.dumps(json.dumps({"books": books}, indent=2))
         result = '{"content": [{"type": "text", "text": %s}], "price": 1.0e0}' % text
+    elif call["method"] == "resources/read":
+        text = json.dumps("".join(f"line {n} of a log\\n" for n in range(2000)))
+        result = '{"contents": [{"uri": %s, "text": %s}]}' % (json.dumps(params["uri"]), text)
     else:
         continue
     sys.stdout.write('{"jsonrpc":"2.0","id":%s,"result":%s}\\n' % (id, result))
@@ -139,6 +142,24 @@ def test_secrets_are_masked_by_name_and_by_pattern(server: list[str], tmp_path: 
     # As long as before, but for what is masked; and a schema is no secret.
     assert '\\n    {\\n      \\"id\\"' in Path(path).read_text()
     assert session.tools["list"]["inputSchema"]["properties"] == {"token": {"type": "string"}}
+
+
+def test_reads_of_resources_are_recorded_too_and_replayed(
+    server: list[str], tmp_path: Path, run: Run
+) -> None:
+    read = line(id=3, method="resources/read", params={"uri": "log:///sk-1234/a"})
+    direct, _ = speak(server, read)
+    answers, _ = speak(recorded(server, tmp_path / "new", "--redact", "sk-[0-9]+"), read)
+
+    assert answers == direct
+    [(_, exchange)] = recording(tmp_path).exchanges
+    assert (exchange.tool, exchange.arguments) == ("resources/read", {"uri": "log:///***/a"})
+    assert "line 1999" in json.loads(exchange.response)["result"]["contents"][0]["text"]
+    rules = tmp_path / "rules.yaml"
+    rules.write_text('version: 1\nrules: [{resources: "log:*", max_bytes: 4000}]\n')
+    [row] = json.loads(run("replay", "--json", "--rules", rules, tmp_path / "new").out)["tools"]
+    assert (row["tool"], row["rule"], row["calls"]) == ("resources/read", "log:*", 1)
+    assert row["after"] <= 4000 < row["before"]
 
 
 def test_a_killed_wrapper_leaves_the_recordings_of_answered_calls(

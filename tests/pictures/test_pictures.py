@@ -25,7 +25,7 @@ from tests.wrapped import START
 
 SCREEN, WORDS = screen(2560, 1440, 26, 1)
 TIMEOUT = {"type": "text", "text": "Timeout: no such button on the page."}
-RESULTS = {
+RESULTS: dict[str, Any] = {
     "large": {"content": [{"type": "text", "text": "Done."}, image(file(SCREEN, "PNG"))]},
     "failure": {"content": [TIMEOUT, image(file(SCREEN, "PNG"))], "isError": True},
     "small": {"content": [image(file(photo(300, 200, 1), "JPEG"), "image/jpeg")]},

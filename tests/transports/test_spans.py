@@ -322,6 +322,8 @@ def test_the_page_names_each_attribute_and_metric() -> None:
     talk.session.state.arrival = arrived()
     talk.exchange(call("get", {}), answer(LONG))
     failing(talk)
+    for method, name in ("resources/read", "uri"), ("prompts/get", "name"):
+        talk.exchange(line(id=1, method=method, params={name: "a"}), answer({}))
     meters.of(None, None, "/mcp").count_untouched("get", 7)
 
     page = (ROOT / "examples" / "opentelemetry.md").read_text()

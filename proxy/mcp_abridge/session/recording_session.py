@@ -3,7 +3,7 @@
 from collections import OrderedDict
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import string_at
+from mcp_abridge.document.message import READ, string_at
 from mcp_abridge.session import responses
 from mcp_abridge.session.outputs import Outputs
 from mcp_abridge.session.session import Session
@@ -14,7 +14,7 @@ _MOST_REQUESTS = 1000  # without a response; the oldest is forgotten first
 
 
 class RecordingSession(Session):
-    """A Session that gives each answered call, and each tool list, to a recorder."""
+    """A Session that gives each answered call or read, and each tool list, to a recorder."""
 
     def __init__(self, recorder: Recorder, state: SessionState) -> None:
         super().__init__(state)
@@ -27,9 +27,9 @@ class RecordingSession(Session):
         if read.key is not None and read.verb:
             slot = exchange + read.key
             self._requests.pop(slot, None)
-            if read.verb == "tools/call":
+            if read.verb in ("tools/call", READ):
                 self._calls += 1
-                tool = string_at(read.params, "name") or ""
+                tool = READ if read.verb == READ else string_at(read.params, "name") or ""
                 self._requests[slot] = CallRecord(self._calls, tool, raw, b"")
             elif read.verb == "tools/list":
                 next_page = string_at(read.params, "cursor") is not None

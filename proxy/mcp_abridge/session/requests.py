@@ -58,6 +58,8 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
     if key is None:
         return _notification(state, raw, envelope, exchange, method)
     pending = PendingRequest(exchange, key, method)
+    if state.tracer is not None:
+        state.trace(pending, envelope.params)
     if method in ("tools/call", message.READ):
         outputs = call(state, raw, envelope, pending)
         return (*announce_changes(state), *outputs) if state.rules.outdated else outputs
@@ -158,8 +160,6 @@ def call(state: SessionState, raw: bytes, envelope: Message, pending: PendingReq
     rules = state.rules
     if tool is None:
         return state.inflight.send(raw, pending)
-    if state.tracer is not None and pending.trace is None and pending.id != b"null":
-        pending.trace = state.tracer(tool, pending.id, params.meta, state.arrival)
     covering = rules.covering(tool)
     if covering.hidden_error is not None:
         pending.rule = covering.hiding

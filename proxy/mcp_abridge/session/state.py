@@ -6,6 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Raw
 
 from mcp_abridge.document import message
 from mcp_abridge.errors import DocumentError, RuleErrors, raised
@@ -22,6 +23,8 @@ from mcp_abridge.storage.snapshots import Key
 if TYPE_CHECKING:
     from mcp_abridge.session.tool_lists import ToolListHistory
     from mcp_abridge.session.tracing import Arrival, Tracer
+
+_TRACED = {"tools/call": "name", "prompts/get": "name", message.READ: "uri"}
 
 
 class SessionState:
@@ -62,6 +65,14 @@ class SessionState:
         self.tasks = recently_answered()
         self.stored: OrderedDict[Key, Look] = OrderedDict()
         self.tool_list: ToolListHistory | None = None
+
+    def trace(self, pending: PendingRequest, params: Raw) -> None:
+        """Begin the trace of a request for a tool, a resource or a prompt, if it names one."""
+        name = _TRACED.get(pending.method)
+        target = None if name is None else message.string_at(params, name)
+        if self.tracer is not None and target is not None:
+            meta = message.value_at(params, "_meta")
+            pending.trace = self.tracer(pending.method, target, pending.id, meta, self.arrival)
 
     # Answers of the proxy's own
 

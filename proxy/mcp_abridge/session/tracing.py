@@ -52,5 +52,6 @@ class CallTrace(Protocol):
         """
 
 
-Tracer = Callable[[str, bytes, Raw, Arrival | None], CallTrace | None]
-"""Begins the trace of a call of a tool, by its id and `_meta`: the child of the client's span."""
+Tracer = Callable[[str, str, bytes, Raw, Arrival | None], CallTrace | None]
+"""Begins the trace of a request, by its method, the name of the tool or prompt or the URI, its id
+and `_meta`: the child of the client's span."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import Raw
@@ -26,7 +26,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Link, SpanKind, Status, StatusCode
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import PROTOCOL_VERSION, members, string_at, value_at
+from mcp_abridge.document.message import PROTOCOL_VERSION, READ, members, string_at, value_at
 from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.session.tracing import BUCKETS, Arrival
@@ -34,6 +34,10 @@ from mcp_abridge.storage.meter import OTHER, STAGES, Limiter, Row, label
 
 _NAME = "mcp-abridge"
 _TOOL = "gen_ai.tool.name"
+_NAMES = (_TOOL, "gen_ai.prompt.name")
+_TARGETS = dict(
+    zip(("tools/call", "prompts/get", READ), (*_NAMES, "mcp.resource.uri"), strict=True)
+)
 _TRANSPORT = "network.transport"
 _FEW = ("mcp.method.name", "gen_ai.operation.name", _TRANSPORT)  # they have few values
 _PORTS = {"http": 80, "https": 443}
@@ -73,7 +77,7 @@ class Exports:
             kind: meter.create_histogram(
                 f"mcp.{kind.name.lower()}.operation.duration",
                 "s",
-                "The duration of calls of tools.",
+                "The duration of calls of tools, and of reads of resources and prompts.",
                 explicit_bucket_boundaries_advisory=BUCKETS,
             )
             for kind in (SpanKind.SERVER, SpanKind.CLIENT)
@@ -86,11 +90,9 @@ class Exports:
         self._tools = Limiter[str](_MAX_TOOLS)
         self.fields = tuple(propagate.get_global_textmap().fields)
 
-    def begin(
-        self, url: str | None, tool: str, id: bytes, meta: Raw, arrival: Arrival | None
-    ) -> "CallSpans":
-        """Begin the trace of a call; see `mcp_abridge.session.tracing.Tracer`."""
-        return CallSpans(self, url, tool, id, meta, arrival)
+    def begin(self, url: str | None, *request: Any) -> "CallSpans":
+        """Begin the trace of a request; see `mcp_abridge.session.tracing.Tracer`."""
+        return CallSpans(self, url, *request)
 
     def count(self, row: Row, route: str) -> None:
         """Count the calls of a meter's row."""
@@ -118,7 +120,8 @@ class CallSpans:
         self,
         exports: Exports,
         url: str | None,
-        tool: str,
+        method: str,
+        target: str,
         id: bytes,
         meta: Raw,
         arrival: Arrival | None,
@@ -126,11 +129,13 @@ class CallSpans:
         self._exports = exports
         self._url = url
         self._attributes: Attributes = {
-            "mcp.method.name": "tools/call",
-            "gen_ai.operation.name": "execute_tool",
-            _TOOL: label(tool),
+            "mcp.method.name": method,
+            # A query may have what nobody else is to see.
+            _TARGETS[method]: label(target.partition("?")[0] if method == READ else target),
             "jsonrpc.request.id": label(id.decode("utf-8", "replace").strip('"')),
         }
+        if method == "tools/call":
+            self._attributes["gen_ai.operation.name"] = "execute_tool"
         protocol = string_at(meta, PROTOCOL_VERSION) or (arrival and arrival.protocol)
         if protocol:
             self._attributes["mcp.protocol.version"] = label(protocol)
@@ -194,13 +199,14 @@ class _Timed:
         parent: Context,
         links: Sequence[Link] = (),
     ) -> None:
-        tool = str(attributes[_TOOL])
-        self.span = exports.tracer.start_span(f"tools/call {tool}", parent, kind, attributes, links)
+        names = {name: str(attributes[name]) for name in _NAMES if name in attributes}
+        title = " ".join([str(attributes["mcp.method.name"]), *names.values()])
+        self.span = exports.tracer.start_span(title, parent, kind, attributes, links)
         self.context = trace.set_span_in_context(self.span, parent)
         """The context of what this span causes."""
         self._histogram = exports.durations[kind]
         self._series = {name: value for name, value in attributes.items() if name in _FEW}
-        self._series[_TOOL] = exports.tool(tool)
+        self._series |= {name: exports.tool(each) for name, each in names.items()}
         self._start = monotonic()
         self._ended = False
 

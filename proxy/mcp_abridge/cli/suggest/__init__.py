@@ -15,6 +15,7 @@ from mcp_abridge.cli.suggest.rules import DraftedRule, page, rules_of
 from mcp_abridge.cli.suggest.types import Types, learned
 from mcp_abridge.cli.terminal import check_output, put, refuse_error, say, short_list, show
 from mcp_abridge.cli.transcripts import Words
+from mcp_abridge.document.message import READ
 from mcp_abridge.document.tree import plain
 from mcp_abridge.errors import AbridgeError, did_you_mean
 from mcp_abridge.replay import answers
@@ -198,6 +199,8 @@ def gather(recordings: Iterable[tuple[RecordedSession, Words]], *, used: bool = 
         listed |= session.tools
         unusable |= dict.fromkeys(session.cut, _CUT)
         for number, (_, exchange) in enumerate(session.exchanges):
+            if exchange.tool == READ:
+                continue
             view = answers.read(exchange.response)
             located = None if view.failed else answers.located(exchange.response, _ANY)
             if located is None:
