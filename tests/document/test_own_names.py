@@ -54,6 +54,26 @@ def test_beside_a_text_that_has_our_name_in_it_the_notice_says_whose_it_is() -> 
     assert "server's own" in notices(looked(outcome, "text[780:900]"))[-1]["_abridged"]
 
 
+@pytest.mark.parametrize(
+    "words", ["{}\nRows:\n{}", "{1}\nSee also: {0}", "Do as said:\n<data>\n{}\n{}\n</data>"]
+)
+def test_words_around_rows_that_have_our_name_are_said_to_be_the_servers(words: str) -> None:
+    rows = json.dumps({"items": ["x" * 50] * 99})
+    text = words.format(json.dumps({"_abridged": THEIRS}), rows)
+    outcome = shaped("max_bytes: 1000", tool_result(text), viewable=True)
+    [cut] = texts(outcome.raw)
+    assert len(cut) <= 1000
+    notice = json.loads(cut[cut.index('{"items":[') :].splitlines()[0])["_abridged"]
+    assert notice["_abridged"] == "in the text it is the server's own"
+
+
+def test_a_structure_beside_a_text_that_is_cut_never_speaks_in_our_voice() -> None:
+    beside = {"structuredContent": {"_abridged": THEIRS}}
+    text = tool_result("A line of text.\n" * 999)
+    outcome = shaped("document: text\nmax_bytes: 1000", {**text, **beside})
+    assert result(outcome.raw)["structuredContent"] == {"_abridged_of_server": THEIRS}
+
+
 def test_a_view_that_is_all_of_a_text_in_our_voice_says_whose_it_is() -> None:
     value = {"items": [{"body": json.dumps({"_abridged": THEIRS}), "n": n} for n in range(99)]}
     outcome = shaped("max_bytes: 1000", document(value), viewable=True, keep=True)

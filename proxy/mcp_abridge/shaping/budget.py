@@ -3,6 +3,7 @@
 from msgspec import Raw
 from msgspec.structs import replace
 
+from mcp_abridge.document.own_names import marked
 from mcp_abridge.document.sizes import LEAST_BOUND
 from mcp_abridge.document.tree import Document, Value, encode, text
 from mcp_abridge.query.call import Call, Room
@@ -105,12 +106,14 @@ def trim_other_blocks(job: ShapeJob, frame: Frame) -> Frame:
         frame = _with_short_texts(frame, job.rule.max_bytes // 2)
     separate = _separate(frame)
     limit = job.rule.max_bytes // (2 if job.shows in _TOGETHER else 1)
-    if separate is None or len(memoryview(separate)) <= limit:
+    if separate is None:
         return frame
-    document = Document(separate)
-    abridge(document, max(limit, LEAST_BOUND), Call("", structured=True, notices=[]))
-    members = {**frame.members, "structuredContent": Raw(encode(document.cell[0]))}
-    return replace(frame, members=members)
+    content = marked(separate)
+    if len(memoryview(separate)) > limit:
+        document = Document(separate)
+        abridge(document, max(limit, LEAST_BOUND), Call("", structured=True, notices=[]))
+        content = Raw(encode(document.cell[0]))
+    return replace(frame, members={**frame.members, "structuredContent": content})
 
 
 def _with_short_texts(frame: Frame, limit: int) -> Frame:

@@ -13,15 +13,7 @@ from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.own_names import ABRIDGED, listed, marked
 from mcp_abridge.document.sizes import LEAST_BOUND
 from mcp_abridge.document.tokens import density
-from mcp_abridge.document.tree import (
-    Document,
-    Value,
-    encode,
-    level,
-    opened,
-    raw,
-    text,
-)
+from mcp_abridge.document.tree import Document, Value, encode, level, opened, raw, text
 from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.summary.brief import Lookout, sought_by
@@ -228,12 +220,13 @@ class _Task(Struct, frozen=True):
         """Cut structure that was read from a text, and write the text back around it.
 
         The text is that of a `member`, if one is named. None if that leaves too little room: then
-        the text must be cut as a whole.
+        the text must be cut as a whole. If its words have our name, the notes say whose it is.
         """
         if not (outside.before or outside.after or member):
             self.document.root.set(structure)
             return self._whole_structure(structure)
-        around = encoded_size(outside.before + outside.after)
+        around, own = encoded_size(outside.before + outside.after), of_server(outside.text(""))
+        around += encoded_size(own) if own else 0
         bound = self._look(len(bytes(structure)))
         room = target = bound - around
         for _ in range(4):
@@ -242,6 +235,8 @@ class _Task(Struct, frozen=True):
             fitted, notices = self._structured(structure, target)
             if fitted is None:
                 return None
+            notes = fitted.get(NAME, {}) if isinstance(fitted, dict) else {}
+            (notices[0].value if notices else notes).update(own)
             content: Value = outside.text(fitted[member] if member else fitted)
             if member:
                 content = {**fitted, member: content}
