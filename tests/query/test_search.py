@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.tree import Document, encode, plain
-from mcp_abridge.errors import Refusal
+from mcp_abridge.errors import AbridgeError, Refusal
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.query.view import look
 from mcp_abridge.summary.structure_in_text import read_structure
@@ -148,6 +148,23 @@ def test_grep_without_a_hit_shows_those_in_other_case_beside_the_zero() -> None:
     one = {"matches": 1, "matched_lines": 1, "lines": [{"line": 2, "text": "A Crash"}]}
     assert ask("grep('crash')", "one\nA Crash\n") == {**none, "ignoring_case": one}
     assert ask("grep('nowhere')", LOG) == none
+
+
+@pytest.mark.parametrize("name", ["Fix (#12)", "a||b", "x[1", "C++", "v1.0 ^ $5"])
+def test_grep_finds_what_is_written_as_no_pattern(name: str) -> None:
+    in_rows = ask(f"grep('{name}')", [{"id": 1, "title": "other"}, {"id": 2, "title": name}])
+    in_lines = ask(f"grep('{name}')", f"one\n{name}\n")
+    assert [hit["path"] for hit in in_rows["as_text"]["at"]] == ["[1].title"]
+    assert [hit["line"] for hit in in_lines["as_text"]["lines"]] == [2]
+
+
+def test_grep_shows_what_a_pattern_is_as_a_text_only_if_it_is_there_and_no_hit() -> None:
+    assert "as_text" not in ask("grep('a.b')", "a.b\naxb\n")
+    assert "as_text" not in ask("grep('a(b)')", "c\n")
+    with pytest.raises(AbridgeError, match="matches the empty text"):
+        ask("grep('a||b')", "a or b\n")
+    with pytest.raises(AbridgeError, match="is not a regular expression"):
+        ask("grep('x[1')", "x1\n")
 
 
 def test_the_names_in_a_map_have_a_path_each() -> None:

@@ -11,6 +11,7 @@ LISTED = 1000
 """The hits that are described, for `grep('x').lines[20:40]`."""
 COUNTED = 100_000  # matches; a search goes no further
 PLACES = 8  # places by which the other hits are counted
+_LISTS = {"lines", "at", "names"}
 
 
 class Hits(dict[str, Any]):
@@ -34,6 +35,11 @@ class Hits(dict[str, Any]):
     def few(self) -> bool:
         """True if so few were found that in other case there may be what was looked for."""
         return "text" not in self and len(self[self.list_name]) <= FEW
+
+    @property
+    def places(self) -> set[Any]:
+        """The lines, or paths, of the hits that are described."""
+        return {_place(hit) for name in _LISTS & self.keys() for hit in self[name]}
 
     def beyond(self, other: "Hits") -> "Hits":
         """Return the hits that `other` does not have; of many, only how many they are."""
@@ -66,9 +72,9 @@ def first_hits(hits: Hits, before: str = "", room: int = 0) -> Hits:
         hits = Hits(hits, at=_with_rows(hits["at"], hits.rows, room - len(encode(hits))))
     part = Hits(hits)
     part.listed = len(hits.get(hits.list_name, ()))
-    for name in {"lines", "at", "names"} & hits.keys():
+    for name in _LISTS & hits.keys():
         part[name] = [_within(hit, before) for hit in hits[name][:FIRST]]
-    for name in {"ignoring_case", "text"} & hits.keys():
+    for name in {"ignoring_case", "as_text", "text"} & hits.keys():
         part[name] = first_hits(hits[name], before, room)
     if "others" in hits:
         part["others"] = {

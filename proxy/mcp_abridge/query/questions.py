@@ -24,7 +24,7 @@ from mcp_abridge.query.conversions import Conversions
 from mcp_abridge.query.headings import headings
 from mcp_abridge.query.hits import LISTED, Hits, hits_of
 from mcp_abridge.query.lines import in_text
-from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.query.patterns import Pattern, PatternError
 from mcp_abridge.query.search import in_structure
 
 _MOST_CONTEXT = 50  # lines before and after a hit
@@ -32,6 +32,7 @@ _HEADINGS = 200  # headings of an outline
 _PATTERNS = 16  # compiled patterns that are kept
 _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
+_SIGN = re.compile(r"[\\^$.?*+()\[\]{}|]")  # a character that a pattern does not match as it is
 
 
 class Questions(Amounts, Conversions):
@@ -49,34 +50,47 @@ class Questions(Amounts, Conversions):
     def _func_grep(self, pattern: Any, context: Any = 0, *_: Any) -> Any:
         if isinstance(context, str):
             raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
-        around, value = min(max(int(context), 0), _MOST_CONTEXT), self.current
         text, remaining = str(pattern), self._fuel.remaining
-        if self.pattern(f"(?m){text}").search("", self._fuel):
-            raise Refusal(
-                f"grep: {text!r} matches the empty text, and so it is everywhere; write one that "
-                "needs a character, such as 'x+' for 'x*'"
-            )
-        # Numbers are searched too if the pattern may fit one.
-        numbers = re.search(r"\d|\\d", text) is not None
-
-        def search(flags: str) -> Hits:
-            compiled = self.pattern(f"(?{flags}){text}")
-            if isinstance(value, str):
-                return in_text(value, compiled, around, self._fuel)
-            hits = in_structure(value, compiled, self._fuel, numbers=numbers)
-            if self.source_text is not None and hits.described < LISTED:
-                in_lines = in_text(self.source_text, compiled, around, self._fuel)
-                # What structure leaves out of its text: signs, comments, words around it.
-                if len(in_lines["lines"]) > hits.described:
-                    hits["text"] = in_lines
-            return hits
-
-        result = search("m")
-        if result.few and 3 * self._fuel.remaining >= 2 * remaining:
-            other = search("im").beyond(result)
-            if not other.none:
-                result["ignoring_case"] = other
+        around = min(max(int(context), 0), _MOST_CONTEXT)
+        # Who copies a name writes no pattern: "Fix (#12)" has parentheses, "a||b" alternatives.
+        literal = _SIGN.sub(r"\\\g<0>", text)
+        try:
+            if self.pattern(f"(?m){text}").search("", self._fuel):
+                raise Refusal(
+                    f"grep: {text!r} matches the empty text, and so it is everywhere; write one "
+                    "that needs a character, such as 'x+' for 'x*'"
+                )
+        except (Refusal, PatternError):
+            if text == literal or (hits := self._search(literal, around)).none:
+                raise
+            return Hits(as_text=hits)
+        result = self._search(f"(?m){text}", around)
+        if self._may_search(result, remaining):
+            hits = self._search(f"(?im){text}", around).beyond(result)
+            if not hits.none:
+                result["ignoring_case"] = hits
+        if text != literal and self._may_search(result, remaining):
+            hits = self._search(literal, around)
+            if not hits.places <= result.places:
+                result["as_text"] = hits
         return result
+
+    def _may_search(self, hits: Hits, remaining: int) -> bool:
+        return hits.few and 3 * self._fuel.remaining >= 2 * remaining
+
+    def _search(self, pattern: str, around: int) -> Hits:
+        compiled, value = self.pattern(pattern), self.current
+        if isinstance(value, str):
+            return in_text(value, compiled, around, self._fuel)
+        # Numbers are searched too if the pattern may fit one.
+        numbers = re.search(r"\d|\\d", pattern) is not None
+        hits = in_structure(value, compiled, self._fuel, numbers=numbers)
+        if self.source_text is not None and hits.described < LISTED:
+            in_lines = in_text(self.source_text, compiled, around, self._fuel)
+            # What structure leaves out of its text: signs, comments, words around it.
+            if len(in_lines["lines"]) > hits.described:
+                hits["text"] = in_lines
+        return hits
 
     @signature({"types": ["number"]})
     def _func_head(self, count: Any) -> Any:
