@@ -15,7 +15,7 @@ import webbrowser
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import chain
-from threading import Event, Lock
+from threading import Lock
 from typing import Any
 
 from aiohttp import web
@@ -32,7 +32,6 @@ from mcp_abridge.ruleset.selection import Selection
 from mcp_abridge.ruleset.watch import stamps
 
 _PERIOD = 0.1  # seconds between two looks at the files
-_PAUSE = 0.005  # seconds
 _NEW_CALLS = 1.0  # seconds at least between two readings of recordings
 
 
@@ -56,7 +55,6 @@ class LiveCalls:
         self._next = 0.0  # when recordings are looked at again
         self._figures: dict[tuple[int, int], Rows] = {}
         self._busy = Lock()
-        self._request = Event()  # a call is asked for: figures wait
 
     def load_rules(self) -> None:
         """Read the rules; if they have mistakes, the ones before stay."""
@@ -103,20 +101,14 @@ class LiveCalls:
             rows: Rows = []
             for each in calls.figures(self.selection, self.name(client)):
                 rows.append(each)
-                while self._request.is_set():
-                    time.sleep(_PAUSE)
                 if version != self.version:
                     raise Stopped
             self._figures[key] = rows
             return rows
 
     def answer(self, number: int, client: int) -> dict[str, Any]:
-        """Return one call for a client, before any figures that are being worked on."""
-        self._request.set()
-        try:
-            answer = self.calls.answer(self.selection, number, self.name(client))
-        finally:
-            self._request.clear()
+        """Return one call for a client, while figures are being worked on."""
+        answer = self.calls.answer(self.selection, number, self.name(client))
         rows = self._figures.get((self.version, client))
         return with_uses(answer, rows[number] if rows else None)
 
