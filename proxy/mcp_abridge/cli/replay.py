@@ -2,7 +2,8 @@
 
 import argparse
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -29,6 +30,10 @@ from mcp_abridge.replay.play import Replay
 from mcp_abridge.replay.proof import ShapedAnswer, UsedValue, used_values
 from mcp_abridge.replay.recordings import NO_CALL, RecordedSession
 from mcp_abridge.ruleset.selection import NO_RULES, Selection
+from mcp_abridge.storage.redaction import Redaction
+
+if TYPE_CHECKING:
+    from mcp_abridge.cli.page.calls import RecordedCalls
 
 FINDINGS = ("loss", "rot", "drift")
 _FAIL_ON = ["loss", "rot"]
@@ -131,7 +136,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--watch", action="store_true", help="serve that page here; it follows rules and recordings"
     )
-    parser.add_argument("--open", action="store_true", help="open the page in a browser")
     options.add(parser, options.by_name("redact"))
 
 
@@ -149,11 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
     Returns 1 if they fail, 2 if a recording cannot be replayed. Raises AbridgeError or OSError.
     """
     if arguments.html is not None or arguments.watch:
-        from mcp_abridge.cli.page import replay_page
-
-        return replay_page.run(arguments)
-    if arguments.open:
-        return refuse("replay", "--open is for a page: --html FILE, or --watch")
+        return _show_page(arguments)
     selection = options.selection(arguments)
     account = Account(selection, arguments.client, arguments.fail_over)
     unusable: list[AbridgeError | OSError] = []
@@ -174,6 +174,47 @@ def run(arguments: argparse.Namespace) -> int:
     if unusable:
         return 2
     return int(bool(report["over"] or any(report[kind] for kind in arguments.fail_on)))
+
+
+def _show_page(arguments: argparse.Namespace) -> int:
+    from mcp_abridge.cli.page import calls, write
+
+    if arguments.json:
+        return refuse(
+            "replay", "--json prints the figures without a page; leave one of the two out"
+        )
+    if arguments.watch:
+        from mcp_abridge.cli.page.watch import serve
+
+        return serve(arguments, partial(_recorded_calls, arguments))
+    selection = options.selection(arguments)
+    recorded = _recorded_calls(arguments)
+    if not recorded.calls:
+        return refuse("replay", NO_CALL.format(", ".join(arguments.paths)))
+    note = " with the recorded answers; you alone can read the file"
+    write("replay", arguments.html, calls.page(recorded, selection, progress), note)
+    return 0
+
+
+def _recorded_calls(arguments: argparse.Namespace) -> "RecordedCalls":
+    """Return the calls in the recordings and transcripts, masked; errors are printed."""
+    from mcp_abridge.cli.page.calls import RecordedCalls
+
+    messages = set[str]()
+
+    def report(error: AbridgeError | OSError) -> None:
+        if str(error) not in messages:  # a call is replayed for each client
+            messages.add(str(error))
+            refuse_error("replay", error)
+
+    masks = Redaction(arguments.redact or ())
+    sessions = [session for session, _ in sessions_in(arguments.paths, report)]
+    for session in sessions:
+        session.exchanges = [
+            (file, each.masked(masks.request(each.request), masks.response(each.response)))
+            for file, each in session.exchanges
+        ]
+    return RecordedCalls(sessions, arguments.client, report)
 
 
 def _print(report: dict[str, Any]) -> None:

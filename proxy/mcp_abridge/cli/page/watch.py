@@ -11,7 +11,6 @@ import json
 import os
 import secrets
 import time
-import webbrowser
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import chain
@@ -121,11 +120,11 @@ def serve(arguments: argparse.Namespace, read: Callable[[], RecordedCalls]) -> i
     if arguments.html is not None:
         write("replay", arguments.html, calls_page.page(live.calls, live.selection, progress))
     with suppress(KeyboardInterrupt):
-        asyncio.run(_serve(PageServer(live), open_browser=arguments.open))
+        asyncio.run(_serve(PageServer(live)))
     return 0
 
 
-async def _serve(server: "PageServer", *, open_browser: bool) -> None:
+async def _serve(server: "PageServer") -> None:
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
@@ -134,8 +133,6 @@ async def _serve(server: "PageServer", *, open_browser: bool) -> None:
         server.port = runner.addresses[0][1]
         print_lines(server.address)
         say("replay", "the page follows the rules and recordings; Ctrl+C ends it")
-        if open_browser:
-            await asyncio.to_thread(webbrowser.open, server.address)
         await server.follow()
     finally:
         await runner.cleanup()
