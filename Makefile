@@ -70,9 +70,10 @@ faults: servers
 
 # What `test` shows in a few cases each, in all of them: scripts' types, pictures (with tesseract, if it is
 # there), traces, servers with the middleware, agents, clients over HTTP, answers that are another
-# account's, and pages of many calls.
-DOORS := cli/suggest/test_types.py pictures test_telemetry.py transports/workers/test_pictures.py \
-    transports/inprocess/test_middleware.py test_in_process.py test_http_clients.py callers/test_two_callers.py cli/page
+# account's, pages of many calls, and the commands of the pages of examples.
+DOORS := cli/suggest/test_types.py cli/page pages pictures test_telemetry.py test_in_process.py \
+    test_http_clients.py transports/workers/test_pictures.py transports/inprocess/test_middleware.py \
+    callers/test_two_callers.py
 doors: servers
 	FAULTS=long $(RUN) -m pytest -n 2 $(DOORS:%=tests/%) $(ARGS)
 

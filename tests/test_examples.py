@@ -5,13 +5,14 @@ import runpy
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from tests.python_client import Mode, PythonClient, System, connected, reaching
+from tests.python_client import Mode, PythonClient, System, reaching, within
 from tests.serving import FRONTS
 from tests.wrapped import ROOT, Result, texts
 
@@ -51,13 +52,15 @@ rules:
     response: [{paginate: {at: deleted, limit: 10, arguments: {limit: rows, offset: row}}}]
 """
 WHOLE = ("--budget", "off")  # tools without a rule answer at any length
-# What is run: the example, and further options of its server.
-RUN = {
-    "fullsync": ("fullsync", ["--index-dir", "."]),
-    "vault": ("obsidian", []),
-    "small": ("obsidian", []),
-    "once": ("obsidian", ["--files", "2000"]),
-}
+SCRIPTS = ("fullsync", "obsidian")
+# The names that the scripts of the servers define.
+FULLSYNC, OBSIDIAN = (runpy.run_path(str(EXAMPLES / name / "server.py")) for name in SCRIPTS)
+FILES = {"vault": 50_000, "small": 50_000, "once": 2000}
+
+
+def index(folder: Path) -> Any:
+    """Return the index of the document-sync server, whose file lies in a folder."""
+    return FULLSYNC["Index"](folder, 8016, "full")
 
 
 class Running:
@@ -84,8 +87,9 @@ class Running:
     def _start(self, name: str, mode: Mode) -> Example:
         enter, folder = self._stack.enter_context, self.folder(name)
         folder.mkdir(exist_ok=True)
-        example, options = RUN[name]
-        options = [str(folder) if option == "." else option for option in options]
+        example = "obsidian" if name in FILES else name
+        options = ["--index-dir", str(folder)] if name == "fullsync" else []
+        options += ["--files", str(FILES[name])] if name in FILES else []
         server = [sys.executable, str(EXAMPLES / example / "server.py"), *options]
         rules = EXAMPLES / example / "rules.yaml"
         if name == "once":
@@ -98,21 +102,29 @@ class Running:
         log = folder / "calls.log"
         own = () if name in ("vault", "small") else WHOLE
         front = enter(FRONTS[self._transport]([*server, "--log", str(log)], [rules], folder, *own))
-        if front.direct is None:
-            direct = connected(server, mode=mode)
-        else:
+        if front.direct is not None:
             direct = reaching(front.direct, mode=mode)
+        elif name == "fullsync":
+            direct = within(FULLSYNC["serve"](index(folder), None), mode=mode)
+        else:
+            direct = within(OBSIDIAN["serve"](OBSIDIAN["vault_of"](FILES[name]), None), mode=mode)
         return Example(enter(front.connect(mode)), enter(direct), log)
 
 
+Ways = Callable[[str], Running]
+
+
 @pytest.fixture(scope="module")
-def running(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Running]:
-    """Start the examples by a transport: stdio, unless a test is parametrised with each."""
+def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
+    """Return a function that returns what runs by a transport; it goes on until the last test."""
     with ExitStack() as stack:
-        transport = getattr(request, "param", "stdio")
-        yield Running(transport, tmp_path_factory.mktemp("examples"), stack)
+        yield cache(lambda way: Running(way, tmp_path_factory.mktemp("examples"), stack))
+
+
+@pytest.fixture
+def running(request: pytest.FixtureRequest, ways: Ways) -> Running:
+    """Return what runs by a transport: stdio, unless a test is parametrised with each."""
+    return ways(getattr(request, "param", "stdio"))
 
 
 over_http_too = pytest.mark.parametrize("running", ["stdio", "http"], indirect=True)
@@ -133,20 +145,14 @@ PEERS = ["documentCount", "indexDir", "progressPath", "nextRecommendedCall"]
 Sync = Callable[..., Example]
 
 
-@pytest.fixture(scope="module")
-def fullsync() -> dict[str, Any]:
-    """Return the names that the script of the document-sync server defines."""
-    return runpy.run_path(str(EXAMPLES / "fullsync" / "server.py"))
-
-
 @pytest.fixture
-def sync(running: Running, fullsync: dict[str, Any]) -> Sync:
+def sync(running: Running) -> Sync:
     """Return a function that puts the run of the document-sync server in a state."""
 
-    def start(state: str, mode: Mode = "auto") -> Example:
+    def start(state: str, mode: Mode = "legacy") -> Example:
         example = running.example("fullsync", mode)
         # The run is in a file; a server that starts writes it anew.
-        fullsync["Index"](running.folder("fullsync"), 8016, "full").begin(state)
+        index(running.folder("fullsync")).begin(state)
         return example
 
     return start
@@ -212,7 +218,7 @@ def test_no_call_gets_the_arrays_back_and_the_file_keeps_them(sync: Sync) -> Non
 LONG = "Journal 📓/Everything.md"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def vault(running: Running) -> Example:
     """Start the vault of fifty thousand notes; no test of it changes the vault."""
     return running.example("vault")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from mcp_abridge.cli import VERBS, main
 
+from tests.faults.scale import scaled
 from tests.pages import ROOT, blocks, pages, prose
 from tests.pages.commands import NOT_RUN, lines_of, ran
 
@@ -34,8 +35,13 @@ CALL = re.compile(r"`(mcp-abridge [^\s`]+ [^`>]+)")
 THINGS = {"[": "", "]": "", " SIZE": " 8kB", "--client C": "--client codex"}
 
 
+# What the pages of examples run, their own tests do, too; each of their servers takes a second.
+EXAMPLES = ("agentdata", "codebase", "fullsync", "obsidian", "satori")[: scaled(5, 0)]
+RUN = [page for page in SHELL if str(page) not in OWN and page.parent.name not in EXAMPLES]
+
+
 @pytest.mark.usefixtures("servers")
-@pytest.mark.parametrize("page", [page for page in SHELL if str(page) not in OWN], ids=str)
+@pytest.mark.parametrize("page", RUN, ids=str)
 def test_the_commands_of_a_page_work_as_written(page: Path, tmp_path: Path) -> None:
     for program in ("redis-server",):
         if f"\n{program} " in (ROOT / page).read_text() and shutil.which(program) is None:
