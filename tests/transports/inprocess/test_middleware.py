@@ -151,18 +151,19 @@ async def test_over_http_the_handshake_era_keeps_answers_by_session_or_by_caller
         app = shop.server.streamable_http_app(stateless_http=way == "no sessions")
     async with over_http(app) as origin, AsyncExitStack() as stack:
         clients = []
-        for name in ("ann", "bob", "nobody", "nobody"):
-            headers = {} if name == "nobody" else {"X-User": name}
-            transport: Any = sse_client(f"{origin}/sse", headers)
+        for name in ("ann", "bob", "", "", "?key=eve"):
+            name, _, query = name.partition("?")
+            headers = {"X-User": name} if name else {}
+            transport: Any = sse_client(f"{origin}/sse?{query}", headers)
             if way != "HTTP+SSE":
                 http = await stack.enter_async_context(create_mcp_http_client(headers))
-                transport = streamable_http_client(f"{origin}/mcp", http_client=http)
+                transport = streamable_http_client(f"{origin}/mcp?{query}", http_client=http)
             clients.append(await stack.enter_async_context(Client(transport, mode="legacy")))
         for number, client in enumerate(clients, 1):
             assert "of 2000" in await text_of(client, customer="c")
             assert f'"of":"c {number}"' in await text_of(client, customer="c", view="rows[0]")
         for number, client in zip(
-            (1, 2, 4 if way == "no sessions" else 3, 4), clients, strict=True
+            (1, 2, 4 if way == "no sessions" else 3, 4, 5), clients, strict=True
         ):
             assert f'"of":"c {number}"' in await text_of(client, customer="c", view="rows[0]")
 

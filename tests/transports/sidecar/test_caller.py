@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
+from mcp_abridge.storage.snapshots import ANYBODY
 from mcp_abridge.transports.sidecar.caller import of_the_largest_holders, scope_of
 from mcp_abridge.transports.sidecar.route import Route
 from msgspec import Struct
@@ -12,8 +13,10 @@ from multidict import CIMultiDict
 from tests.transports.http.route_server import route
 
 
-def scope(to: Route, headers: Mapping[str, str] | None = None, token: str = "") -> str:
-    request = make_mocked_request("POST", "/mcp", CIMultiDict(headers or {}))
+def scope(
+    to: Route, headers: Mapping[str, str] | None = None, token: str = "", query: str = ""
+) -> str:
+    request = make_mocked_request("POST", f"/mcp{query}", CIMultiDict(headers or {}))
     return scope_of(request, to, token)
 
 
@@ -50,6 +53,14 @@ def test_callers_differ_by_every_header_that_may_identify_them(
     to = route("http://x/mcp", auth="forward")
     names = {scope(to, headers) for headers in (one, other)}
     assert (len(names) == 2) is apart
+
+
+def test_callers_differ_by_a_query_that_the_server_gets_and_it_identifies_nobody() -> None:
+    url, command = route("http://x/mcp"), route(("server",))
+    for headers in ({}, {"Authorization": "Bearer mine"}):
+        assert scope(url, headers, query="?key=a") != scope(url, headers, query="?key=b")
+        assert scope(command, headers, query="?key=a") == scope(command, headers)
+    assert scope(url, query="?read_only=true").startswith(ANYBODY)
 
 
 def test_a_token_that_replaces_another_of_its_name_is_the_same_caller() -> None:

@@ -38,6 +38,7 @@ from mcp_abridge.transports.workers.pool import Workers
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Server = TypeVar("Server")
 
+_SSE_SESSION = "session_id"  # in the query of HTTP+SSE
 _MOST = 1000  # callers without a session that are remembered
 _STATE = "mcp_abridge"
 
@@ -91,7 +92,7 @@ class AbridgeMiddleware:
     def _conversation(self, ctx: Context) -> tuple[Driver, str]:
         """Return the driver for a request, and the scope of the answers that it may look into."""
         name = self._caller(ctx)
-        caller = digest(name) if name else ANYBODY
+        caller = digest(name) if name else f"{ANYBODY}-{digest(_query(ctx))}"
         # It has no public name yet; FastMCP reads this one, too.
         connection = ctx.session._connection
         if _lasts(ctx, connection.session_id):
@@ -202,7 +203,15 @@ def _identity(ctx: Context) -> str:
     if headers is None:
         return ""
     parts = identity(CIMultiDict(headers.items()), credentials=True)
-    return "\n".join([headers.get("authorization", ""), *parts]).strip()
+    who = "\n".join([headers.get("authorization", ""), *parts]).strip()
+    return who and f"{who}\n{_query(ctx)}"
+
+
+def _query(ctx: Context) -> str:
+    """Return the query of a request over HTTP: a server may tell by it whose the request is."""
+    query = getattr(ctx.request, "query_params", None)
+    pairs = [] if query is None else query.multi_items()
+    return encode([pair for pair in pairs if pair[0] != _SSE_SESSION]).decode()
 
 
 def _lasts(ctx: Context, session_id: str | None) -> bool:
@@ -211,4 +220,4 @@ def _lasts(ctx: Context, session_id: str | None) -> bool:
         return False
     if ctx.request is None or session_id is not None:
         return True
-    return "session_id" in getattr(ctx.request, "query_params", ())
+    return _SSE_SESSION in getattr(ctx.request, "query_params", ())

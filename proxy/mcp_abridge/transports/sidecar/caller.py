@@ -3,7 +3,8 @@
 A caller is bound to the route and to the name of the token that opened it: its sessions, processes,
 streams and stored answers are of that name, so that a token may be replaced by another one of the
 name. Without tokens all are one caller. Before a URL the server may tell callers apart by headers
-that the proxy passes on: these separate stored answers too, not sessions, which the server gives.
+and a query that the proxy passes on: these separate stored answers too, not sessions, which the
+server gives. A query identifies nobody: many may have the same.
 """
 
 import hashlib
@@ -30,12 +31,14 @@ def scope_of(request: web.BaseRequest, route: Route, token: str) -> str:
     if not token or route.auth == "forward":
         # Without a token of the route it is the server's, or that of a proxy in front of this one.
         parts += filter(None, [request.headers.get("Authorization")])
+    query = ""
     if isinstance(route.upstream, str):
+        query = request.rel_url.raw_query_string
         # The server may identify the caller by any header that it receives: a key, a cookie, a
         # user's name.
         parts += identity(request.headers, credentials=route.auth == "forward")
     # Without the address of the listener: replicas listen at different addresses.
-    scope = digest("\n".join((route.path, str(route.upstream), *parts)))
+    scope = digest("\n".join((route.path, str(route.upstream), query, *parts)))
     return scope if parts else f"{ANYBODY}-{scope}"
 
 
