@@ -93,6 +93,13 @@ async def test_json_that_only_the_server_can_read_and_the_query_string_are_forwa
     assert server.requests[0].body == raw
 
 
+async def test_no_query_of_a_client_overrides_that_of_the_configured_url() -> None:
+    own, query = "?read_only=true&project=7", "?a=%2F&read_only=0&Read%5Fonly=0&project"
+    async with upstream(raw_response(SECRET)) as server, serve_url(server.url + own) as proxy:
+        await (await proxy.client(query).send("POST", call("get"), JSON)).read()
+    assert server.requests[0].line == "POST /mcp?read_only=true&project=7&a=%2F HTTP/1.1"
+
+
 async def test_a_request_to_a_client_that_takes_no_stream_is_answered_with_an_error() -> None:
     question = line(id="q", method="sampling/createMessage", params={})
     answered = asyncio.Event()

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from urllib.parse import unquote_plus
 
 from aiohttp import web
 from multidict import CIMultiDict
@@ -118,14 +119,19 @@ class Upstream:
         return answer
 
     def _url(self, request: web.BaseRequest) -> URL:
-        url = self.endpoint.url
-        if not (self._route.passes or request.query_string):
+        url, query = self.endpoint.url, request.rel_url.raw_query_string
+        if not (self._route.passes or query):
             return url
         text = str(url)
         if self._route.passes:
             text = str(url.origin()) + request.rel_url.raw_path
-        if request.query_string:
-            text += ("&" if "?" in text else "?") + request.rel_url.raw_query_string
+        elif url.query_string:
+            # Of two values, some servers take the last: the configured one may be a limit.
+            own = {name.casefold() for name in url.query}
+            pairs = query.split("&")
+            query = "&".join(each for each in pairs if _name(each).casefold() not in own)
+        if query:
+            text += ("&" if "?" in text else "?") + query
         return URL(text, encoded=True)
 
     def _headers(
@@ -153,6 +159,11 @@ class Upstream:
                 fields.popall(name, None)
             fields.update(headers.request_headers(raw, self.parameters))
         return fields
+
+
+def _name(pair: str) -> str:
+    """Return the name of a parameter of a query, as a server reads it."""
+    return unquote_plus(pair.partition("=")[0])
 
 
 def request_id(event: Event) -> bytes | None:
