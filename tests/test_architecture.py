@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -84,8 +85,13 @@ def part_of(name: str) -> str:
     return name.partition(".")[2].partition(".")[0]
 
 
-def imports(name: str) -> Iterator[tuple[str, int, bool]]:
+@cache
+def imports(name: str) -> tuple[tuple[str, int, bool], ...]:
     """Name the modules of the project that one imports, with the line, and whether on loading."""
+    return tuple(_imports(name))
+
+
+def _imports(name: str) -> Iterator[tuple[str, int, bool]]:
     tree = ast.parse(MODULES[name].read_text())
     at_once = set(ast.walk(ast.Module(body=loaded(tree.body), type_ignores=[])))
     package = name if MODULES[name].name == "__init__.py" else name.rpartition(".")[0]
@@ -164,12 +170,10 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 def test_no_docstring_begins_with_a_word_that_names_no_thing() -> None:
     openings = [
-        f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
+        f"{file.relative_to(ROOT)}:{line}: {text.splitlines()[0]}"
         for file in PYTHON
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, DOCUMENTED)
-        and (text := ast.get_docstring(node) or "")
-        and DIALECT.match(text)
+        for text, line in words(file)[0]
+        if DIALECT.match(text)
     ]
     assert not openings, "\n".join(["docstrings to begin with a noun or a verb:", *openings])
 
@@ -193,24 +197,33 @@ def test_no_name_is_a_bare_participle() -> None:
     bare = [
         f"{file.relative_to(ROOT)}:{line}: {name}"
         for file in PYTHON
-        for name, line in bound_names(ast.parse(file.read_text()))
+        for name, line in words(file)[1]
         if BARE.fullmatch(name) and name not in KEYS.get(file.stem, ())
     ]
     assert not bare, "\n".join(["names to replace by the noun of what they hold:", *bare])
 
 
-def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Name everything that a module gives a name to, with its line."""
-    for node in ast.walk(tree):
+Words = list[tuple[str, int]]
+
+
+@cache
+def words(file: Path) -> tuple[Words, Words]:
+    """Return the docstrings of a module, and every name that it gives, each with its line."""
+    docstrings: Words = []
+    names: Words = []
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, DOCUMENTED):
+            docstrings.append((ast.get_docstring(node) or "", getattr(node, "lineno", 1)))
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-                yield name, node.lineno
+                names.append((name, node.lineno))
             case ast.arg(arg=name, lineno=line):
-                yield name, line
+                names.append((name, line))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                yield node.name, node.lineno
+                names.append((node.name, node.lineno))
             case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name, node.lineno
+                names.append((name, node.lineno))
+    return docstrings, names
 
 
 def test_verbs_print_through_one_module() -> None:
@@ -336,6 +349,7 @@ def test_each_promise_of_the_transports_has_the_home_that_their_page_names() -> 
         assert users - STATING == expected, promise
 
 
+@cache
 def used(file: Path) -> set[str]:
     """Name what a module reads of others: names and attributes that it does not define."""
     return {

@@ -123,7 +123,7 @@ def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
 
 @pytest.fixture
 def running(request: pytest.FixtureRequest, ways: Ways) -> Running:
-    """Return what runs by a transport: stdio, unless a test is parametrised with each."""
+    """Return the examples of one transport: stdio, unless a test is parametrised with each."""
     return ways(getattr(request, "param", "stdio"))
 
 

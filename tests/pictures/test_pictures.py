@@ -209,7 +209,7 @@ def test_the_rule_on_the_page_leaves_images_as_they_came() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sample", SAMPLES[:: scaled(5, 1)], ids=lambda sample: sample.name)
+@pytest.mark.parametrize("sample", SAMPLES[:: scaled(10, 1)], ids=lambda sample: sample.name)
 def test_the_page_has_what_its_command_measures(sample: Sample) -> None:
     lines = page.PAGE.read_text().splitlines()
     [stated] = [line[2:-2].split(" | ") for line in lines if line.startswith(f"| {sample.name} |")]

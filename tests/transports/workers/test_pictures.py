@@ -108,7 +108,7 @@ def color(raw: bytes, x: int, y: int) -> list[int]:
     return [255 * (part > 127) for part in pixel]
 
 
-@pytest.mark.parametrize("turn", range(1, 9))
+@pytest.mark.parametrize("turn", [6, 3, 1, 2, 4, 5, 7, 8][: scaled(2, 8)])
 def test_a_photo_stands_upright_as_its_exif_says(turn: int) -> None:
     upright = Image.new("RGB", (2000, 1000), "white")
     ImageDraw.Draw(upright).rectangle((0, 0, 500, 250), fill="red")  # its top left
@@ -162,8 +162,9 @@ def test_of_an_animation_the_first_frame_is_shown_and_the_note_says_so(form: str
 
 
 def test_no_image_has_more_than_its_bytes() -> None:
-    glass = Image.effect_noise((1500, 1500), 90).convert("RGBA")
-    glass.putalpha(Image.effect_noise((1500, 1500), 90))
+    glass = Image.effect_noise((900, 900), 90).convert("RGBA")
+    glass.putalpha(Image.effect_noise((900, 900), 90))
+    assert len(file(glass, "PNG")) > 2_000_000
 
     result = smaller(file(glass, "PNG"))
 
@@ -193,7 +194,7 @@ BROKEN: dict[str, Callable[[], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", [*BROKEN][:: scaled(3, 1)])
 def test_a_broken_image_passes_as_it_came_and_the_log_says_why(name: str) -> None:
     raw = BROKEN[name]()
     own = job(image(raw), image(BLACK))
@@ -220,7 +221,7 @@ LARGEST: dict[str, tuple[Callable[[], bytes], tuple[int, int]]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*LARGEST][: scaled(2, len(LARGEST))])
+@pytest.mark.parametrize("name", [*LARGEST][: scaled(1, len(LARGEST))])
 def test_the_largest_images_are_drawn_within_the_bounds(name: str) -> None:
     make, size = LARGEST[name]
     raw = make()
