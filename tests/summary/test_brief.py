@@ -204,6 +204,26 @@ def test_amounts_are_added_up_of_all_rows_but_no_ids_and_no_clocks() -> None:
     assert loads(encode(look(Document({"items": [{"amount": 3}, {"amount": 4}]}), view))) == 7
 
 
+def test_names_of_two_words_in_one_say_what_columns_are_for() -> None:
+    stages = ("won", "lost", "qualified", "contract sent")
+    rows = [
+        {
+            "dealnote": f"Note {n % 9} on what was said about that deal in the call of that day",
+            "dealpriority": ("low", "high")[n % 2],
+            "dealstage": stages[n % 4],
+            "amount": str(n * 7919 % 9000 + 5.25),
+            "dealname": f"Customer {n}, renewal",
+        }
+        for n in range(300)
+    ]
+    table, notes = brief({"results": rows})
+    assert {"dealname", "dealstage", "amount"} <= {*table["results"]["columns"]}
+    [view] = re.findall(r"view='(sum_by[^']*)'", str(notes["more"]))
+    assert view == "sum_by(results, &dealstage, &amount)"
+    sums = loads(encode(look(Document({"results": rows}), view)))
+    assert sums["won"] == sum(float(row["amount"]) for row in rows if row["dealstage"] == "won")
+
+
 @pytest.mark.parametrize("step", ["keep: {at: 'items[]', paths", "project: {at: items, fields"])
 def test_what_a_rule_puts_first_comes_first_under_the_budget(step: str) -> None:
     names = "title", "state", *(f"note{n}" for n in range(8)), "etag"

@@ -58,11 +58,14 @@ def examples(
         part = "" if whole else f".[{selection}]"
         yield f"{place}[?{category.name}=={values[-1]}]{part}", "filters"
         yield f"count_by({place or '@'}, &{category.name})", COUNTS
-    quantities = islice(filter(_single, filter(roles.is_quantity, columns)), _TRIES)
+    quantities = [*islice(filter(_single, filter(roles.is_quantity, columns)), _TRIES)]
+    amounts = [*islice(filter(_single, filter(roles.is_amount, columns)), _SUMS)]
     numbers = (each for each in quantities if not each.textual or _numbers(rows, each))
     for quantity in islice(numbers, 1):
         yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
-    for amount in islice(filter(_single, filter(roles.is_amount, columns)), _SUMS):
+    for amount in amounts:
+        if amount.textual and not _numbers(rows, amount):
+            continue
         yield f"sum({place or '@'}[*].{amount.name})", "adds up"
         if category is not None:
             yield f"sum_by({place or '@'}, &{category.name}, &{amount.name})", "adds up by group"

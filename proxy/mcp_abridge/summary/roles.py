@@ -9,10 +9,10 @@ name, 17 without these rules. Rows that no name tells apart have the beginning o
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import inf
 from operator import attrgetter
+from types import MappingProxyType
 
 from mcp_abridge.summary import words
 from mcp_abridge.summary.all_rows import Names
@@ -22,7 +22,6 @@ NAME, KEY, STATE, VALUE, TIME, PERSON = "name", "key", "state", "value", "time",
 HASH, BARE, LONG_KEY, REST, APPENDIX = "hash", "bare", "long_key", "rest", "appendix"
 
 
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
 _CLOCK = re.compile(rb'\[*"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.,+Z-]*)?)?"')
 _NO_LETTERS = re.compile(rb'\[*"[^A-Za-z\x80-\xff]*"')
@@ -72,7 +71,8 @@ def in_order(
             useless.append(column)
         equal.setdefault(cells, []).append(column)
     firsts = [each for each in equal.values() if each[0] not in useless]
-    useful = [_Facts(column, sought, things, others) for column, *others in firsts]
+    compounds = words.compounds({column.names[-1] for column in columns if column.names})
+    useful = [_Facts(column, sought, things, others, compounds) for column, *others in firsts]
     useful.sort(key=lambda each: each.column.position)
     useless.sort(key=lambda each: each.position)
     order = [*_order(useful), *useless]
@@ -110,12 +110,13 @@ class _Facts:
         sought: Collection[str] = (),
         things: Collection[Names] = (),
         equal: Sequence[Column] = (),
+        compounds: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> None:
         self.column, self.values = column, column.values
         names = column.names or ("",)
         keys = [step.key for step in column.path if isinstance(step, Pair)]
         self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
-        self.words = _words(self.names[-1])
+        self.words = compounds.get(self.names[-1]) or words.split(self.names[-1])
         self._lowered = [name.lower() for name in self.names]
         self._last = self._lowered[-1].lstrip("@_$")
         self._each = column.path.count(EACH)
@@ -162,7 +163,7 @@ class _Facts:
         own = self.words
         if self._last in words.HOLDERS and len(self._lowered) > 1:
             best = max(best, worth.get(self._lowered[-2], 0))
-            own = _words(self.names[-2])
+            own = words.split(self.names[-2])
         if own:
             part = 1.5 * (not words.PARTS.isdisjoint(own[-2:-1]))
             best = max(best, worth.get(own[-1], 0) - _LESS - part)
@@ -279,11 +280,6 @@ class _Facts:
         return (self.appendix, self.column.size > _READ, -worth, self.column.size)
 
 
-@lru_cache(maxsize=1024)
-def _words(name: str) -> tuple[str, ...]:
-    return tuple(word.lower() for word in _WORD.findall(name))
-
-
 def _order(facts: list[_Facts]) -> Iterator[Column]:
     """Yield columns: a name, a state or value, a key, what tells rows apart, a time, the rest."""
     waiting = list(facts)
@@ -375,9 +371,9 @@ def is_quantity(column: Column) -> bool:
 
 def is_amount(column: Column) -> bool:
     """Return True if the values of a column can be added up: sizes, durations, but no prices."""
-    own = _words(_number_name(column))
+    own = words.split(_number_name(column))
     own = own[:-1] if len(own) > 1 and own[-1] in words.UNITS else own
-    amounts = column.plain and not column.textual and own[-1:] and own[-1] in words.AMOUNTS
+    amounts = column.plain and own[-1:] and own[-1] in words.AMOUNTS
     return bool(amounts) and words.RATES.isdisjoint(own) and is_quantity(column)
 
 
@@ -388,7 +384,7 @@ def _number_name(column: Column) -> str:
 
 
 def _is_place(name: str) -> bool:
-    return name.lower() in words.PLACES or not words.PLACES.isdisjoint(_words(name)[-1:])
+    return name.lower() in words.PLACES or not words.PLACES.isdisjoint(words.split(name)[-1:])
 
 
 def in_order_of_time(column: Column) -> bool:
