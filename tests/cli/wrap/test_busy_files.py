@@ -16,12 +16,12 @@ from tests.cli.wrap.conftest import write
 from tests.faults.scale import scaled
 from tests.platforms import on_posix
 
-# A client that adds a mark each second, until its stdin has a line; then it says how many.
+# A client that adds a mark every 50 ms, until its stdin has a line; then it says how many.
 CLIENT = """
 import os, select, sys
 path, way = sys.argv[1:]
 marks = 0
-while not select.select([sys.stdin], [], [], 1)[0]:
+while not select.select([sys.stdin], [], [], 0.05)[0]:
     with open(path) as file:
         text = file.read()
     with open(path + ".new" if way == "renamed" else path, "w") as file:
@@ -77,7 +77,7 @@ def again(run: Run, verb: str) -> None:
 
 @pytest.mark.parametrize("way", ["renamed", "in place"])
 @on_posix("no rename of a file that another has open")
-def test_a_client_that_writes_its_file_each_second_loses_nothing_and_is_wrapped(
+def test_a_client_that_writes_its_file_all_the_time_loses_nothing_and_is_wrapped(
     way: str, home: Path, run: Run
 ) -> None:
     for _ in range(scaled(1, 20)):

@@ -19,6 +19,7 @@ from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
 from mcp_abridge.system import platform
 
 _PATIENCE = 10.0  # seconds for a file that others write all the time
+_PAUSE = 0.02
 _SETTLING = 0.2  # seconds in which a client may put back what it had read before
 
 Edit = Callable[[ConfigFile, Server, Records], str]
@@ -173,6 +174,9 @@ def _write(
             busy = True
             if time.monotonic() > deadline:
                 raise
+            if file.follow():
+                continue
+            time.sleep(_PAUSE)
         try:
             now = load(file.path)
         except (AbridgeError, ValueError):

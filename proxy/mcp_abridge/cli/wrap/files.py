@@ -1,5 +1,6 @@
 """Files of clients: without it, an edit could lose what their clients or users have written."""
 
+import codecs
 import hashlib
 import os
 import shutil
@@ -49,6 +50,7 @@ class ConfigFile:
     def __init__(self, path: str, raw: bytes | None = None) -> None:
         self.path, self.raw = path, _content(path) if raw is None else raw
         text = self.raw.decode()
+        self._new_content: bytes | None = None
         self._mark = "\ufeff" if text.startswith("\ufeff") else ""
         self.before = text.removeprefix("\ufeff")
         self.syntax: Syntax = _SYNTAXES.get(os.path.splitext(path)[1], Json)()
@@ -124,6 +126,38 @@ class ConfigFile:
             old, new = ([{**each, "name": path[-1]}] for each in (old, new))
         self.changes[path] = old, new
 
+    def follow(self) -> bool:
+        """Take what another program has written meanwhile, beside the entries that are edited.
+
+        Returns False if an entry has changed, or the file has comments. It takes milliseconds, so
+        that it succeeds between two writes of a busy client. The `changes` stay as they were.
+        """
+        import msgspec
+
+        raw, content, at = _content(self.path), b"", 0
+        for span, (_, text) in sorted(self._edits.items()):
+            before = self.before[slice(*span)].encode()
+            if (start := raw.find(before, at)) < 0:
+                return False
+            content += raw[at:start] + text.encode()
+            at = start + len(before)
+        content += raw[at:]
+        values: dict[EntryPath, Any] = {(): content.removeprefix(codecs.BOM_UTF8)}
+
+        def value(path: EntryPath) -> Any:
+            if path not in values:
+                members = msgspec.json.decode(value(path[:-1]), type=dict[str, msgspec.Raw])
+                values.update({(*path[:-1], name): each for name, each in members.items()})
+            return values[path]
+
+        try:
+            if any(bytes(value(path)) != text.encode() for path, text in self._edits.values()):
+                return False
+        except (LookupError, ValueError):
+            return False
+        self.raw, self._new_content = raw, content
+        return True
+
     def write(self) -> str | None:
         """Replace the file at once, with all its attributes, if its text was changed.
 
@@ -139,7 +173,8 @@ class ConfigFile:
         beside = tempfile.mkdtemp(prefix=f".{name}{_BESIDE}", dir=folder)
         try:
             path = os.path.join(beside, name)
-            write_private(path, (self._mark + self.text).encode(), sync=True)
+            raw = self._new_content or (self._mark + self.text).encode()
+            write_private(path, raw, sync=True)
             _take_attributes(path, self.path, status)
             if _content(self.path) != self.raw or not _put(path, self.path, self.raw):
                 raise Changed(f"{self.path} was changed meanwhile; try again")
