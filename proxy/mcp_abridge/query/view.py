@@ -20,7 +20,7 @@ from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.own_names import unmarked
 from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import LARGE, Document, Value, encode, opened
-from mcp_abridge.errors import DocumentError, OutOfFuel, Refusal
+from mcp_abridge.errors import OutOfFuel, Refusal
 from mcp_abridge.query.call import HELP, asks_for
 from mcp_abridge.query.hits import Hits, first_hits
 from mcp_abridge.query.lookups import Lookups, as_meant, members_named, renamed
@@ -84,8 +84,6 @@ def look(
         return (
             first_hits(result, _searched(expression), room) if isinstance(result, Hits) else result
         )
-    except DocumentError:
-        raise
     except OutOfFuel as error:
         part = f"{_example(document)} | ..."
         raise Refusal(
