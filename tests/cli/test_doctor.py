@@ -65,7 +65,9 @@ def bad(lines: list[str]) -> list[str]:
     return [line for line in lines if not line.startswith("ok: ")]
 
 
-def test_a_set_up_that_is_as_it_should_be(doctor: Doctor, tmp_path: Path) -> None:
+def test_a_set_up_that_is_as_it_should_be(
+    doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rules = "version: 1\nrules: [{tools: list_books, response: [{keep: title}]}]\n"
     (tmp_path / "rules.yaml").write_text(rules)
     (tmp_path / ".codex").mkdir()
@@ -76,14 +78,18 @@ def test_a_set_up_that_is_as_it_should_be(doctor: Doctor, tmp_path: Path) -> Non
         "ok: with the rules: 2 tools in N bytes",
         "ok: rules.yaml applies",
         "ok: tools with a rule: 1; with the budget alone: 1",
-        "ok: codex: 1 servers, budget N bytes, since its limit is 48,000;"
+        "ok: codex: 1 server, budget N bytes, since its limit is 48,000;"
         " not wrapped: fs, see mcp-abridge wrap",
     ]
+    (tmp_path / ".claude.json").write_text('{"mcpServers": {"gh": {"command": "gh"}}}')
+    monkeypatch.setenv("CLAUDE_CODE_EXPERIMENTAL_CODE_MODE", "1")
     lines = doctor("--budget", "off", "--rules", "rules.yaml", *server(), code=0)
-    assert lines[-3:-1] == [
+    assert lines[-4:-1] == [
         "ok: tools with a rule: 1; with the budget alone: 0",
         "ok: tools whose answers pass whatever their length: 1 (add_book);"
         " --budget auto bounds them",
+        "ok: claude-code: 1 server, budget none, since its models' scripts read the answers;"
+        " not wrapped: gh, see mcp-abridge wrap",
     ]
 
 

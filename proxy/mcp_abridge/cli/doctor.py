@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mcp_abridge.cli import PROGRAM, options, server
 from mcp_abridge.cli.server import Finding, Listed, Severity, Silent, Tools, edited, json_size
-from mcp_abridge.cli.terminal import print_lines, short_list
+from mcp_abridge.cli.terminal import count_text, print_lines, short_list
 from mcp_abridge.document.paths import matches
 from mcp_abridge.errors import AbridgeError, RuleErrors, did_you_mean
 from mcp_abridge.ruleset.clients import client_for
@@ -108,7 +108,8 @@ def _quoted(level: Severity, stderr: list[str]) -> Iterator[_Lines]:
 
 
 def _tools(tools: Tools) -> str:
-    return f"{len(tools)} tools in {sum(map(json_size, tools.values())):,} bytes"
+    size = sum(map(json_size, tools.values()))
+    return f"{count_text(len(tools), 'tool')} in {size:,} bytes"
 
 
 def _rules(selection: Selection, bare: Listed) -> Iterator[Finding]:
@@ -167,4 +168,4 @@ def _clients(settings: argparse.Namespace) -> Iterator[Finding]:
             budget = "none, since its models' scripts read the answers"
         bare = [server for server, is_own in every.items() if not is_own]
         advice = f"; not wrapped: {short_list(bare)}, see {PROGRAM} wrap" if bare else ""
-        yield "ok", f"{name}: {len(every)} servers, budget {budget}{advice}"
+        yield "ok", f"{name}: {count_text(len(every), 'server')}, budget {budget}{advice}"

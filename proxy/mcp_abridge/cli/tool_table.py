@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_abridge.cli import options
 from mcp_abridge.cli.server import Listed, arguments_of, edited, json_size, listing, with_needs
-from mcp_abridge.cli.terminal import console, print_lines, show, table
+from mcp_abridge.cli.terminal import console, count_text, print_lines, show, table
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.replay.differences import to_json
 from mcp_abridge.ruleset.rule import Definition, Rule
@@ -73,7 +73,7 @@ def _print(bare: Listed, rows: list[dict[str, Any]]) -> None:
     as_sent_total = sum(row["as_sent"] or 0 for row in rows)
     print_lines(
         f"{bare.server} {bare.version}".rstrip()
-        + f": {len(rows)} tools in {total:,} bytes, about {count:,}"
+        + f": {count_text(len(rows), 'tool')} in {total:,} bytes, about {count:,}"
         f" tokens; {as_sent_total:,} bytes as sent.",
         "As sent: the bytes that a client gets, with arguments that rules add, such as view; the"
         " rule budget cuts the answers of tools that no rule file covers.",
