@@ -356,26 +356,32 @@ async function follow() {
   const response = await fetch(`figures?client=${client}`);
   if (now !== stale || !response.ok) return;
   const { calls, figures, stale: late } = await response.json();
-  if (late) return; // an event with the newer version follows
+  if (late) return; // the newer version follows
   head.calls = calls;
   head.figures[client] = figures;
   words.splice(0, words.length, ...calls.map((call) => call.join(" ").toLowerCase()));
   element("rows").classList.remove("stale");
   drawList();
 }
-if (head.live) {
-  const events = new EventSource("events");
-  events.addEventListener("message", ({ data }) => {
-    const { mistakes } = JSON.parse(data);
-    element("mistakes").replaceChildren(...mistakes.map((textContent) => make("li", { textContent })));
-    element("mistakes").hidden = !mistakes.length;
-    follow();
-  });
-  events.addEventListener("error", () => {
-    element("mistakes").replaceChildren(make("li", { textContent: "The command that wrote this page has ended; what it shows is as it was." }));
-    element("mistakes").hidden = false;
-  });
+function tell(mistakes) {
+  element("mistakes").replaceChildren(...mistakes.map((textContent) => make("li", { textContent })));
+  element("mistakes").hidden = !mistakes.length;
 }
+let version;
+async function look() {
+  try {
+    const state = await (await fetch("version")).json();
+    if (state.version !== version) {
+      version = state.version;
+      tell(state.mistakes);
+      follow();
+    }
+    setTimeout(look, 250);
+  } catch {
+    tell(["The command that wrote this page has ended; what it shows is as it was."]);
+  }
+}
+if (head.live) look();
 drawList();
 route();
 })();

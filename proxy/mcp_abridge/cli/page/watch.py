@@ -7,7 +7,6 @@ and requests of other hosts and origins are refused.
 import argparse
 import asyncio
 import hmac
-import json
 import os
 import secrets
 import time
@@ -30,7 +29,6 @@ from mcp_abridge.replay.recordings import NO_CALL
 from mcp_abridge.ruleset.selection import Selection
 from mcp_abridge.ruleset.watch import stamps
 
-_PERIOD = 0.1  # seconds between two looks at the files
 _NEW_CALLS = 1.0  # seconds at least between two readings of recordings
 
 
@@ -65,8 +63,8 @@ class LiveCalls:
         except (AbridgeError, OSError) as error:
             self.mistakes = [str(error)]
 
-    def changed(self) -> bool:
-        """Follow the files; return True if the page may show something else now."""
+    def look(self) -> None:
+        """Follow the files: the page may show something else then, which is another version."""
         changed = False
         now = stamps(self._arguments.rules or ())
         # An editor empties a file before it writes it: the rules are read once they stand still.
@@ -85,7 +83,6 @@ class LiveCalls:
         if changed:
             self.version += 1
             self._figures.clear()
-        return changed
 
     def name(self, client: int) -> str | None:
         return list(self.calls.clients.values())[client]
@@ -133,18 +130,18 @@ async def _serve(server: "PageServer") -> None:
         server.port = runner.addresses[0][1]
         print_lines(server.address)
         say("replay", "the page follows the rules and recordings; Ctrl+C ends it")
-        await server.follow()
+        await asyncio.Event().wait()
     finally:
         await runner.cleanup()
 
 
 class PageServer:
-    """The requests of the page: itself, one call, figures, and events if files have changed."""
+    """The requests of the page: itself, one call, figures, and the version of the files."""
 
     def __init__(self, calls: LiveCalls) -> None:
         self._live = calls
         self._token = secrets.token_urlsafe(24)
-        self._news = asyncio.Condition()
+        self._looking = asyncio.Lock()
         self.port = 0
 
     @property
@@ -158,7 +155,7 @@ class PageServer:
                 web.get("/{token}/", self._page),
                 web.get("/{token}/call/{number:[0-9]+}", self._call),
                 web.get("/{token}/figures", self._figures),
-                web.get("/{token}/events", self._events),
+                web.get("/{token}/version", self._version),
             ]
         )
         return application
@@ -205,24 +202,10 @@ class PageServer:
         calls = self._live.calls.head()["calls"]
         return _json({"calls": calls, "figures": [each and each.row for each in rows]})
 
-    async def _events(self, request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
-        with suppress(ConnectionError):
-            while True:
-                event = {"version": self._live.version, "mistakes": self._live.mistakes}
-                await response.write(b"data: %b\n\n" % json.dumps(event).encode())
-                async with self._news:
-                    await self._news.wait()
-        return response
-
-    async def follow(self) -> None:
-        """Look at the files again and again, and tell the open pages of changes."""
-        while True:
-            await asyncio.sleep(_PERIOD)
-            if await asyncio.to_thread(self._live.changed):
-                async with self._news:
-                    self._news.notify_all()
+    async def _version(self, _: web.Request) -> web.Response:
+        async with self._looking:
+            await asyncio.to_thread(self._live.look)
+        return _json({"version": self._live.version, "mistakes": self._live.mistakes})
 
 
 def _modified(paths: list[str]) -> dict[str, float]:
