@@ -1,8 +1,9 @@
 """The handler of a route on a real listener, and clients of both eras that see each event."""
 
+import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from io import BytesIO
 from pathlib import Path
@@ -22,7 +23,7 @@ from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.access import Access
 from mcp_abridge.transports.sidecar.command.route_handler import CommandRoute
 from mcp_abridge.transports.sidecar.request import RequestRefused
-from mcp_abridge.transports.sidecar.route import AccessRecord, Handler, Route, Services
+from mcp_abridge.transports.sidecar.route import AccessRecord, Handler, Request, Route, Services
 from mcp_abridge.transports.sidecar.url.route_handler import UrlRoute
 from mcp_abridge.transports.workers.pool import Workers
 from yarl import URL
@@ -255,21 +256,33 @@ class RouteServer(Generic[HandlerType]):
 UrlServer = RouteServer[UrlRoute]
 
 
+class RequestServer(RawTestServer):
+    """A server whose requests are the sidecar's."""
+
+    def __init__(self, handle: Callable[[Request], Awaitable[web.StreamResponse]]) -> None:
+        super().__init__(handle)  # type: ignore[arg-type]
+
+    async def _make_runner(self, debug: bool = True, **options: Any) -> web.ServerRunner:
+        loop = asyncio.get_running_loop()
+        options["request_factory"] = lambda *parts: Request(*parts, loop)
+        return web.ServerRunner(web.Server(self._handler, **options))
+
+
 @asynccontextmanager
 async def serve_handler(handler: HandlerType) -> AsyncIterator[RouteServer[HandlerType]]:
     """Let a handler answer on a free port."""
 
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        record = AccessRecord()
+    async def handle(request: Request) -> web.StreamResponse:
+        record = request.record
         server.records.append(record)
         try:
-            return await handler.handle(request, record)
+            return await handler.handle(request)
         except RequestRefused as refusal:
             record.answered_by, record.failure = "proxy", str(refusal)
             return refusal.response(record.id)
 
     http: HttpClient = TestClient(
-        RawTestServer(handle),
+        RequestServer(handle),
         connector=aiohttp.TCPConnector(force_close=True, limit=0),
         timeout=aiohttp.ClientTimeout(total=SECONDS),
         skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),

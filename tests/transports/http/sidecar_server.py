@@ -13,7 +13,7 @@ from mcp_abridge.transports.http import body
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.access import LOOPBACK, Access
 from mcp_abridge.transports.sidecar.metrics import Metrics
-from mcp_abridge.transports.sidecar.route import AccessRecord, Route
+from mcp_abridge.transports.sidecar.route import Request, Route
 from mcp_abridge.transports.sidecar.router import Mount
 from mcp_abridge.transports.sidecar.sidecar import Sidecar
 
@@ -41,7 +41,7 @@ class StubHandler:
     async def open(self) -> None:
         self.log.append("open")
 
-    def has_session(self, request: web.BaseRequest) -> bool:
+    def has_session(self, request: Request) -> bool:
         return False
 
     def counts(self) -> tuple[int, int]:
@@ -53,18 +53,18 @@ class StubHandler:
     async def close(self) -> None:
         self.log.append("close")
 
-    async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+    async def handle(self, request: Request) -> web.StreamResponse:
         self.arrived.set()
         try:
             if request.method == "GET":
                 return await self._stream(request)
-            return await self._post(request, record)
+            return await self._post(request)
         except asyncio.CancelledError:
             self.cancelled.set()
             raise
 
-    async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        raw = await body.whole(request.content, None, 1 << 20)
+    async def _post(self, request: Request) -> web.StreamResponse:
+        raw, record = await body.whole(request.content, None, 1 << 20), request.record
         record.bytes_received = 7
         match raw:
             case b"wait":

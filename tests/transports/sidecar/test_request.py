@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from aiohttp import StreamReader, web
+from aiohttp import StreamReader
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.test_utils import make_mocked_request
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
@@ -15,7 +15,7 @@ from mcp_abridge.transports.sidecar.request import (
     client_name,
     read_post,
 )
-from mcp_abridge.transports.sidecar.route import AccessRecord
+from mcp_abridge.transports.sidecar.route import AccessRecord, Request
 from multidict import CIMultiDict
 
 from tests.builders import call, line
@@ -28,18 +28,20 @@ async def read(
     raw: bytes, headers: Mapping[str, str] | None = None, **limits: Any
 ) -> tuple[PostedBody, AccessRecord]:
     """Read a body that arrived with these headers."""
-    record = AccessRecord()
     request = requested(raw, headers)
-    return await read_post(request, route("http://x/mcp"), LimitsSpec(**limits), record), record
+    return await read_post(request, route("http://x/mcp"), LimitsSpec(**limits)), request.record
 
 
 def requested(
     body: bytes = b"", headers: Mapping[str, str] | None = None, path: str = "/mcp"
-) -> web.BaseRequest:
+) -> Request:
     content = StreamReader(BaseProtocol(asyncio.get_running_loop()), 2**16)
     content.feed_data(body)
     content.feed_eof()
-    return make_mocked_request("POST", path, CIMultiDict(headers or {}), payload=content)
+    request: Any = make_mocked_request("POST", path, CIMultiDict(headers or {}), payload=content)
+    request.record = AccessRecord()
+    own: Request = request
+    return own
 
 
 async def test_a_call_is_read() -> None:

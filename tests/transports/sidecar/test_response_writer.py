@@ -10,8 +10,10 @@ from aiohttp.test_utils import TestClient
 from mcp_abridge.transports.http.negotiation import Wanted
 from mcp_abridge.transports.http.sse import Event, Events, encode_event
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event
-from mcp_abridge.transports.sidecar.route import AccessRecord
-from pytest_aiohttp import AiohttpClient, AiohttpRawServer
+from mcp_abridge.transports.sidecar.route import AccessRecord, Request
+from pytest_aiohttp import AiohttpClient
+
+from tests.transports.http.route_server import RequestServer
 
 RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{"n": 1.0}}'
 SECOND = b'{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no"}}'
@@ -25,8 +27,8 @@ NO_RESPONSE = (
 )
 
 
-Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-Request = Callable[[Handler], Awaitable[ClientResponse]]
+Handler = Callable[[Request], Awaitable[web.StreamResponse]]
+Ask = Callable[[Handler], Awaitable[ClientResponse]]
 Respond = Callable[..., Awaitable[tuple[ClientResponse, ResponseWriter]]]
 
 
@@ -41,11 +43,11 @@ def event(raw: bytes) -> Event:
 
 
 @pytest.fixture
-def request_from(aiohttp_raw_server: AiohttpRawServer, aiohttp_client: AiohttpClient) -> Request:
+def request_from(aiohttp_client: AiohttpClient) -> Ask:
     """Send a request to a handler, and read the response."""
 
     async def request_from(handler: Handler) -> ClientResponse:
-        client: TestClient[Any, None] = await aiohttp_client(await aiohttp_raw_server(handler))
+        client: TestClient[Any, None] = await aiohttp_client(RequestServer(handler))
         response = await client.post("/mcp")
         await response.read()
         return response
@@ -54,26 +56,27 @@ def request_from(aiohttp_raw_server: AiohttpRawServer, aiohttp_client: AiohttpCl
 
 
 @pytest.fixture
-def respond(request_from: Request) -> Respond:
+def respond(request_from: Ask) -> Respond:
     """Write events and messages as the response to a request, and read it."""
 
     async def respond(
         accepts: Wanted, *events: bytes, **options: Any
     ) -> tuple[ClientResponse, ResponseWriter]:
-        record = AccessRecord()
         writers: list[ResponseWriter] = []
+        records: list[AccessRecord] = []
 
-        async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        async def handle(request: Request) -> web.StreamResponse:
             writer = ResponseWriter(
-                request, accepts, record, **{"streams": False, "expected": 1, **options}
+                request, accepts, **{"streams": False, "expected": 1, **options}
             )
             writers.append(writer)
+            records.append(request.record)
             for each in events:
                 await writer.add(event(each))
             return await writer.end()
 
         response = await request_from(handle)
-        assert record.bytes_sent == len(await response.read())
+        assert records[0].bytes_sent == len(await response.read())
         return response, writers[0]
 
     return respond
@@ -257,10 +260,10 @@ LONG = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (24 << 20) + b'"}'
 
 @pytest.mark.parametrize("framed", [True, False])
 async def test_an_event_is_written_whole_though_its_sender_is_cancelled(
-    framed: bool, request_from: Request
+    framed: bool, request_from: Ask
 ) -> None:
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        writer = ResponseWriter(request, "stream", AccessRecord(), streams=True, expected=1)
+    async def handle(request: Request) -> web.StreamResponse:
+        writer = ResponseWriter(request, "stream", streams=True, expected=1)
         sender = asyncio.create_task(writer.add(event(LONG) if framed else message_event(LONG)))
         transport = request.transport
         assert isinstance(transport, asyncio.WriteTransport)

@@ -14,12 +14,13 @@ from time import monotonic
 from typing import Any
 
 from aiohttp import hdrs, web
-from aiohttp.http import SERVER_SOFTWARE, HttpVersion11
+from aiohttp.http import HttpVersion11
 
 from mcp_abridge.document import message
 from mcp_abridge.system import platform
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused
+from mcp_abridge.transports.sidecar.route import Request
 
 _HEAD = 10.0  # seconds for a request's head, from its first byte or the connection's start
 _IDLE = 75.0  # seconds: more than reverse proxies keep an unused connection open
@@ -31,7 +32,7 @@ _OWN_DESCRIPTORS = 40  # descriptors that a sidecar needs for itself, with some 
 _MOST_CONNECTIONS = 4000  # or four for each concurrent request: each costs memory
 _WARNED_AGAIN = 60.0  # seconds
 
-Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+Handle = Callable[[Request], Awaitable[web.StreamResponse]]
 
 
 class BodyStalled(Exception):
@@ -44,8 +45,8 @@ class SidecarServer(web.Server):
     def __init__(self, handle: Handle, log: Log, connections: "Connections") -> None:
         loop = asyncio.get_running_loop()
         super().__init__(
-            handle,
-            request_factory=lambda message, payload, protocol, writer, task: _Request(
+            handle,  # type: ignore[arg-type]
+            request_factory=lambda message, payload, protocol, writer, task: Request(
                 message, payload, protocol, writer, task, loop
             ),
             handler_cancellation=True,
@@ -55,15 +56,6 @@ class SidecarServer(web.Server):
 
     def __call__(self) -> web.RequestHandler:
         return Connection(self, self._log, self._places)
-
-
-class _Request(web.BaseRequest):
-    """A request whose answer does not say which software runs here."""
-
-    async def _prepare_hook(self, response: web.StreamResponse) -> None:
-        # The same object: an equal text may be a server's own.
-        if response.headers.get(hdrs.SERVER) is SERVER_SOFTWARE:
-            del response.headers[hdrs.SERVER]
 
 
 class Connection(web.RequestHandler):

@@ -16,7 +16,7 @@ from mcp_abridge.transports.aio import give_way
 from mcp_abridge.transports.http import body, negotiation
 from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
 from mcp_abridge.transports.sidecar.caller import digest
-from mcp_abridge.transports.sidecar.route import AccessRecord, Route
+from mcp_abridge.transports.sidecar.route import Request, Route
 
 NOT_JSON = message.PARSE_ERROR
 INVALID = message.INVALID_REQUEST
@@ -116,10 +116,9 @@ async def read_body(request: web.BaseRequest, limits: LimitsSpec) -> bytes:
         raise RequestRefused(400, NOT_JSON, f"the body cannot be read: {cause}") from None
 
 
-async def read_post(
-    request: web.BaseRequest, route: Route, limits: LimitsSpec, record: AccessRecord
-) -> PostedBody:
-    """Read a POST; raises RequestRefused."""
+async def read_post(request: Request, route: Route, limits: LimitsSpec) -> PostedBody:
+    """Read a POST, and note in its record what it is; raises RequestRefused."""
+    record = request.record
     raw = await read_body(request, limits)
     messages, batch = _messages(raw, route)
     version = request.headers.get(VERSION)

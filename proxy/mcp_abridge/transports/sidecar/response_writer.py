@@ -17,7 +17,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.transports.http.negotiation import JSON, STREAM, Wanted
 from mcp_abridge.transports.http.sse import Event, encode_event
-from mcp_abridge.transports.sidecar.route import AccessRecord
+from mcp_abridge.transports.sidecar.route import Request
 
 _STREAM_HEADERS = {
     "Content-Type": f"{STREAM}; charset=utf-8",
@@ -36,16 +36,14 @@ class ResponseWriter:
 
     `accepts` is the form that the client accepts. `streams` means that the upstream chose an event
     stream, `expected` is the number of responses that the POST is owed, `batch` means that it was
-    an array. `headers` are not about the body or a connection. `record` counts the bytes of the
-    body. Methods that send raise ConnectionError or
-    CancelledError if the client has gone.
+    an array. `headers` are not about the body or a connection. Methods that send raise
+    ConnectionError or CancelledError if the client has gone.
     """
 
     def __init__(
         self,
-        request: web.BaseRequest,
+        request: Request,
         accepts: Wanted,
-        record: AccessRecord,
         *,
         streams: bool,
         expected: int,
@@ -54,7 +52,7 @@ class ResponseWriter:
         headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     ) -> None:
         self._request = request
-        self._record = record
+        self._record = request.record
         self._streams = streams
         self._expected = expected
         self._batch = batch

@@ -2,9 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from aiohttp import web
+from aiohttp import hdrs, web
+from aiohttp.http import SERVER_SOFTWARE
 from msgspec import Struct, field
 
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec, RoutePath, RouteSpec
@@ -118,6 +119,21 @@ class AccessRecord(Struct):
         return "" if self.id == b"null" else self.id.decode("utf-8", "replace").strip('"')
 
 
+class Request(web.BaseRequest):
+    """A client's HTTP request and its record; its answer does not say which software runs here."""
+
+    ATTRS = web.BaseRequest.ATTRS | {"record"}
+
+    def __init__(self, *parts: Any, **options: Any) -> None:
+        super().__init__(*parts, **options)
+        self.record = AccessRecord()
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        # The same object: an equal text may be a server's own.
+        if response.headers.get(hdrs.SERVER) is SERVER_SOFTWARE:
+            del response.headers[hdrs.SERVER]
+
+
 class Handler(Protocol):
     """The interface that answers the requests of one route, whose access was granted before.
 
@@ -126,10 +142,8 @@ class Handler(Protocol):
     """
 
     async def open(self) -> None: ...
-    def has_session(self, request: web.BaseRequest) -> bool: ...
-    async def handle(
-        self, request: web.BaseRequest, record: AccessRecord
-    ) -> web.StreamResponse: ...
+    def has_session(self, request: Request) -> bool: ...
+    async def handle(self, request: Request) -> web.StreamResponse: ...
     def not_ready_reason(self) -> str | None: ...
     def counts(self) -> tuple[int, int]: ...
     async def close(self) -> None: ...

@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import unquote
 
-from aiohttp import web
 from msgspec import Struct
 
 from mcp_abridge.ruleset.loading.config_model import TOKEN
-from mcp_abridge.transports.sidecar.route import Handler, Route
+from mcp_abridge.transports.sidecar.route import Handler, Request, Route
 
 _SEPARATOR = re.compile(r"[/\\]")  # some servers treat them as separators even if escaped
 
@@ -23,7 +22,7 @@ class Mount(Struct, frozen=True):
     handler: Handler
     earlier: tuple[Handler, ...] = ()
 
-    def handler_of(self, request: web.BaseRequest) -> Handler:
+    def handler_of(self, request: Request) -> Handler:
         """Return the handler that began the session of a request, else that of all new ones."""
         return next((each for each in self.earlier if each.has_session(request)), self.handler)
 

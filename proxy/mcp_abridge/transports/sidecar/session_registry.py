@@ -7,7 +7,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from itertools import count
 
-from aiohttp import web
 from msgspec import Struct
 
 from mcp_abridge.errors import StoreError
@@ -30,7 +29,7 @@ from mcp_abridge.transports.sidecar.request import (
     unavailable,
 )
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter
-from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Services
+from mcp_abridge.transports.sidecar.route import AccessRecord, Request, Route, Services
 
 _KEPT = 10_000  # sessions remembered at most; the least recently used is forgotten first
 _TEACHES = frozenset(("initialize", "server/discover", "tools/list"))
@@ -45,15 +44,18 @@ class RequestContext(Struct):
     besides those of the upstream.
     """
 
-    request: web.BaseRequest
+    request: Request
     post: PostedBody
-    record: AccessRecord
     driver: Driver
     exchange: bytes
     memory: Key
     scope: str
     ours: list[bytes] = []
     answer: ResponseWriter | None = None
+
+    @property
+    def record(self) -> AccessRecord:
+        return self.request.record
 
     @property
     def slots(self) -> list[bytes]:
@@ -116,38 +118,35 @@ class SessionRegistry:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def has_session(self, request: web.BaseRequest) -> bool:
+    def has_session(self, request: Request) -> bool:
         """Return True if a request names a session that is remembered."""
         session = request.headers.get(SESSION)
         return session is not None and (self._name_of(session), None) in self._sessions
 
-    async def context(
-        self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
-    ) -> RequestContext:
+    async def context(self, request: Request, read: PostedBody) -> RequestContext:
         """Return the context of a POST: its session, exchange and scope."""
-        token = record.token
+        token = request.record.token
         scope = scope_of(request, self._route, token)
         if read.initializes and not read.modern:
             driver, memory = self.begin(scope, resumable=True), _memory(scope, None)
-            return RequestContext(request, read, record, driver, b"", memory, scope)
+            return RequestContext(request, read, driver, b"", memory, scope)
         if read.session is not None and not read.modern:
-            return await self.of_session(request, read, record, read.session)
+            return await self.of_session(request, read, read.session)
         client = client_name(read)
         exchange = b"%d:" % next(self._numbers)
         driver = await self._driver(scope, client, token, resumable=False)
         memory = _memory(scope, client)
-        return RequestContext(request, read, record, driver, exchange, memory, scope)
+        return RequestContext(request, read, driver, exchange, memory, scope)
 
-    async def of_session(
-        self, request: web.BaseRequest, read: PostedBody, record: AccessRecord, session: str
-    ) -> RequestContext:
+    async def of_session(self, request: Request, read: PostedBody, session: str) -> RequestContext:
         """Return the context of a request in the session with this id."""
-        name, own = self._name_of(session), scope_of(request, self._route, record.token)
-        driver = await self._driver(name, None, record.token, resumable=True)
+        token, name = request.record.token, self._name_of(session)
+        own = scope_of(request, self._route, token)
+        driver = await self._driver(name, None, token, resumable=True)
         scope, memory = f"{own}\n{name}", _memory(name, None)
-        return RequestContext(request, read, record, driver, b"", memory, scope)
+        return RequestContext(request, read, driver, b"", memory, scope)
 
-    async def check_owner(self, request: web.BaseRequest, token: str) -> None:
+    async def check_owner(self, request: Request) -> None:
         """Raise RequestRefused if a request names a session that another caller has begun."""
         session = request.headers.get(SESSION)
         names = {each.name for each in self._route.access.tokens()}
@@ -156,6 +155,7 @@ class SessionRegistry:
         name = self._name_of(session)
         entry = self._sessions.get((name, None))
         owner = entry.caller if entry is not None else await self._shared_owner(name)
+        token = request.record.token
         # One begun before a restart is of nobody known: it goes on if there is one caller only.
         if owner != token and not (owner is None and names == {token}):
             raise RequestRefused(404, INVALID, NO_SESSION)

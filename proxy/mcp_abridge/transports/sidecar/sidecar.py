@@ -36,7 +36,7 @@ from mcp_abridge.transports.sidecar.connection import (
 )
 from mcp_abridge.transports.sidecar.metrics import Metrics
 from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused, unavailable
-from mcp_abridge.transports.sidecar.route import AccessRecord, Handler
+from mcp_abridge.transports.sidecar.route import AccessRecord, Handler, Request
 from mcp_abridge.transports.sidecar.router import Mount, Router
 
 _BACKLOG = 1024
@@ -196,7 +196,7 @@ class Sidecar:
                     self._idle.clear()
                     await self._idle.wait()
 
-    async def _handle(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
+    async def _handle(self, mounts: Router, request: Request) -> web.StreamResponse:
         # Not that of `rel_url`: a target with a host of its own (RFC 9112, 3.2.2) is not served.
         path = request.raw_path.partition("?")[0]
         own = self._own.get(path)
@@ -206,11 +206,11 @@ class Sidecar:
                 return await own(mounts, request)
             return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
         self._use.set()
-        record, started, status = AccessRecord(), monotonic(), _GONE
+        record, started, status = request.record, monotonic(), _GONE
         match = mounts.find(path)
         try:
             try:
-                response = await self._answered(mounts, match, request, record)
+                response = await self._answered(mounts, match, request)
             except RequestRefused as refused:
                 record.answered_by = "proxy"
                 record.failure = record.failure or str(refused)
@@ -231,14 +231,13 @@ class Sidecar:
                 record.failure = record.failure or "the client went away"
             raise
         finally:
-            self._say(match[0].route.path if match else "", request, record, status, started)
+            self._say(match[0].route.path if match else "", request, status, started)
 
     async def _answered(
         self,
         mounts: Router,
         match: tuple[Mount, str | None] | None,
-        request: web.BaseRequest,
-        record: AccessRecord,
+        request: Request,
     ) -> web.StreamResponse:
         check_framing(request)
         if match is None:
@@ -250,7 +249,7 @@ class Sidecar:
             raise RequestRefused(
                 admission.status, INVALID, admission.message, dict(admission.headers)
             )
-        record.token = admission
+        request.record.token = admission
         if len(request.headers.getall(SESSION, ())) > 1 and not mount.route.passes:
             # The server might take another one than the one whose owner is checked.
             raise RequestRefused(400, INVALID, f"the request has several {SESSION} headers")
@@ -268,12 +267,10 @@ class Sidecar:
             what = "streams" if _listens(request) else "requests"
             reason = f"{there} {what} are open, the most this proxy takes at once"
             raise unavailable(reason, 1)
-        return await self._within(mount, request, record)
+        return await self._within(mount, request)
 
-    async def _within(
-        self, mount: Mount, request: web.BaseRequest, record: AccessRecord
-    ) -> web.StreamResponse:
-        task = asyncio.current_task()
+    async def _within(self, mount: Mount, request: Request) -> web.StreamResponse:
+        task, record = asyncio.current_task(), request.record
         assert task is not None
         self._open[task] = record
         self._metrics.requests.inc()
@@ -283,7 +280,7 @@ class Sidecar:
         try:
             if (request.content_length or 0) <= self._limits.body:
                 await send_100_continue(request)
-            return await mount.handler_of(request).handle(request, record)
+            return await mount.handler_of(request).handle(request)
         except asyncio.CancelledError:
             if task not in self._cut:
                 raise
@@ -316,15 +313,8 @@ class Sidecar:
             self._metrics.requests.dec()
             self._idle.set()
 
-    def _say(
-        self,
-        route: str,
-        request: web.BaseRequest,
-        record: AccessRecord,
-        status: int,
-        started: float,
-    ) -> None:
-        seconds = round(monotonic() - started, 4)
+    def _say(self, route: str, request: Request, status: int, started: float) -> None:
+        record, seconds = request.record, round(monotonic() - started, 4)
         self._metrics.count_request(record, status, seconds, route)
         fields: dict[str, LogValue] = {
             "route": route,

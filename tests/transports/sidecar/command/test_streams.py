@@ -12,8 +12,9 @@ from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.command import streams
 from mcp_abridge.transports.sidecar.command.streams import EventStore, EventStream
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter
-from mcp_abridge.transports.sidecar.route import AccessRecord
-from pytest_aiohttp import AiohttpRawServer
+from mcp_abridge.transports.sidecar.route import Request
+
+from tests.transports.http.route_server import RequestServer
 
 SILENT = Log("error")
 
@@ -62,25 +63,22 @@ def stream() -> EventStream:
 
 
 @pytest.fixture
-async def connection(
-    stream: EventStream, aiohttp_raw_server: AiohttpRawServer
-) -> AsyncIterator[StreamReader]:
+async def connection(stream: EventStream) -> AsyncIterator[StreamReader]:
     """A connection that the stream goes to; its client reads nothing by itself."""
     connected = asyncio.Event()
 
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        record = AccessRecord()
-        writer = ResponseWriter(request, "stream", record, streams=True, expected=0)
+    async def handle(request: Request) -> web.StreamResponse:
+        writer = ResponseWriter(request, "stream", streams=True, expected=0)
         asyncio.get_running_loop().call_soon(connected.set)
-        return await stream.serve(request, writer, record, pings=True)
+        return await stream.serve(request, writer, pings=True)
 
-    server = await aiohttp_raw_server(handle)
-    reader, writer = await asyncio.open_connection(server.host, server.port, limit=1 << 16)
-    writer.write(b"GET /mcp HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-    await connected.wait()
-    yield reader
-    stream.finish()
-    writer.transport.abort()
+    async with RequestServer(handle) as server:
+        reader, writer = await asyncio.open_connection(server.host, server.port, limit=1 << 16)
+        writer.write(b"GET /mcp HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        await connected.wait()
+        yield reader
+        stream.finish()
+        writer.transport.abort()
 
 
 async def flood(stream: EventStream) -> None:

@@ -28,7 +28,7 @@ from mcp_abridge.transports.sidecar.command.child import HASTY, ORDERLY, ChildSe
 from mcp_abridge.transports.sidecar.command.streams import EventStore, EventStream
 from mcp_abridge.transports.sidecar.request import INVALID, PostedBody, RequestRefused, unavailable
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter
-from mcp_abridge.transports.sidecar.route import AccessRecord
+from mcp_abridge.transports.sidecar.route import AccessRecord, Request
 
 PRIMED = "2025-11-25"
 """The first protocol version whose clients know an event without data."""
@@ -83,11 +83,10 @@ class ChildSession:
         """True while the server owes an answer."""
         return bool(self._pending)
 
-    async def post(
-        self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
-    ) -> web.StreamResponse:
+    async def post(self, request: Request, read: PostedBody) -> web.StreamResponse:
         """Process one POST and answer it; raises RequestRefused."""
         self._touch()
+        record = request.record
         record.client = self.driver.session.rules.client or ""
         if read.ids and len(self._pending) >= _MOST_ASKED:
             text = f"{len(self._pending)} requests of this session have no answer yet"
@@ -113,7 +112,6 @@ class ChildSession:
         answer = ResponseWriter(
             request,
             read.accepts_from_command,
-            record,
             streams=True,
             expected=len(read.ids),
             batch=read.batch,
@@ -121,7 +119,7 @@ class ChildSession:
         )
         self._tasks.spawn(self._enter(read.raw, record))
         try:
-            return await stream.serve(request, answer, record, pings=read.keeps_alive)
+            return await stream.serve(request, answer, pings=read.keeps_alive)
         finally:
             self._touch()
             record.client = self.driver.session.rules.client or ""
@@ -129,7 +127,7 @@ class ChildSession:
                 # The client never received the session's id.
                 self._tasks.spawn(self.end("the client went away", HASTY))
 
-    async def get(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+    async def get(self, request: Request) -> web.StreamResponse:
         """Open the stream for messages of no request, or resume that of the client's last event.
 
         Raises RequestRefused.
@@ -144,15 +142,15 @@ class ChildSession:
             stream = earlier
         elif stream.connected:
             raise RequestRefused(409, INVALID, "there is a stream of this session already")
-        record.session = digest(self.id)
-        record.client = self.driver.session.rules.client or ""
+        request.record.session = digest(self.id)
+        request.record.client = self.driver.session.rules.client or ""
         answer = ResponseWriter(
-            request, "stream", record, streams=True, expected=0, headers={SESSION: self.id}
+            request, "stream", streams=True, expected=0, headers={SESSION: self.id}
         )
         if last is None and request.headers.get(VERSION, "") >= PRIMED:
             stream.add(b"")
         try:
-            return await stream.serve(request, answer, record, pings=True)
+            return await stream.serve(request, answer, pings=True)
         finally:
             self._touch()
 

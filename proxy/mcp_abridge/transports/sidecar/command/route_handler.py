@@ -33,7 +33,7 @@ from mcp_abridge.transports.sidecar.request import (
     read_post,
     unavailable,
 )
-from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Services
+from mcp_abridge.transports.sidecar.route import Request, Route, Services
 
 _HANDSHAKES = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
 _GIVEN_UP = 4  # times the idle time, after which a session ends even if a call is pending
@@ -86,25 +86,24 @@ class CommandRoute:
             self._guardian.dismiss()
             self._guardian = None
 
-    def has_session(self, request: web.BaseRequest) -> bool:
+    def has_session(self, request: Request) -> bool:
         return request.headers.get(SESSION) in self._sessions
 
-    async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+    async def handle(self, request: Request) -> web.StreamResponse:
         if request.method == "POST":
-            return await self._post(request, record)
+            return await self._post(request)
         modern = (request.headers.get(VERSION) or "") >= MODERN
         if modern or request.method not in ("GET", "DELETE"):
             allowed = "POST" if modern else "GET, POST, DELETE"
             raise RequestRefused(405, INVALID, "Method Not Allowed", {"Allow": allowed})
         if request.method == "GET":
-            return await self._get(request, record)
-        session = self._session_of(request, record)
-        self._end(session, "the client has ended the session")
-        record.answered_by = "proxy"
+            return await self._get(request)
+        self._end(self._session_of(request), "the client has ended the session")
+        request.record.answered_by = "proxy"
         return web.Response(status=204)
 
-    async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        read = await read_post(request, self._route, self._shared.limits, record)
+    async def _post(self, request: Request) -> web.StreamResponse:
+        read = await read_post(request, self._route, self._shared.limits)
         if not read.messages or not all(each.is_message for each in read.messages):
             raise RequestRefused(400, INVALID, "the body is no JSON-RPC message")
         if not _decodes(read.raw):
@@ -114,30 +113,30 @@ class CommandRoute:
             # The server may spell other ids differently, so its answers could not be matched.
             raise RequestRefused(400, INVALID, "the id of a request must be a text or an integer")
         if read.modern:
-            return await self._stateless.post(request, read, record)
+            return await self._stateless.post(request, read)
         if read.initializes and read.session is None:
-            session = await self._begin(request, record)
-            record.session = digest(session.id)
+            session = await self._begin(request)
+            request.record.session = digest(session.id)
         else:
-            session = self._session_of(request, record)
+            session = self._session_of(request)
             self._check(read.version, session)
-        return await session.post(request, read, record)
+        return await session.post(request, read)
 
-    async def _get(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+    async def _get(self, request: Request) -> web.StreamResponse:
         accepts = ", ".join(request.headers.getall("Accept", []))
         if negotiation.negotiate(accepts) in ("json", "nothing"):
             raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {negotiation.STREAM}")
-        session = self._session_of(request, record)
+        session = self._session_of(request)
         self._check(request.headers.get(VERSION), session)
-        return await session.get(request, record)
+        return await session.get(request)
 
-    def _session_of(self, request: web.BaseRequest, record: AccessRecord) -> ChildSession:
+    def _session_of(self, request: Request) -> ChildSession:
         id = request.headers.get(SESSION)
         if id is None:
             raise RequestRefused(400, INVALID, f"the header {SESSION} is missing")
-        record.session = digest(id)
+        request.record.session = digest(id)
         session = self._sessions.get(id)
-        if session is None or session.over or session.caller != record.token:
+        if session is None or session.over or session.caller != request.record.token:
             raise RequestRefused(404, INVALID, NO_SESSION)
         return session
 
@@ -146,9 +145,8 @@ class CommandRoute:
         if version not in (None, session.version) and version not in _HANDSHAKES:
             raise RequestRefused(400, INVALID, f"the value of {VERSION} is no version served here")
 
-    async def _begin(self, request: web.BaseRequest, record: AccessRecord) -> ChildSession:
-        log = self._shared.log
-        token = record.token
+    async def _begin(self, request: Request) -> ChildSession:
+        log, token = self._shared.log, request.record.token
         self._make_room(token)
         self._starting.append(token)
         try:

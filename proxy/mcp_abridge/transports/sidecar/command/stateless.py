@@ -19,7 +19,7 @@ from mcp_abridge.transports.sidecar.command.pooled_server import PooledRequest
 from mcp_abridge.transports.sidecar.command.streams import PING
 from mcp_abridge.transports.sidecar.request import FAILED, INVALID, PostedBody, RequestRefused
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event
-from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Services
+from mcp_abridge.transports.sidecar.route import Request, Route, Services
 from mcp_abridge.transports.sidecar.session_registry import RequestContext, SessionRegistry
 
 _KEPT = 1000  # callers remembered at most; the least recently used is forgotten first
@@ -37,9 +37,7 @@ class Stateless:
         self._sessions = SessionRegistry(route, shared, most=_KEPT, on_noise=shared.log.noise)
         self._parameters: headers.Parameters = {}
 
-    async def post(
-        self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
-    ) -> web.StreamResponse:
+    async def post(self, request: Request, read: PostedBody) -> web.StreamResponse:
         """Answer one POST; raises RequestRefused."""
         header_checks.check(read, request.headers, self._parameters)
         if read.method == LISTEN and read.accepts == "json":
@@ -48,9 +46,9 @@ class Stateless:
             if read.first is not None and read.first.id is not ABSENT:
                 raise RequestRefused(400, INVALID, "the method is no text")
             # No notification of one client may go to a server that all share.
-            record.answered_by = "proxy"
+            request.record.answered_by = "proxy"
             return web.Response(status=202)
-        context = await self._sessions.context(request, read, record)
+        context = await self._sessions.context(request, read)
         try:
             return await _Exchange(self, context).answer()
         finally:
@@ -151,9 +149,7 @@ class _Exchange:
 
     def _writer(self, accepts: Wanted, status: int = 200) -> ResponseWriter:
         request = self._context.request
-        return ResponseWriter(
-            request, accepts, self._record, streams=True, expected=1, status=status
-        )
+        return ResponseWriter(request, accepts, streams=True, expected=1, status=status)
 
     def _abort(self) -> None:
         if (transport := self._context.request.transport) is not None:

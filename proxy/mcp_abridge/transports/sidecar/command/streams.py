@@ -15,7 +15,7 @@ from mcp_abridge.transports.http import sse
 from mcp_abridge.transports.http.sse import Event
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event
-from mcp_abridge.transports.sidecar.route import AccessRecord
+from mcp_abridge.transports.sidecar.route import Request
 
 RETRY = 1000
 """Milliseconds after which a client is to reconnect."""
@@ -69,7 +69,7 @@ class EventStream:
         self._behind = 0  # bytes of those that follow
         self._news = asyncio.Event()  # for the connection
         self._progress = asyncio.Event()  # for those who wait for room
-        self._request: web.BaseRequest | None = None
+        self._request: Request | None = None
 
     @property
     def connected(self) -> bool:
@@ -132,12 +132,7 @@ class EventStream:
                     self._leave(request)
 
     async def serve(
-        self,
-        request: web.BaseRequest,
-        answer: ResponseWriter,
-        record: AccessRecord,
-        *,
-        pings: bool,
+        self, request: Request, answer: ResponseWriter, *, pings: bool
     ) -> web.StreamResponse:
         """Send all events until the stream ends, or the client leaves or returns.
 
@@ -151,13 +146,11 @@ class EventStream:
             await answer.begin()
             response = await answer.end(await self._tell(request, answer, pings=pings))
         finally:
-            record.bytes_received = self.received
+            request.record.bytes_received = self.received
             self._leave(request)
         return response
 
-    async def _tell(
-        self, request: web.BaseRequest, answer: ResponseWriter, *, pings: bool
-    ) -> Event | None:
+    async def _tell(self, request: Request, answer: ResponseWriter, *, pings: bool) -> Event | None:
         """Send the events except the very last, which is returned: it ends the answer."""
         while self._request is request:
             if self._position < self._count:
@@ -197,7 +190,7 @@ class EventStream:
         raw = sse.encode_event(b"", event=None, id=id, retry=RETRY)
         return Event(raw, b"", id, None, RETRY)
 
-    def _leave(self, request: web.BaseRequest) -> None:
+    def _leave(self, request: Request) -> None:
         if self._request is request:
             self._request = None
             self._progress.set()

@@ -19,7 +19,7 @@ from mcp_abridge.transports.driver import Driver, Routed, Timer
 from mcp_abridge.transports.http.sse import ENDPOINT, Event, encode_event
 from mcp_abridge.transports.sidecar.request import INVALID, RequestRefused, read_post
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, translate
-from mcp_abridge.transports.sidecar.route import AccessRecord, Route
+from mcp_abridge.transports.sidecar.route import Request, Route
 from mcp_abridge.transports.sidecar.session_registry import SessionRegistry
 from mcp_abridge.transports.sidecar.url.upstream import Upstream
 
@@ -33,7 +33,7 @@ class SseSession(Struct):
     driver: Driver
     caller: str
     answer: ResponseWriter
-    request: web.BaseRequest
+    request: Request
     url: URL
     timer: Timer
     tasks: Tasks = msgspec.field(default_factory=Tasks)
@@ -48,18 +48,14 @@ class SseSessions(Struct, frozen=True):
     registry: SessionRegistry
     streams: dict[str, SseSession] = {}
 
-    def has_session(self, request: web.BaseRequest) -> bool:
+    def has_session(self, request: Request) -> bool:
         return request.query.get(QUERY) in self.streams
 
     async def follow(
-        self,
-        request: web.BaseRequest,
-        answer: ResponseWriter,
-        upstream: HttpResponse,
-        record: AccessRecord,
+        self, request: Request, answer: ResponseWriter, upstream: HttpResponse
     ) -> None:
         """Pass on a stream until it ends, with the proxy's endpoint in place of the server's."""
-        name = secrets.token_urlsafe(16)
+        name, record = secrets.token_urlsafe(16), request.record
         driver = self.registry.begin(name, resumable=False)
         timer = Timer(driver, lambda late: self._dispatch(stream, late))
         stream = SseSession(driver, record.token, answer, request, upstream.url, timer)
@@ -86,17 +82,15 @@ class SseSessions(Struct, frozen=True):
             stream.tasks.cancel()
             self.streams.pop(name, None)
 
-    async def posted(
-        self, request: web.BaseRequest, name: str, record: AccessRecord
-    ) -> web.StreamResponse:
+    async def posted(self, request: Request, name: str) -> web.StreamResponse:
         """Send a message to the endpoint of a stream, which will carry its answer.
 
         Raises NoAnswer, and RequestRefused if the stream has ended or the message is none.
         """
-        stream = self.streams.get(name)
+        stream, record = self.streams.get(name), request.record
         if stream is None or stream.caller != record.token:
             raise RequestRefused(404, INVALID, "the stream of this endpoint is over")
-        read = await read_post(request, self.route, self.limits, record)
+        read = await read_post(request, self.route, self.limits)
         stream.request = request
         routed = await stream.driver.from_client(read.raw, arrival=record.arrival)
         record.client = stream.driver.session.rules.client or ""
@@ -104,9 +98,8 @@ class SseSessions(Struct, frozen=True):
         if not routed.to_server:
             record.answered_by = "proxy"
             return web.Response(status=202, text="Accepted")
-        ask = self.upstream.ask(request, routed.to_server[0], url=stream.url, record=record)
-        async with ask as upstream:
-            return await self.upstream.pass_on(request, upstream, record)
+        async with self.upstream.ask(request, routed.to_server[0], url=stream.url) as upstream:
+            return await self.upstream.pass_on(request, upstream)
 
     async def _dispatch(self, stream: SseSession, routed: Routed) -> None:
         for raw in routed.all_to_server:

@@ -36,7 +36,7 @@ from mcp_abridge.transports.sidecar.request import (
     read_post,
 )
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event, translate
-from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Services
+from mcp_abridge.transports.sidecar.route import Request, Route, Services
 from mcp_abridge.transports.sidecar.session_registry import RequestContext, SessionRegistry
 from mcp_abridge.transports.sidecar.url import http_sse
 from mcp_abridge.transports.sidecar.url.upstream import Upstream, request_id
@@ -82,24 +82,24 @@ class UrlRoute:
             await asyncio.sleep(self._limits.idle_seconds)
             self._registry.rest()
 
-    def has_session(self, request: web.BaseRequest) -> bool:
+    def has_session(self, request: Request) -> bool:
         return self._registry.has_session(request) or self._legacy.has_session(request)
 
-    async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+    async def handle(self, request: Request) -> web.StreamResponse:
         try:
             if not self._route.passes:
-                await self._registry.check_owner(request, record.token)
+                await self._registry.check_owner(request)
             if request.method == "POST" and not self._route.passes:
                 if (name := request.query.get(http_sse.QUERY)) is not None:
-                    return await self._legacy.posted(request, name, record)
-                return await self._post(request, record)
-            return await self._other(request, record)
+                    return await self._legacy.posted(request, name)
+                return await self._post(request)
+            return await self._other(request)
         except NoAnswer as error:
             raise RequestRefused(502, FAILED, str(error)) from None
 
-    async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        read = await read_post(request, self._route, self._limits, record)
-        context = await self._registry.context(request, read, record)
+    async def _post(self, request: Request) -> web.StreamResponse:
+        read = await read_post(request, self._route, self._limits)
+        context = await self._registry.context(request, read)
         routed = await context.enter(read.raw)
         for raw in routed.to_server if self._queries else ():
             if (query := self._queries.pop(correlate(raw).cancels or b"", None)) is not None:
@@ -125,14 +125,14 @@ class UrlRoute:
         if routed.to_server:
             late = partial(self._overdue, context)
             timing = in_time(context.driver, late, context.slots)
-            ask = self._upstream.ask(request, routed.to_server[0], read, record=record)
+            ask = self._upstream.ask(request, routed.to_server[0], read)
             async with timing, ask as upstream:
                 return await self._answered(context, upstream)
             record.failure = _LATE
         record.answered_by = "proxy"
         if not read.ids:
             return web.Response(status=202)
-        return await _finish(context.answer or _writer(request, read, record), context.ours)
+        return await _finish(context.answer or _writer(request, read), context.ours)
 
     async def _ask(self, context: RequestContext, query: Probe) -> Routed | web.StreamResponse:
         """Send a query; return what follows for the call that it holds."""
@@ -250,15 +250,15 @@ class UrlRoute:
                 record.failure = reason
             if reason:
                 lines = [*context.ours, *context.end(reason)]
-                return await _finish(_writer(request, read, record), lines)
+                return await _finish(_writer(request, read), lines)
         elif read.ids:
-            answer = _writer(request, read, record, upstream)
+            answer = _writer(request, read, upstream)
             if upstream.content_type == STREAM:
                 return await self._streamed(context, answer, upstream)
             lines = await self._whole(context, upstream)
             return await _finish(answer, [*context.ours, *lines])
         context.drop()
-        return await self._upstream.pass_on(request, upstream, record)
+        return await self._upstream.pass_on(request, upstream)
 
     async def _streamed(
         self, context: RequestContext, answer: ResponseWriter, upstream: HttpResponse
@@ -323,26 +323,26 @@ class UrlRoute:
         await self._registry.share(context)
         return routed.to_client
 
-    async def _other(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+    async def _other(self, request: Request) -> web.StreamResponse:
         raw = await read_body(request, self._limits) if request.body_exists else b""
         session = request.headers.get(SESSION)
         if session is not None:
-            record.session = digest(session)
-        async with self._upstream.ask(request, raw, record=record) as upstream:
+            request.record.session = digest(session)
+        async with self._upstream.ask(request, raw) as upstream:
             self._forget_ended(request, upstream)
             streams = upstream.content_type == STREAM and not self._route.passes
             if not streams or not 200 <= upstream.status < 300:
-                return await self._upstream.pass_on(request, upstream, record)
-            answer = _writer(request, NOTHING, record, upstream)
+                return await self._upstream.pass_on(request, upstream)
+            answer = _writer(request, NOTHING, upstream)
             await answer.begin()
             if session is not None:
-                context = await self._registry.of_session(request, NOTHING, record, session)
+                context = await self._registry.of_session(request, NOTHING, session)
                 await self._events(context, answer, upstream)
             else:
-                await self._legacy.follow(request, answer, upstream, record)
+                await self._legacy.follow(request, answer, upstream)
             return await _finish(answer, [])
 
-    def _forget_ended(self, request: web.BaseRequest, upstream: HttpResponse) -> None:
+    def _forget_ended(self, request: Request, upstream: HttpResponse) -> None:
         session = request.headers.get(SESSION)
         ended = request.method == "DELETE" and 200 <= upstream.status < 300
         # For a GET, 404 may only mean that there is no such stream.
@@ -365,15 +365,11 @@ def _empty(upstream: HttpResponse) -> bool:
 
 
 def _writer(
-    request: web.BaseRequest,
-    read: PostedBody,
-    record: AccessRecord,
-    upstream: HttpResponse | None = None,
+    request: Request, read: PostedBody, upstream: HttpResponse | None = None
 ) -> ResponseWriter:
     return ResponseWriter(
         request,
         read.accepts,
-        record,
         streams=upstream is not None and upstream.content_type == STREAM,
         expected=len(read.ids),
         batch=read.batch,

@@ -22,7 +22,7 @@ from mcp_abridge.transports.client.endpoint import (
 from mcp_abridge.transports.http import headers, hop_headers, negotiation
 from mcp_abridge.transports.http.sse import Event
 from mcp_abridge.transports.sidecar.request import FAILED, PostedBody
-from mcp_abridge.transports.sidecar.route import AccessRecord, Route
+from mcp_abridge.transports.sidecar.route import Request, Route
 from mcp_abridge.transports.sidecar.session_registry import RequestContext
 
 # Headers that are true of one message only: keys of its repetition, digests of its contents.
@@ -50,18 +50,17 @@ class Upstream:
     @asynccontextmanager
     async def ask(
         self,
-        request: web.BaseRequest,
+        request: Request,
         raw: bytes,
         read: PostedBody | None = None,
         url: URL | None = None,
         *,
         own: bool = False,
-        record: AccessRecord | None = None,
     ) -> AsyncIterator[HttpResponse]:
-        """Send `raw` as the client sent its request; raises NoAnswer.
+        """Send `raw` as the client sent its request, and record the size of the answer.
 
         If `own`, the message is the proxy's own, a POST, and headers that are true of the client's
-        message only are left out. `record` gets the size of the answer.
+        message only are left out. Raises NoAnswer.
         """
         headers = self._headers(request, raw, read, own)
         method, url = "POST" if own else request.method, url or self._url(request)
@@ -74,8 +73,8 @@ class Upstream:
             try:
                 yield response
             finally:
-                if record is not None:
-                    record.bytes_received = response.received
+                if not own:
+                    request.record.bytes_received = response.received
 
     async def tell(self, context: RequestContext, raw: bytes) -> None:
         """Send a message of the proxy's own that has no response; it may be lost."""
@@ -88,9 +87,7 @@ class Upstream:
         """Answer a request of the server with an error, lest it wait for the client."""
         await self.tell(context, message.error(id, FAILED, reason))
 
-    async def pass_on(
-        self, request: web.BaseRequest, response: HttpResponse, record: AccessRecord
-    ) -> web.StreamResponse:
+    async def pass_on(self, request: Request, response: HttpResponse) -> web.StreamResponse:
         """Pass on an answer unchanged; raises NoAnswer, after closing one that has begun."""
         answer = web.StreamResponse(
             status=response.status,
@@ -115,7 +112,7 @@ class Upstream:
                 request.transport.abort()
             raise
         await answer.write_eof()
-        record.bytes_sent = response.received
+        request.record.bytes_sent = response.received
         return answer
 
     def _url(self, request: web.BaseRequest) -> URL:
