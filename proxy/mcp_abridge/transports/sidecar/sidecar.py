@@ -36,7 +36,7 @@ from mcp_abridge.transports.sidecar.connection import (
 )
 from mcp_abridge.transports.sidecar.metrics import Metrics
 from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused, unavailable
-from mcp_abridge.transports.sidecar.route import AccessRecord, Handler, Request
+from mcp_abridge.transports.sidecar.route import Handler, Request
 from mcp_abridge.transports.sidecar.router import Mount, Router
 
 _BACKLOG = 1024
@@ -66,7 +66,7 @@ class Sidecar:
         self._connections = Connections(most, limits.peer_connections, log)
         metrics.sessions.set_function(lambda: self._population()[0])
         metrics.children.set_function(lambda: self._population()[1])
-        self._open: dict[asyncio.Task[object], AccessRecord] = {}
+        self._open: dict[asyncio.Task[object], Request] = {}
         self._streams: set[asyncio.Task[object]] = set()
         self._cut: set[asyncio.Task[object]] = set()
         self._idle = asyncio.Event()
@@ -170,7 +170,7 @@ class Sidecar:
         for listening in self._listening.values():
             listening.close()
         deadline = monotonic() + self._limits.drain_seconds
-        self._end(task for task, record in self._open.items() if self._endless(task, record))
+        self._end(task for task, request in self._open.items() if _endless(request))
         await self._drained(deadline)
         self._end(self._open)
         await self._drained(monotonic() + _LAST)
@@ -180,9 +180,6 @@ class Sidecar:
         await asyncio.gather(*(server.shutdown(seconds) for server in self._servers))
         closing = [handler.close() for handler in self._handlers]
         await asyncio.gather(*closing, return_exceptions=True)
-
-    def _endless(self, task: asyncio.Task[object], record: AccessRecord) -> bool:
-        return task in self._streams or record.method == LISTEN
 
     def _end(self, tasks: Iterable[asyncio.Task[object]]) -> None:
         for task in tuple(tasks):
@@ -222,10 +219,8 @@ class Sidecar:
                 record.bytes_sent = response.content_length or 0
             return response
         except (ConnectionError, asyncio.CancelledError):
-            # A stream that listens has no end of its own.
-            endless = _listens(request) or record.method == LISTEN
-            ended = endless and request.writer.output_size and record.failure in ("", _ENDED)
-            if record.complete or ended:
+            ended = request.writer.output_size and record.failure in ("", _ENDED)
+            if record.complete or (ended and _endless(request)):
                 status = 200
             else:
                 record.failure = record.failure or "the client went away"
@@ -272,7 +267,7 @@ class Sidecar:
     async def _within(self, mount: Mount, request: Request) -> web.StreamResponse:
         task, record = asyncio.current_task(), request.record
         assert task is not None
-        self._open[task] = record
+        self._open[task] = request
         self._metrics.requests.inc()
         if _listens(request):
             self._streams.add(task)
@@ -287,7 +282,7 @@ class Sidecar:
             task.uncancel()
             record.failure = _ENDED
             if request.writer.output_size:
-                if self._endless(task, record):
+                if _endless(request):
                     await request.writer.write_eof()
                 raise ConnectionResetError from None
             raise unavailable("the proxy is ending", 1) from None
@@ -379,3 +374,8 @@ def _paths(mounts: Router, request: web.BaseRequest) -> str:
 
 def _listens(request: web.BaseRequest) -> bool:
     return request.method == "GET" and STREAM in request.headers.get(hdrs.ACCEPT, "")
+
+
+def _endless(request: Request) -> bool:
+    """Return True for a stream that has no end of its own."""
+    return _listens(request) or request.record.method == LISTEN
