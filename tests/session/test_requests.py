@@ -37,7 +37,7 @@ def test_the_names_of_client_and_server_come_with_stateless_requests_too() -> No
     talk.client(line(id=1, method="server/discover", params={"_meta": meta}))
     talk.server(answer(discovered))
 
-    assert (talk.session.rules.server, talk.session.rules.client) == ("s", "c")
+    assert (talk.session.rules.peer.server, talk.session.rules.peer.client) == ("s", "c")
 
 
 SAFE = rules("- {name: guard, tools: get, on_failure: refuse, response: [{drop: secret}]}")

@@ -20,7 +20,11 @@ Fact = TypeVar("Fact", ToolFacts, frozenset[str])
 
 
 class PeerInfo(Struct):
-    """The facts of one client and server, from which another session may start."""
+    """The facts of one client and server, from which another session may start.
+
+    `version` is the client's, which `shows_widgets` of tools (MCP Apps) or not. `tools` are the
+    names of the server's, None if they are not known.
+    """
 
     server: str | None = None
     client: str | None = None
@@ -63,11 +67,10 @@ class ActiveRules:
         self._rules = rules
         self._log = log
         self._renamed = renamed
-        self._facts: dict[str, ToolFacts] = {}
+        self.peer = PeerInfo()
         self._by_tool: dict[str, ToolRules] = {}
         self._selected: RuleSet | None = None
         self._ruleset: RuleSet | None = None  # the rule files of `_selected` that fit the tools
-        self._tools: frozenset[str] | None = None
         # Of this session: the first names of the server, and all tools that it listed.
         self._servers: list[str] = []
         self._all_tools: frozenset[str] | None = None
@@ -77,33 +80,20 @@ class ActiveRules:
         """True if the rules at the last use include one that a call must not bypass."""
         self.outdated = False
         """True if the rules may differ from those in force at their last use."""
-        self.server: str | None = None
-        self.client: str | None = None
-        self.version: str | None = None
-        """The version of the client."""
-        self.shows_widgets = False
-        """True if the client shows the widgets of tools (MCP Apps)."""
-
-    @property
-    def peer_info(self) -> PeerInfo:
-        """The facts learned so far."""
-        facts = dict(self._facts)
-        names = (self.server, self.client, self.version)
-        return PeerInfo(*names, self._tools, facts, self.shows_widgets)
 
     @property
     def listed(self) -> bool:
         """True if the server's tools are known."""
-        return self._tools is not None
+        return self.peer.tools is not None
 
     def recall(self, info: PeerInfo) -> None:
         """Adopt the facts that another session learned of the same server and client."""
         self.rename(client=info.client, server=info.server, version=info.version)
         if info.tools is not None:
             self.offer(info.tools)
-        self._facts |= info.facts
+        self.peer.facts |= info.facts
         self._by_tool.clear()
-        self.shows_widgets |= info.shows_widgets
+        self.peer.shows_widgets |= info.shows_widgets
 
     def rename(
         self,
@@ -113,14 +103,14 @@ class ActiveRules:
         version: str | None = None,
     ) -> None:
         """Record the names of client and server, and the client's version, as far as given."""
-        server = self.server if server is None else server[:LONGEST_NAME]
-        client = self.client if client is None else client[:LONGEST_NAME]
-        version = self.version if version is None else version[:LONGEST_NAME]
-        if (server, client, version) == (self.server, self.client, self.version):
+        server = self.peer.server if server is None else server[:LONGEST_NAME]
+        client = self.peer.client if client is None else client[:LONGEST_NAME]
+        version = self.peer.version if version is None else version[:LONGEST_NAME]
+        if (server, client, version) == (self.peer.server, self.peer.client, self.peer.version):
             return
-        if server is not None and server != self.server and len(self._servers) < _MOST_NAMES:
+        if server is not None and server != self.peer.server and len(self._servers) < _MOST_NAMES:
             self._servers.append(server)
-        self.server, self.client, self.version = server, client, version
+        self.peer.server, self.peer.client, self.peer.version = server, client, version
         self._ruleset = None
         self._by_tool.clear()
         self._renamed(server, client)
@@ -130,33 +120,33 @@ class ActiveRules:
         # Revisions before 2026-07-28 have no `extensions`: some clients declare in `experimental`.
         places = ("extensions", "experimental")
         shows_widgets = any(value_at(capabilities, each, APPS) is not ABSENT for each in places)
-        if shows_widgets != self.shows_widgets:
-            self.shows_widgets = shows_widgets
+        if shows_widgets != self.peer.shows_widgets:
+            self.peer.shows_widgets = shows_widgets
             self._by_tool.clear()
 
     def offer(self, tools: frozenset[str]) -> None:
         """Record the names of the server's tools."""
-        if tools != self._tools:
-            self._tools, self._ruleset = _shared(tools), None
+        if tools != self.peer.tools:
+            self.peer.tools, self._ruleset = _shared(tools), None
             if self._all_tools is None or len(self._all_tools) < _MOST_TOOLS:
                 self._all_tools = _shared(tools | (self._all_tools or tools))
 
     def learn(self, facts: dict[str, ToolFacts]) -> None:
         """Record the facts of tools from a tool list."""
         for tool, fact in facts.items():
-            if self._facts.get(tool) != fact:
-                self._facts[tool] = _shared(fact)
+            if self.peer.facts.get(tool) != fact:
+                self.peer.facts[tool] = _shared(fact)
                 self._by_tool.pop(tool, None)
-        while len(self._facts) > _MOST_TOOLS:
-            del self._facts[next(iter(self._facts))]
+        while len(self.peer.facts) > _MOST_TOOLS:
+            del self.peer.facts[next(iter(self.peer.facts))]
 
     def facts(self, tool: str) -> ToolFacts | None:
         """Return the facts of `tool` from a tool list, None if it was not listed."""
-        return self._facts.get(tool)
+        return self.peer.facts.get(tool)
 
     def select(self) -> RuleSet:
         """Select the rules for the next message; may block while files are read."""
-        selected = self._rules(self.server, self.client, self.version)
+        selected = self._rules(self.peer.server, self.peer.client, self.peer.version)
         if self._ruleset is None or selected is not self._selected:
             if self._selected is not None and selected is not self._selected:
                 self.outdated = True
@@ -178,13 +168,13 @@ class ActiveRules:
         self._misfits = []
         for file in selected.candidates or selected.files:
             match = file.server
-            misfit = None if match is None else match.misfit(self.server, self._tools)
+            misfit = None if match is None else match.misfit(self.peer.server, self.peer.tools)
             if match is None or misfit is None:
                 if (
                     match is not None
                     and history is not None
                     and file.protects
-                    and match.decidable(self.server, self._tools)
+                    and match.decidable(self.peer.server, self.peer.tools)
                 ):
                     history.add(file.name)
                 yield file
@@ -238,8 +228,8 @@ class ActiveRules:
                 return rules
             implied |= rules.implied
         ruleset = self._ruleset_in_use
-        facts = self._facts.get(tool) or ToolFacts(implied)
-        plans = plans_for(ruleset, tool, facts, shows_widgets=self.shows_widgets)
+        facts = self.peer.facts.get(tool) or ToolFacts(implied)
+        plans = plans_for(ruleset, tool, facts, shows_widgets=self.peer.shows_widgets)
         hiding = next((rule for rule, _ in plans if rule.hides), None)
         error = ruleset.withheld(tool)
         guarded = error is not None or any(rule.failure_policy.protects for rule, _ in plans)

@@ -44,12 +44,9 @@ class RecordingSession(Session):
             recorded = self._requests.pop(exchange + key, None)
         outputs = super().from_server(raw, exchange)
         if recorded is not None:
-            self._recorder.record(
-                recorded._replace(response=raw),
-                self.rules.server,
-                self.rules.client,
-                shows_widgets=self.rules.shows_widgets,
-            )
+            peer, recorded = self.rules.peer, recorded._replace(response=raw)
+            widgets = peer.shows_widgets
+            self._recorder.record(recorded, peer.server, peer.client, shows_widgets=widgets)
         return outputs
 
     def may_stream(self, start: bytes) -> bool:

@@ -68,7 +68,7 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         state.rules.read_capabilities(value_at(envelope.params, "capabilities"))
     elif method in ("server/discover", "tools/list"):
         _read_client(state, value_at(envelope.params, "_meta"))
-        pending.shows_widgets = state.rules.shows_widgets
+        pending.shows_widgets = state.rules.peer.shows_widgets
         pending.next_page = string_at(envelope.params, "cursor") is not None
     elif method == "prompts/get":
         pending.tool = method  # counted, and never cut: no request could ask for the rest
@@ -282,7 +282,7 @@ def send_or_guard(state: SessionState, raw: bytes, pending: PendingRequest, rule
 
 def _of_script(state: SessionState, meta: Raw) -> bool:
     """Return True if a script gets the result: it would not notice that parts are missing."""
-    mark = None if meta is ABSENT else client_for(state.rules.client).code_mode
+    mark = None if meta is ABSENT else client_for(state.rules.peer.client).code_mode
     return mark is not None and (string_at(meta, *mark[0]) or "").startswith(mark[1])
 
 

@@ -90,7 +90,7 @@ def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> Outp
 
 def _usable(state: SessionState, raw: bytes, pending: PendingRequest | None) -> bytes:
     """Return the response to a call in the form that the client can use and awaits."""
-    needs = client_for(state.rules.client).needs
+    needs = client_for(state.rules.peer.client).needs
     raw = mended(raw, needs) if needs and not (pending and pending.uri) else raw
     return raw if pending is None or not pending.around else tasks.inside(pending, raw)
 
@@ -187,7 +187,7 @@ def job(
     snapshot: Snapshot | None = None,
 ) -> ShapeJob:
     """Suspend a call, and return the job that shapes its response; see mcp_abridge.shaping.job."""
-    facts, client = state.rules.facts(pending.tool), client_for(state.rules.client)
+    facts, client = state.rules.facts(pending.tool), client_for(state.rules.peer.client)
     return ShapeJob(
         rule=rule,
         tool=pending.tool,

@@ -92,7 +92,7 @@ def announce_changes(state: SessionState) -> Outputs:
     if tool_list is None:
         return ()
     rules = state.rules.select()
-    now = partial(edit, rules=rules, shows_widgets=state.rules.shows_widgets)
+    now = partial(edit, rules=rules, shows_widgets=state.rules.peer.shows_widgets)
     differs = partial(tool_list.differs, lambda result: now(result).result)
     return (RunInBackground(differs, partial(_announce, state), tool_list.size),)
 

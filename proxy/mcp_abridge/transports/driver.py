@@ -106,7 +106,7 @@ class Driver:
         if not self._store.remote:
             return
         self._memory = key
-        facts = msgspec.json.encode(self.session.rules.peer_info, order="sorted")
+        facts = msgspec.json.encode(self.session.rules.peer, order="sorted")
         if facts == self._shared:
             return
         try:

@@ -110,7 +110,7 @@ class AbridgeMiddleware:
     def _begin(self) -> Driver:
         session = Session(self._parts.state())
         if self._latest is not None:
-            info = self._latest.session.rules.peer_info
+            info = self._latest.session.rules.peer
             session.rules.recall(PeerInfo(server=info.server, facts=info.facts))
         # Without processes, a long answer is shaped in a thread, while the event loop goes on.
         workers = Workers(processes=0)

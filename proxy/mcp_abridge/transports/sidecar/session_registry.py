@@ -75,7 +75,7 @@ class RequestContext(Struct):
     async def enter(self, line: bytes) -> Routed:
         """Give the client's line to the session, and note whose it is."""
         routed = await self.driver.from_client(line, self.exchange, self.scope, self.record.arrival)
-        self.record.client = self.driver.session.rules.client or ""
+        self.record.client = self.driver.session.rules.peer.client or ""
         return routed
 
     def end(self, cause: str) -> list[bytes]:
@@ -209,7 +209,7 @@ class SessionRegistry:
             # The upstream has begun no session, so later requests cannot be attributed to one.
             scope, token = context.memory.scope, context.record.token
             driver = await self._driver(scope, None, token, resumable=False)
-            facts = context.driver.session.rules
+            facts = context.driver.session.rules.peer
             driver.session.rules.recall(
                 PeerInfo(server=facts.server, shows_widgets=facts.shows_widgets)
             )

@@ -87,7 +87,7 @@ class ChildSession:
         """Process one POST and answer it; raises RequestRefused."""
         self._touch()
         record = request.record
-        record.client = self.driver.session.rules.client or ""
+        record.client = self.driver.session.rules.peer.client or ""
         if read.ids and len(self._pending) >= _MOST_ASKED:
             text = f"{len(self._pending)} requests of this session have no answer yet"
             raise unavailable(text, 5)
@@ -122,7 +122,7 @@ class ChildSession:
             return await stream.serve(request, answer, pings=read.keeps_alive)
         finally:
             self._touch()
-            record.client = self.driver.session.rules.client or ""
+            record.client = self.driver.session.rules.peer.client or ""
             if read.initializes and not answer.started:
                 # The client never received the session's id.
                 self._tasks.spawn(self.end("the client went away", HASTY))
@@ -143,7 +143,7 @@ class ChildSession:
         elif stream.connected:
             raise RequestRefused(409, INVALID, "there is a stream of this session already")
         request.record.session = digest(self.id)
-        request.record.client = self.driver.session.rules.client or ""
+        request.record.client = self.driver.session.rules.peer.client or ""
         answer = ResponseWriter(
             request, "stream", streams=True, expected=0, headers={SESSION: self.id}
         )

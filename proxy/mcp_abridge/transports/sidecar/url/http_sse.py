@@ -93,7 +93,7 @@ class SseSessions(Struct, frozen=True):
         read = await read_post(request, self.route, self.limits)
         stream.request = request
         routed = await stream.driver.from_client(read.raw, arrival=record.arrival)
-        record.client = stream.driver.session.rules.client or ""
+        record.client = stream.driver.session.rules.peer.client or ""
         await self._dispatch(stream, routed._replace(to_server=[]))
         if not routed.to_server:
             record.answered_by = "proxy"
