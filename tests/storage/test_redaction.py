@@ -41,6 +41,7 @@ FORMS = {
     "an array of JSON in a string": json.dumps("x " + json.dumps({"passwords": [SECRET, 1]})),
     "a block of YAML": "a: 1\npassword: |\n  hunter2\n\n  hunter2\nb: 2\n",
     "a folded block of YAML": "- password: >-\n    hunter2\n  b: 2\n",
+    "a long text of YAML": 'a:\n  password: "hunter2 \\\n    hunter2"\n  b: 2\n',
     "a list of YAML": "passwords:\n- hunter2\n- hunter2\nb: 2\n",
     "an object of YAML": "  password:\n    old: hunter2\n    new: hunter2\n  b: 2\n",
     "YAML": "db:\n  password: hunter2 # x\n  b: 2\n",
@@ -105,6 +106,14 @@ def test_a_word_hides_its_plural_and_names_that_end_with_it_but_no_page(
         assert (b"hunter2" in redaction.response(response)) == (name in visible), name
         if not word.startswith("."):
             assert ("hunter2" in redaction.text(f"{name}=hunter2")) == (name in visible), name
+
+
+def test_what_a_user_types_for_a_server_is_masked() -> None:
+    typed = {"who": {"action": "accept", "content": {"password": "hunter2"}}}
+    params = {"name": "password", "arguments": {}, "inputResponses": typed, "requestState": "s"}
+    masked = json.loads(Redaction(["password"]).request(line(method="tools/call", params=params)))
+    typed["who"]["content"] = {"password": "***"}
+    assert masked["params"] == params
 
 
 def test_numbers_of_things_are_no_secrets() -> None:

@@ -96,11 +96,11 @@ class Redaction:
         return any(matches(glob.casefold(), name.casefold()) for glob in self._globs)
 
     def request(self, raw: bytes) -> bytes:
-        """Return a request with masked arguments or URI, and `_meta`. Raises DocumentError."""
+        """Return a request in which all is masked but the name of a tool. Raises DocumentError."""
         if not (self._patterns or self._finders):
             return raw
         params = members(members(raw).get("params", msgspec.Raw(b"{}")))
-        masked = self._parts(params, "arguments", "uri", "_meta")
+        masked = self._parts(params, *(name for name in params if name != "name"))
         return message.replaced(raw, params={**params, **masked}) if masked else raw
 
     def response(self, raw: bytes, *, names: bool = True) -> bytes:

@@ -62,8 +62,12 @@ def _masked(text: str, key: int, at: int, quote: str, *, is_flag: bool) -> tuple
     """Return the end of the value at a position, and what stands in its place."""
     if (opening := _QUOTE.match(text, at)) is not None:
         end = _end_of_string(text, opening)
-        closing = opening[0] if text[:end].endswith(opening[2]) and end > opening.end() else ""
-        return end, f"{opening[0]}{MASK}{closing}"
+        closed = text.endswith(opening[2], opening.end(), end)
+        if not closed and (block := _BLOCK.match(text, end)) is not None:
+            # A long text of YAML goes on in lines that are indented more.
+            end = max(end, _end_of_block(text, key, block)[0])
+            end -= text.endswith("\n", 0, end)
+        return end, f"{opening[0]}{MASK}{opening[0] if closed else ''}"
     if is_flag:
         return _end(_WORD, text, at), MASK
     if text[at : at + 1] in ("{", "["):
