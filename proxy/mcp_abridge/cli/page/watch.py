@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from glob import escape, glob
 from itertools import chain
 from threading import Lock
 from typing import Any
@@ -27,13 +28,9 @@ from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import AbridgeError, RuleErrors
 from mcp_abridge.replay.recordings import NO_CALL
 from mcp_abridge.ruleset.selection import Selection
-from mcp_abridge.ruleset.watch import stamps
+from mcp_abridge.ruleset.watch import Stamp, stamp, stamps
 
 _NEW_CALLS = 1.0  # seconds at least between two readings of recordings
-
-
-class Stopped(Exception):
-    """The end of work that a newer version of rules or recordings has made useless."""
 
 
 class LiveCalls:
@@ -87,8 +84,8 @@ class LiveCalls:
     def name(self, client: int) -> str | None:
         return list(self.calls.clients.values())[client]
 
-    def figures(self, client: int) -> Rows:
-        """Return the figures of all calls for a client. Raises Stopped."""
+    def figures(self, client: int) -> Rows | None:
+        """Return the figures of all calls for a client; None once there is a newer version."""
         version, calls = self.version, self.calls
         key = version, client
         with self._busy:
@@ -98,7 +95,7 @@ class LiveCalls:
             for each in calls.figures(self.selection, self.name(client)):
                 rows.append(each)
                 if version != self.version:
-                    raise Stopped
+                    return None
             self._figures[key] = rows
             return rows
 
@@ -173,9 +170,8 @@ class PageServer:
         if not hmac.compare_digest(token.encode(), self._token.encode()):
             raise web.HTTPNotFound(text="the address is the whole line that replay has printed\n")
         response = await handler(request)
-        if not response.prepared:
-            response.headers["Cache-Control"] = "no-store"
-            response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["Cache-Control"] = "no-store"
+        response.headers["Referrer-Policy"] = "no-referrer"
         return response
 
     async def _page(self, _: web.Request) -> web.Response:
@@ -195,9 +191,8 @@ class PageServer:
         return _json(answer)
 
     async def _figures(self, request: web.Request) -> web.Response:
-        try:
-            rows = await asyncio.to_thread(self._live.figures, _client(request))
-        except Stopped:
+        rows = await asyncio.to_thread(self._live.figures, _client(request))
+        if rows is None:
             return _json({"stale": True})
         calls = self._live.calls.head()["calls"]
         return _json({"calls": calls, "figures": [each and each.row for each in rows]})
@@ -208,18 +203,11 @@ class PageServer:
         return _json({"version": self._live.version, "mistakes": self._live.mistakes})
 
 
-def _modified(paths: list[str]) -> dict[str, float]:
-    """Return when the recordings and their folders were last changed."""
-    times: dict[str, float] = {}
-    for path in paths:
-        inner = (
-            [folder, *(os.path.join(folder, file) for file in files)]
-            for folder, _, files in os.walk(path)
-        )
-        for each in (path, *chain.from_iterable(inner)):
-            with suppress(OSError):
-                times[each] = os.stat(each).st_mtime
-    return times
+def _modified(paths: list[str]) -> dict[str, Stamp]:
+    """Return the stamps of recordings, and of their folders, which change with a new file."""
+    folders = (os.path.join(escape(path), "**") for path in paths)
+    inner = chain.from_iterable(glob(each, recursive=True, include_hidden=True) for each in folders)
+    return {each: stamp(each) for each in (*paths, *inner)}
 
 
 def _client(request: web.Request) -> int:
