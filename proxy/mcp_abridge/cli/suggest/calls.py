@@ -89,14 +89,12 @@ def _asked_for(tools: Tools, plan: Plan) -> Plan:
         prompt = (
             f"{name} needs {', '.join(_required(tool))}{optional}; NAME=VALUE ..., or nothing: "
         )
-        text = ask(prompt)
-        while text:
+        while text := ask(prompt):
             try:
                 calls.append((name, values_of(name, _words(text), tools)))
                 break
             except UnusableCall as error:
                 _say(str(error))
-                text = ask(prompt)
     return calls
 
 
