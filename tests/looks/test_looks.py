@@ -148,3 +148,18 @@ def in_fence(value: Any) -> Sample:
 def test_a_falsehood_is_told_no_more(sample: Sample, budget: int, kind: str) -> None:
     every = findings(sample, budget, exempt=frozenset())
     assert [each for each in every if each.kind == kind] == []
+
+
+@pytest.mark.parametrize("word", ["open", "geöffnet é", 'say "so"', "🙂"])
+@pytest.mark.parametrize("budget", [1_300, 1_800, 2_500])
+def test_the_beginning_of_a_text_is_offered_as_far_as_a_view_shows_it(
+    word: str, budget: int
+) -> None:
+    rows = "".join(f"{n}\t{word} {n}\t{n * 37 % 101}\n" for n in range(900))
+    text = f"id\tname\tsize\n{rows}"
+    conversation = Conversation(Sample((text,), text).result, budget)
+    [origin] = [look.notes["read_from"] for look in conversation.first()]
+    if match := re.search(r"view='text\[0:(\d+)\]' shows it", origin):
+        [answer] = conversation.ask(f"text[0:{match[1]}]")
+        assert answer.text == text[: int(match[1])]
+    assert match or budget < 1_800

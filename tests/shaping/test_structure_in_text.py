@@ -295,7 +295,7 @@ def test_structure_that_fits_says_what_it_was_read_from() -> None:
     document = json.loads(texts(first(deep).raw)[0])
     assert document == {
         "items": [{"mode": "0644"}] * 60,
-        "_abridged": {"read_from": "YAML; view='text[0:2000]' shows it"},
+        "_abridged": {"read_from": "YAML; view='text[0:1325]' shows it"},
     }
 
 

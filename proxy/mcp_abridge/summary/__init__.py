@@ -22,6 +22,7 @@ cells              the cells of the chosen columns, and what the rows have besid
 objects            such rows as objects with fewer members
 examples           the views of all rows that a notice offers
 all_rows           single members of all rows, of which something is stated
+origin             the notes on structure that was read from a text
 excerpt            a text by its beginning, its end or headings, and the lines that stand out
 highlights         the lines of a text that stand out: rare ones, and those of failure
 rare               the lines that are unlike the others, in any language

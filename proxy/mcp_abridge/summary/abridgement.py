@@ -9,8 +9,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.measure import TextFrame, chars_that_fit, encoded_size, ending, size
-from mcp_abridge.document.names import nameable, spelled
-from mcp_abridge.document.own_names import ABRIDGED, listed, marked
+from mcp_abridge.document.own_names import ABRIDGED, marked
 from mcp_abridge.document.sizes import LEAST_BOUND
 from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import Document, Value, encode, level, opened, raw, text
@@ -29,13 +28,13 @@ from mcp_abridge.summary.omissions import (
     Omission,
     notes_on,
 )
+from mcp_abridge.summary.origin import beginning_of, first_words, origin, rows_in_text
 from mcp_abridge.summary.place import UNSHOWN
 
 NAME = ABRIDGED
 
 _MORE = 450  # bytes for the calls that show more
 _NAMED = 40  # characters of a view that names the columns of the next rows
-_COLUMNS = 6  # names of columns or members that a note lists
 _STRUCTURE = 2.25  # times a first look at a text
 _EXAMINED = 4500  # bytes of the look by which `help` chooses its examples
 _NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
@@ -55,33 +54,37 @@ def abridge(
     form = "" if inside is None else inside.form
     if call.viewable and call.whole is not None and not viewed:
         call.all_question = call.whole_question(given_whole(document, call))
-    task = _Task(document, bound, call, viewed, first_look or bound, form)
     whole_object = inside is not None and not inside.loses and document.kind == "object"
-    if whole_object and "text" in opened(document.cell[0]):
-        task = replace(task, place="")  # a view takes `text` for the member
+    # A view takes `text` for the member.
+    place = "" if whole_object and "text" in opened(document.cell[0]) else "text"
+    texts = (each.sources[0][1] for each in document.closers if each.read_without_rule)
+    count = beginning_of(next(texts, ""), bound)
+    task = _Task(document, bound, call, viewed, first_look or bound, place=place)
+    task = replace(task, origin=origin(form, place, count, call))
     if inside is not None and inside.loses:
-        task = replace(task, rows=_rows(document.cell[0], form, call) if call.viewable else {})
+        rows = rows_in_text(document.cell[0], form, call) if call.viewable else {}
+        task = replace(task, rows=rows)
         document.close()
     if any(each.at.steps and each.read_without_rule for each in document.closers):
         [closing] = document.closers
         value, outside = document.json_of(document.cell[0]), closing.sources[0][2]
         document.close()
-        task = replace(task, form=outside.form)
+        task = replace(task, origin=origin(outside.form, place, count, call))
         call.notices.extend(task.in_member(value, closing.at.text, outside))
         return
     if document.closers:
         if form and len(document.source) <= bound and encoded_size(document.source) <= bound:
             return
         structure = Raw(b"") if inside is None else document.json_of(document.cell[0])
-        origin = task.origin()
-        room = bound - (len(encode({"items": [], NAME: origin})) if origin else 0)
+        around = len(encode({"items": [], NAME: task.origin})) if task.origin else 0
+        room = bound - around
         if len(memoryview(structure)) <= room and size(document) <= room:
             document.changed |= form != ""  # unchanged, the longer text would be restored
-            if origin:
+            if task.origin:
                 if inside is not None and not (inside.before or inside.after):
                     document.close()
                     document.root.set(structure)
-                call.notices.append(Notice(NAME, origin))
+                call.notices.append(Notice(NAME, task.origin))
             return
         document.close()
         if inside is not None:
@@ -90,24 +93,6 @@ def abridge(
                 call.notices.extend(notices)
                 return
     call.notices.extend(task.whole())
-
-
-def _rows(value: Value, form: str, call: Call) -> dict[str, str]:
-    """Return the note on structure that views can read in a text that is shown as a text."""
-    value = opened(value)
-    if isinstance(value, list):
-        first = opened(value[0]) if value else None
-        names = [*map(listed, first)] if isinstance(first, dict) else []
-        rows = f"{len(value)} rows" + f" of {_first_names(names)}" * bool(names)
-        return {"rows": f"{rows}, read from {form}: {call.question('rows[0:20]')}"}
-    names = [name for name in value if nameable(name) and name != "text"]
-    example = f": {call.question(spelled(names[-1]))}" if names else ""
-    some = f" of {_first_names([*map(listed, names)])}" * (len(names) > 1)
-    return {"members": f"{len(value)}{some}, read from {form}{example}"}
-
-
-def _first_names(names: list[str]) -> str:
-    return ", ".join(names[:_COLUMNS]) + ", …" * (len(names) > _COLUMNS)
 
 
 def examples_of(document: Document, call: Call) -> list[str]:
@@ -169,7 +154,7 @@ class _Task(Struct, frozen=True):
     call: Call
     viewed: str
     first_look: int
-    form: str = ""
+    origin: dict[str, str] = {}
     rows: dict[str, str] = {}
     place: str = "text"  # of the text in views
 
@@ -185,7 +170,7 @@ class _Task(Struct, frozen=True):
 
     def _whole_structure(self, structure: Raw) -> list[Notice]:
         size = len(memoryview(structure))
-        if size <= self.bound and not self.origin():
+        if size <= self.bound and not self.origin:
             return []
         fitted, notices = self._structured(structure, self._look(size))
         if fitted is not None:
@@ -278,7 +263,7 @@ class _Task(Struct, frozen=True):
 
     def _structured(self, raw: Raw, bound: int, least: int = 0) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
-        call, origin = self.call, _first_words(self.origin())
+        call, origin = self.call, first_words(self.origin)
         if any(each.search(memoryview(raw)) for each in _own_name()):
             raw = marked(raw)
         reserve = min((least or _reserve(bound)) + encoded_size(origin) * bool(origin), _NOTES)
@@ -369,27 +354,15 @@ class _Task(Struct, frozen=True):
         if not self.viewed and any(cut.visible for cut in cuts):  # data is for no reader
             yield f"{search} searches"
 
-    def origin(self) -> dict[str, str]:
-        """Return the note that structure was read from a text; none on JSON, which looks alike."""
-        if self.form in ("", "JSON"):
-            return {}
-        question = self.call.question(f"{self.place}[0:2000]")
-        hint = f"; {question} shows it" if self.call.viewable else ""
-        return {"read_from": f"{self.form}{hint}"}
-
     def _notes(
         self, cuts: list[Omission], room: int, facts: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         facts = facts or {}
         room += encoded_size(facts) if facts else 0
-        origin = self.origin()
+        origin = self.origin
         for more in self._more(cuts) if self.call.viewable else ():
             notes = notes_on(cuts, facts | {"more": more} | origin, room)
             if encoded_size(notes) <= room:
                 return notes
-            origin = _first_words(origin)
+            origin = first_words(origin)
         return notes_on(cuts, facts | origin, room)
-
-
-def _first_words(notes: dict[str, str]) -> dict[str, str]:
-    return {name: note.partition(";")[0] for name, note in notes.items()}
