@@ -665,12 +665,63 @@ def bigquery(dice: Dice) -> Listing:
     )
 
 
+def payments(dice: Dice) -> Listing:
+    def payment(number: int) -> Value:
+        return {
+            "id": f"pi_3Mtw{dice.hex(20)}",
+            "object": "payment_intent",
+            "amount": dice.randint(100, 9_000),
+            "created": 1_764_400_000 + number,
+            "customer": f"cus_Na{dice.hex(12)}",
+            "latest_charge": f"ch_3Mtw{dice.hex(20)}",
+            "description": None,
+            "status": dice.choice(["succeeded", "canceled", "requires_payment_method"]),
+        }
+
+    return Listing({"data": [payment(n) for n in range(80)]}, ("id",), ("status", "amount"))
+
+
+def vulnerabilities(dice: Dice) -> Listing:
+    def vulnerability(number: int) -> Value:
+        package = dice.choice(WORDS)
+        return {
+            "VulnerabilityID": f"CVE-2024-{dice.randint(1000, 60_000)}",
+            "PkgID": f"{package}@1.{number}",
+            "PkgName": package,
+            "PkgIdentifier": {"PURL": f"pkg:deb/debian/{package}@1.{number}?arch=amd64"},
+            "InstalledVersion": f"1.{number}.2-1",
+            "Severity": dice.choice(["LOW", "MEDIUM", "HIGH", "CRITICAL"]),
+            "Description": dice.words(40, 90),
+        }
+
+    targets = [
+        {"Target": target, "Vulnerabilities": [vulnerability(n) for n in range(count)]}
+        for target, count in (("debian", 90), ("package-lock.json", 9))
+    ]
+    return Listing({"Results": targets}, ("VulnerabilityID",), ("Severity", "PkgName"))
+
+
+def volumes(dice: Dice) -> Listing:
+    def volume(_number: int) -> Value:
+        return {
+            "VolumeType": "gp3",
+            "VolumeId": f"vol-0{dice.hex(16)}",
+            "Size": dice.choice([8, 20, 100]),
+            "SnapshotId": f"snap-0{dice.hex(16)}",
+            "State": dice.choice(["in-use", "available"]),
+            "CreateTime": dice.time(),
+            "Attachments": [{"InstanceId": f"i-0{dice.hex(16)}", "Device": "/dev/xvda"}],
+        }
+
+    return Listing({"Volumes": [volume(n) for n in range(90)]}, ("VolumeId",), ("State", "Size"))
+
+
 LISTS: dict[str, Callable[[Dice], Listing]] = {
     each.__name__: each
     for each in (
         git_log, prometheus, notion, jira, note_search, slack, har, sarif, frames, terraform,
         code_search, outline, alerts, fhir, elastic, adf, home, mail, containers, jobs,
-        bigquery, issues,
+        bigquery, issues, payments, vulnerabilities, volumes,
     )
 }  # fmt: skip
 

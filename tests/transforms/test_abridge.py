@@ -228,3 +228,8 @@ def test_structure_in_a_text_fits_as_well(raw: bytes, bound: int) -> None:
         encode(text), Parse(as_="json", after=Pattern("<<")), AbridgeStep(), at=step_call
     )
     assert size(output, step_call) <= bound
+
+
+def test_the_first_of_two_long_elements_has_the_room_that_no_other_takes() -> None:
+    document, _ = fitted([{"rows": ROWS}, {"rows": ROWS[:20]}], 4500, breadth=True)
+    assert len(json.dumps(document)) > 3500

@@ -17,6 +17,7 @@ brief              an array of objects: all its rows in a few columns each, or f
 layout             the columns that fit, and how much of each
 columns            the columns of such rows, opened to the first scalar or text
 roles              what each is for, and the order in which they are chosen
+forms              patterns of their cells
 words              the words by which their names are told
 cells              the cells of the chosen columns, and what the rows have beside them
 objects            such rows as objects with fewer members

@@ -57,6 +57,7 @@ _QUERIES = re.compile("(?i)quer|search|pattern|jql|filter|keyword|term|text|rege
 _REGULAR = re.compile("(?i)pattern|regex")
 _LANGUAGE = re.compile(r"(?i)[={}<>~]|\w\(|^\s*(?:select|with|show|from)\s")
 _LITERAL = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|~\s*(\w+)""")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _SOUGHT = re.compile(r"\w{3,}")
 _MOST_SOUGHT = 8  # words
 
@@ -146,7 +147,8 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
         columns = [each for each in columns if not any(isinstance(s, Pair) for s in each.path)]
     if not columns:
         return None
-    columns = roles.in_order(columns, lookout.sought, ordered=lookout.ordered)
+    array = (_NAME.findall(place) or [lookout.tool])[-1]
+    columns = roles.in_order(columns, lookout.sought, ordered=lookout.ordered, array=array)
     beside = not table and UNSHOWN not in place
     facts = _facts(columns, rows, room // 8) if table or beside else Facts()
     stated = facts.statements(f"{place or 'items'}[]." if beside else "")

@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from mcp_abridge.document.names import nameable
 from mcp_abridge.document.tree import text
-from mcp_abridge.summary import roles
+from mcp_abridge.summary import forms, roles
 from mcp_abridge.summary.all_rows import Facts, cells_of
 from mcp_abridge.summary.cells import read
 from mcp_abridge.summary.columns import NULL, Column, columns_of, sample_of
@@ -94,7 +94,7 @@ def _numbers(rows: list[Raw], column: Column) -> bool:
     else:
         values = read(rows, [column.path]).cells[column.path]
         cells = [bytes(value or NULL) for value in values]
-    return all(cell == b"null" or roles.NUMBER.fullmatch(cell) for cell in cells)
+    return all(cell == b"null" or forms.NUMBER.fullmatch(cell) for cell in cells)
 
 
 def _values(column: Column, facts: Facts) -> list[str]:

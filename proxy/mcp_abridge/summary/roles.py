@@ -14,29 +14,16 @@ from math import inf
 from operator import attrgetter
 from types import MappingProxyType
 
-from mcp_abridge.summary import words
+from mcp_abridge.summary import forms, words
 from mcp_abridge.summary.all_rows import Names
 from mcp_abridge.summary.columns import EACH, Column, Pair
 
 NAME, KEY, STATE, VALUE, TIME, PERSON = "name", "key", "state", "value", "time", "person"
-HASH, BARE, LONG_KEY, REST, APPENDIX = "hash", "bare", "long_key", "rest", "appendix"
+HASH, OWN_ID, LONG_KEY, BARE = "hash", "own_id", "long_key", "bare"
+REST, APPENDIX = "rest", "appendix"
 
 
-NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
-_CLOCK = re.compile(rb'\[*"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.,+Z-]*)?)?"')
-_NO_LETTERS = re.compile(rb'\[*"[^A-Za-z\x80-\xff]*"')
-_FLAG = re.compile(rb"\[+[tf]")
-_LINK = re.compile(rb'\[*"(?:https?|wss?):')
-_OPAQUE = re.compile(
-    rb'\[*"(?=[\w+/=-]{12,}")(?=[^"]*\d)'  # most values fail at once
-    rb'(?:[^" ]*[0-9a-f]{32}[^" ]*|(?:[a-z]{1,5}[-_])?[0-9a-f-]{12,}|[0-9A-F-]{12,}|'
-    rb'(?=[^"]*[A-Z])(?=[^"]*[a-z])[A-Za-z0-9+/=_]{20,})"'
-)
-_WITH_HASH = re.compile(rb'\[*"[^"]*?(?:[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{24})')
 _EMPTY = b'""'
-_DIGITS = re.compile(  # of an id the whole, of a name with a number the number
-    rb"[A-Za-z0-9\x80-\xff]*[0-9][A-Za-z\x80-\xff][A-Za-z0-9\x80-\xff]*|[0-9]+"
-)
 _ENTRY = ("key", "value")  # of a map: the key names it
 _STATE = 30  # bytes of a value that tells a state
 _KEY = 42  # bytes of a key
@@ -55,11 +42,16 @@ _APART = 2  # columns that are chosen only to tell rows apart
 
 
 def in_order(
-    columns: Sequence[Column], sought: Collection[str] = (), *, ordered: bool = False
+    columns: Sequence[Column],
+    sought: Collection[str] = (),
+    *,
+    ordered: bool = False,
+    array: str = "",
 ) -> list[Column]:
     """Return the columns in the order in which they are chosen, each with its role and rank.
 
     `sought` are words that the call looks for. `ordered`: a rule has put the members in order.
+    `array` is the name of the rows, whose ids are called by it: `VulnerabilityID`.
     """
     things = _things(columns)
     equal: dict[tuple[bytes | None, ...], list[Column]] = {}
@@ -72,7 +64,7 @@ def in_order(
         equal.setdefault(cells, []).append(column)
     firsts = [each for each in equal.values() if each[0] not in useless]
     compounds = words.compounds({column.names[-1] for column in columns if column.names})
-    useful = [_Facts(column, sought, things, others, compounds) for column, *others in firsts]
+    useful = [_Facts(each, sought, things, others, compounds, array) for each, *others in firsts]
     useful.sort(key=lambda each: each.column.position)
     useless.sort(key=lambda each: each.position)
     order = [*_order(useful), *useless]
@@ -111,25 +103,29 @@ class _Facts:
         things: Collection[Names] = (),
         equal: Sequence[Column] = (),
         compounds: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+        array: str = "",
     ) -> None:
         self.column, self.values = column, column.values
         names = column.names or ("",)
         keys = [step.key for step in column.path if isinstance(step, Pair)]
         self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
         self.words = compounds.get(self.names[-1]) or words.split(self.names[-1])
+        self.own = len(column.path) == 1 and words.is_id_of(self.words, array)
         self._lowered = [name.lower() for name in self.names]
         self._last = self._lowered[-1].lstrip("@_$")
         self._each = column.path.count(EACH)
         self.kinds = len({*self.values})
         self.distinct = self.kinds / max(len(self.values), 1)
         self.filled = len(self.values) / len(column.cells)
-        self.numeric = all(map(NUMBER.fullmatch, self.values))
+        self.numeric = all(map(forms.NUMBER.fullmatch, self.values))
         timely = self.numeric and not words.TIMES.keys().isdisjoint(self.words[-1:])
-        self.clock = timely or (not self.numeric and self._mostly(_CLOCK))
-        self.link = not self.numeric and self._mostly(_LINK)
-        self.opaque = not self.link and self._mostly(_OPAQUE)
+        self.clock = timely or (not self.numeric and self._mostly(forms.CLOCK))
+        self.link = not self.numeric and self._mostly(forms.LINK)
+        self.opaque = not self.link and self._mostly(forms.OPAQUE)
         # A path that leads through arrays and things with names of their own costs.
-        others = sum(name in words.OTHERS for name in self._lowered[:-1])
+        others = sum(
+            not words.OTHERS.keys().isdisjoint(words.split(name)[-1:]) for name in names[:-1]
+        )
         indexes = sum(isinstance(step, int) for step in column.path)
         self._away = 0.3 * (len(self.names) + indexes) + 3 * others + self._each
         inner = (names[:end] for end in range(1, len(names)))
@@ -191,28 +187,36 @@ class _Facts:
             return -9
         telling = [value[:_BEGINNING] for value in self.values if value != _EMPTY]
         text, count = b"\n".join(telling), max(len(self.values), 1)
-        self.in_words = len({*_DIGITS.sub(b"", text).split(b"\n")})
+        self.in_words = len({*forms.DIGITS.sub(b"", text).split(b"\n")})
         word = self.word(words.NAMES)
         score = len({*telling}) / count + 2 * self.in_words / count + (b" " in text)
         score += 2 * len(telling) / len(self.column.cells) + word - self._away
         score -= 2 * (self._each > 0 and not word)  # of its parts, which have names of their own
         score -= min(max(self.column.size - _BEGINNING, 0) / _LONG, 2)
         one = self.column.size <= _READ and b" " not in self.values[0]  # word
-        hashes = self.opaque or (one and self._mostly(_WITH_HASH))
+        hashes = self.opaque or (one and self._mostly(forms.WITH_HASH))
         score -= 3 * self.link + 2 * hashes + 3 * self.opaque + (self.distinct < 0.3)
         score -= 2 * self._prose
-        score -= (3 + 2 * self._of_element) * self._inside + self._mostly(_NO_LETTERS)
+        score -= (3 + 2 * self._of_element) * self._inside + self._mostly(forms.NO_LETTERS)
         self.bare = score - word
         return score + (6 if self._matches(sought) else 0)
 
     def _worth_as_key(self) -> float:
-        plain = self.distinct == 1 and self.filled == 1 and self.column.size <= _KEY
+        distinct = self.distinct == 1 or (self.own and self.distinct >= _REPEATED)
+        plain = distinct and self.filled == 1 and self.column.size <= _KEY
         if not plain or self.clock or self.link or self._each:
             return -9
         word = self.word(words.KEYS)
         if not word:
             return -9
-        return word - self._away - len(self.names) - self.column.size / 10 - 4 * self.opaque
+        word -= self._away + len(self.names) + self.column.size / 10
+        return word + 2 * self.own - 4 * self.opaque
+
+    @property
+    def own_id(self) -> float:
+        """Of an id that says of what it is: by its name, or at its beginning; long ones below 0."""
+        kind = self.column.size <= _KEY and all(map(forms.WITH_KIND.match, self.values))
+        return max(self.key if self.own else -9, self.hash / 10 - 1 if kind else -9)
 
     @property
     def hash(self) -> float:
@@ -232,7 +236,7 @@ class _Facts:
         if not several or self.clock or self.link or self.opaque or self.column.size > _STATE:
             return -9
         word = self.word(words.STATES)
-        if not word and (self.numeric or self._mostly(_NO_LETTERS)):
+        if not word and (self.numeric or self._mostly(forms.NO_LETTERS)):
             return -9
         word -= 2 * (self.words[-1:] == ("id",))  # which the name beside it tells
         plain = self.column.textual or word
@@ -271,8 +275,8 @@ class _Facts:
     @property
     def appendix(self) -> bool:
         """True of hashes, links, ids of other things, flags of parts: they say nothing alone."""
-        flags = self._each > 0 and self._mostly(_FLAG)
-        return self.opaque or self.link or flags or self.words[-1:] == ("id",)
+        flags = self._each > 0 and self._mostly(forms.FLAG)
+        return self.opaque or self.link or flags or (self.words[-1:] == ("id",) and not self.own)
 
     @property
     def rest(self) -> tuple[float, ...]:
@@ -293,7 +297,7 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
         best = max(free, key=attrgetter(role), default=None)
         if best is not None:
             waiting.remove(best)
-            best.column.role = NAME if role == BARE else role
+            best.column.role = {BARE: NAME, OWN_ID: KEY}.get(role, role)
             yield best
 
     choice: list[_Facts] = []
@@ -302,7 +306,11 @@ def _order(facts: list[_Facts]) -> Iterator[Column]:
     choice += take(BARE, max(bare + _BETTER, _NAMED), _SHORT)
     doubt = len(choice) > 1
     if all(each.name < _NAMED or each.distinct < _REPEATED for each in choice):
-        choice += take(HASH)
+        for each in choice:
+            each.column.role = STATE if each.state > each.name else NAME
+        choice += [*take(OWN_ID)] or take(HASH)
+    elif choice and choice[0].distinct < 1:
+        choice += take(OWN_ID, 0)
     for role in (KEY, TIME):
         choice += () if choice else take(role)
     state = max((each.state for each in waiting), default=-9)
@@ -365,7 +373,7 @@ def is_known(column: Column) -> bool:
 
 def is_quantity(column: Column) -> bool:
     """Return True if the greatest value of a column means something: no id, no clock, no null."""
-    numeric = column.values and NUMBER.fullmatch(column.values[0])  # as all have to be
+    numeric = column.values and forms.NUMBER.fullmatch(column.values[0])  # as all have to be
     return bool(numeric) and not _is_place(_number_name(column)) and _Facts(column).value > -9
 
 

@@ -60,7 +60,7 @@ RATES = frozenset(("avg", "average", "max", "mean", "min", "per", "unit"))  # ar
 OTHERS = _worth(  # things that have names of their own
     _1="user author owner creator reporter assignee committer actor customer project repo"
     " repository parent team milestone organization links avatar icon context agent host tool"
-    " subject location"
+    " subject location address"
 )
 TEXTS = frozenset(("content", "plain_text", "text"))
 PEOPLE = _worth(
@@ -80,6 +80,17 @@ def split(name: str) -> tuple[str, ...]:
     (('created', 'at'), ('http', 'status', '2'))
     """
     return tuple(word.lower() for word in _WORD.findall(name))
+
+
+def is_id_of(own: tuple[str, ...], array: str) -> bool:
+    """Return True of the words of an id that is called by its array.
+
+    >>> is_id_of(split("VulnerabilityID"), "Vulnerabilities"), is_id_of(split("user_id"), "orders")
+    (True, False)
+    """
+    thing, name = "".join(own[-2:-1]), "".join(split(array)[-1:])
+    alike = len(thing) > 2 and name.startswith(thing[:-1]) and len(name) <= len(thing) + 2
+    return own[-1:] == ("id",) and alike
 
 
 def compounds(names: Collection[str]) -> dict[str, tuple[str, str]]:

@@ -1,0 +1,20 @@
+"""Patterns of the cells of a column: without them, a hash or an address would pass for a name."""
+
+import re
+
+NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
+CLOCK = re.compile(rb'\[*"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.,+Z-]*)?)?"')
+NO_LETTERS = re.compile(rb'\[*"[^A-Za-z\x80-\xff]*"')
+FLAG = re.compile(rb"\[+[tf]")
+LINK = re.compile(rb'\[*"(?:https?|wss?):')
+OPAQUE = re.compile(
+    rb'\[*"(?=[\w+/=-]{12,}")(?=[^"]*\d)'  # most values fail at once
+    rb'(?:[^" ]*[0-9a-f]{32}[^" ]*|(?:[a-z]{1,5}[-_])?[0-9a-f-]{12,}|[0-9A-F-]{12,}|'
+    rb'(?=[^"]*[A-Z])(?=[^"]*[a-z])(?:[a-z]{2,5}_[A-Za-z0-9]{14,}|[A-Za-z0-9+/=_]{20,}))"'
+)
+WITH_KIND = re.compile(rb'"[a-z]{2,5}_[A-Za-z0-9]+"')
+"""An id that says of what it is: `pi_3Mtw…`."""
+WITH_HASH = re.compile(rb'\[*"[^"]*?(?:[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{24})')
+DIGITS = re.compile(  # of an id the whole, of a name with a number the number
+    rb"[A-Za-z0-9\x80-\xff]*[0-9][A-Za-z\x80-\xff][A-Za-z0-9\x80-\xff]*|[0-9]+"
+)
