@@ -153,6 +153,44 @@ def test_a_text_beside_a_few_words_is_read_as_if_it_stood_alone(form: str) -> No
         assert view(text, expression) in parts
 
 
+RECORDS = {
+    "lines": "Title: Page {n}\nURL: https://example.org/{n}\nDescription: About {n}, {x}",
+    "a text at the end": "Title: Page {n}\nAuthor: Ann\nURL: u/{n}\nText: About {n}\n\n- {x}\n- b",
+    "names with signs": "Document ID: {n}\nTitle: Page {n}\n@timestamp: 2026\ntext: {x}",
+}
+
+
+@pytest.mark.parametrize("words", [(), ("Total results: 40, showing 40 from position 0",)])
+@pytest.mark.parametrize("form", RECORDS)
+def test_records_that_are_a_block_each_are_read_as_rows(form: str, words: tuple[str, ...]) -> None:
+    assert RULE is not None
+    records = [RECORDS[form].format(n=n, x="x" * 90) for n in range(40)]
+    raw = answer(tool_result(*words, *records))
+
+    def ask(expression: str) -> str:
+        return texts(shape(job(RULE, raw, keep=True, view=expression)).raw)[0]
+
+    outcome = shape(job(RULE, raw, keep=True))
+    assert '"rows":[[' in texts(outcome.raw)[0]
+    assert texts(outcome.raw)[0].startswith(words or "{")
+    assert notes(outcome)["read_from"].startswith("blocks of fields; ")
+    assert ask("rows[7].Title") == "Page 7"
+    assert json.loads(ask("length(@)"))["view"] == 40
+    assert ask("[39] | values(@)[-1]") in records[39]
+    assert ask("text[0:400]").startswith((*words, *records)[0])
+
+
+@pytest.mark.parametrize(
+    "odd", ["", "no field", "Other: 1\nName: 2", "Title: 1\nno field\nURL: 2\nTitle: 3"]
+)
+def test_blocks_that_are_no_records_stay_blocks(odd: str) -> None:
+    assert RULE is not None
+    records = [RECORDS["lines"].format(n=n, x="x" * 90) for n in range(40)]
+    raw = answer(tool_result(*records[:20], odd, *records[20:]))
+    outcome = shape(job(RULE, raw, keep=True))
+    assert records[0] in texts(outcome.raw)
+
+
 @pytest.mark.parametrize("promised", [False, True], ids=["text", "structuredContent"])
 @pytest.mark.parametrize("form", ["CSV", "NDJSON", "page"])
 def test_a_text_that_is_nearly_all_of_an_object_is_read_in_its_place(

@@ -83,17 +83,17 @@ class Call(Struct):
     `arguments` are complete and plain: the client's, defaults filled in, the rule's own included,
     each under the name that the rule file gives it. `bound` is the most bytes that the document may
     take, if the rule has a bound. `structured`: clients may get a structuredContent. `blocks`: the
-    document is an array of the texts of several blocks. `names` maps the rule's argument names to
-    the advertised names if they differ. `member` is the member of structuredContent that holds the
-    document, if the document is a text. `viewable`: notices may offer views. `breadth`: a size
-    budget shows all rows in brief, not the first rows whole. `ordered`: a step has put the members
-    in order, those first that count. `fuel` is the budget of all steps together. `error`: the
-    document is an error, whose end matters more than its middle. `reader` is the shell command that
-    answers views if no call of the tool can; "" otherwise. `uri` is that of a resource, whose
-    fragment asks for a view; "" for a tool. `whole` is the room for a document that
-    the model asks for as a whole; None if that is no more than `bound`. `all_question` is how to
-    ask for it, "" if the document does not fit. `unfit`: the document breaks the rule's schema, so
-    that structuredContent gets it as a text.
+    document is an array of the texts of several blocks; `records`: it is these texts as one.
+    `names` maps the rule's argument names to the advertised names if they differ. `member` is the
+    member of structuredContent that holds the document, if the document is a text. `viewable`:
+    notices may offer views. `breadth`: a size budget shows all rows in brief, not the first rows
+    whole. `ordered`: a step has put the members in order, those first that count. `fuel` is the
+    budget of all steps together. `error`: the document is an error, whose end matters more than its
+    middle. `reader` is the shell command that answers views if no call of the tool can; ""
+    otherwise. `uri` is that of a resource, whose fragment asks for a view; "" for a tool. `whole`
+    is the room for a document that the model asks for as a whole; None if that is no more than
+    `bound`. `all_question` is how to ask for it, "" if the document does not fit. `unfit`: the
+    document breaks the rule's schema, so that structuredContent gets it as a text.
     """
 
     tool: str
@@ -101,6 +101,7 @@ class Call(Struct):
     bound: int | None = None
     structured: bool = False
     blocks: bool = False
+    records: bool = False
     names: dict[str, str] = {}
     member: str = ""
     viewable: bool = False

@@ -40,6 +40,7 @@ def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) ->
         whole=None if rule.whole is None else budget.whole_room(job, frame),
         structured=rule.structures or any(copy.where == "structured" for copy in frame.copies),
         blocks=any(copy.each for copy in frame.copies),
+        records=any(len(copy.blocks) > 1 and not copy.each for copy in frame.copies),
         names=job.names,
         member=next((copy.member for copy in frame.copies if copy.member), ""),
         viewable=viewable and first_cut == "abridge",
@@ -69,7 +70,7 @@ def read_structure(
     if structure is None:
         from mcp_abridge.summary.structure_in_text import read_structure
 
-        return read_structure(document, call.fuel)
+        return read_structure(document, call.fuel, records=call.records)
     structure.put_into(document)
     return structure
 

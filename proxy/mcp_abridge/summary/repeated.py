@@ -68,7 +68,8 @@ def _blocks(text: str) -> Rows | None:
     one of its record.
     """
     fields = [*islice(_FIELD.finditer(text), 2)]
-    if len(fields) == 2 and not fields[0][2]:
+    names = [text.count(f"\n{field[1]}:") for field in fields]
+    if len(fields) == 2 and (not fields[0][2] or names[0] + 1 < names[1]):
         fields.pop(0)  # a heading
     if not fields or text.count("\n", 0, start := fields[0].start()) > 2:
         return None
@@ -116,7 +117,7 @@ def _fields_before_a_text(parts: list[str]) -> list[dict[str, str]] | None:
 
 
 _FIELD = re.compile(
-    r"^([A-Za-z][\w./()-]*(?: [\w./()-]+){0,3})[ \t]*:(?=\s|$)[ \t]*(.*)$", re.MULTILINE
+    r"^([A-Za-z@_][\w./()-]*(?: [\w./()-]+){0,3})[ \t]*:(?=\s|$)[ \t]*(.*)$", re.MULTILINE
 )
 
 

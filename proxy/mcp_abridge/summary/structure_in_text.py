@@ -50,10 +50,11 @@ _BOM = "\ufeff"
 TextStructure = tuple[Raw, TextFrame]
 
 
-def read_structure(document: Document, fuel: Fuel) -> Structure | None:
+def read_structure(document: Document, fuel: Fuel, *, records: bool = False) -> Structure | None:
     """Read a text as structure if it clearly is, and return that, which can be put into it again.
 
-    The text is the document, or nearly all of an object. Unchanged, it is restored at the end.
+    The text is the document, or nearly all of an object. Unchanged, it is restored at the end. If
+    it is made of `records` that were a text each, its rows say all that these do.
     """
     source, member = document.cell[0], ""
     if document.kind == "object":
@@ -61,12 +62,14 @@ def read_structure(document: Document, fuel: Fuel) -> Structure | None:
     if not isinstance(source, str):
         return None
     fuel.burn(len(source) >> 4)
-    reading = _read(source.removeprefix(_BOM))
+    reading = (_repeated if records else _read)(source.removeprefix(_BOM))
     if reading is None:
         return None
     value, frame = reading
     if source.startswith(_BOM):
         frame = replace(frame, before=_BOM + frame.before)
+    if records:
+        frame = replace(frame, loses=False)
     if member and frame.loses:
         return None
     if frame.form not in ("CSV", "TSV"):
@@ -204,8 +207,7 @@ def _repeated(text: str) -> TextStructure | None:
     rows = repeated(text)
     if rows is None:
         return None
-    before, after = ("", "") if rows.loses else (rows.before, rows.after)
-    frame = TextFrame(before=before, after=after, form=rows.form, loses=rows.loses)
+    frame = TextFrame(before=rows.before, after=rows.after, form=rows.form, loses=rows.loses)
     return Raw(rows.as_json()), frame
 
 

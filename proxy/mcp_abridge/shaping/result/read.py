@@ -3,6 +3,7 @@
 It decodes no more than needed: every other part stays the bytes that the server sent.
 """
 
+import re
 from typing import Literal
 
 import msgspec
@@ -40,6 +41,8 @@ class ParsedResponse(Struct):
 
 
 _NEARLY_ALL = 0.98  # of the characters of all texts
+_RECORD = re.compile(r"\s*([A-Za-z@_][^:\n]{0,40}:)\s[^\n]*\n\s*[A-Za-z@_][^:\n]{0,40}:(?:\s|$)")
+_FEWEST = 3  # records
 
 
 class _OneText(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -151,16 +154,32 @@ def locate_texts(
 ) -> LocatedDocument | None:
     """Return the document of a result that has none: its texts, or the one that is nearly all.
 
-    Without it, a long text after a line of greeting would never be read as what it is. Arguments
-    and errors are those of `locate`.
+    Without it, a long text after a line of greeting would never be read as what it is. Records of
+    `name: value` lines, one in each text, are one text. Arguments and errors are those of `locate`.
     """
     blocks, texts = content_of(result) if content is None else content
     index = max(texts, key=lambda each: len(texts[each]), default=-1)
     size = size_of(structured_of(result), tuple(texts.values()))
     if index == -1 or len(texts[index]) < _NEARLY_ALL * sum(map(len, texts.values())):
-        return locate(result, "blocks", (blocks, texts))
+        records = _records([*texts.values()])
+        if records is None:
+            return locate(result, "blocks", (blocks, texts))
+        copies = (Copy("text", blocks=tuple(texts)),)
+        return LocatedDocument(Frame(result, blocks, copies), Document(records), size)
     frame = Frame(result, blocks, (Copy("text", blocks=(index,)),))
     return LocatedDocument(frame, Document(texts[index]), size)
+
+
+def _records(texts: list[str]) -> str | None:
+    """Return texts as one, if each but the first is read as a record that begins as the last."""
+    heads = [match and match[1] for match in map(_RECORD.match, texts)]
+    if len(heads) <= _FEWEST or heads[-1] is None or {*heads[1:]} != {heads[-1]}:
+        return None
+    from mcp_abridge.summary.repeated import repeated
+
+    joined = "\n\n".join(map(str.strip, texts))
+    rows = repeated(joined)
+    return joined if rows and len(rows.rows) == len(texts) - (heads[0] != heads[-1]) else None
 
 
 def locate_links(result: dict[str, Raw], least: int) -> LocatedDocument | None:
