@@ -15,6 +15,7 @@ _AMOUNT = re.compile(
 )
 _SUMS = re.compile(r"(.+) at (\d+) paths?(?:, most at (.+))?")
 _PLAIN = re.compile(r'(?:\.?(?:"(?:[^"\\]|\\.)*"|[^".\[]+))+')
+_PAIR = re.compile(r"\A\[\?(\w+)=='([^']*)'\]\.(\w+) \| \[0\]")
 _ABSENT = object()
 
 
@@ -87,6 +88,7 @@ def _compare(
             inner, way = below(path, name), f"{place}.{_spelled(name)}" if place else _spelled(name)
             _compare(amounts, before[name], value, inner, way, brief=brief)
     elif isinstance(before, list):
+        before, after = unpaired(before, after)
         statements = amounts.statements[place]
         rows = _rows(after, bool(statements or {path or "@", "others"} & {*brief}), statements)
         if rows is not None:
@@ -96,6 +98,22 @@ def _compare(
         for position, (source, one) in enumerate(_pairs(before, after)):
             inner = f"{path}[{position}]" if blocks else f"{path}[]"
             _compare(amounts, source, one, inner, f"{place}[{position}]", brief=brief)
+
+
+def unpaired(rows: Any, after: Any) -> tuple[Any, Any]:
+    """Return rows of names with values, and the table of them, as those of objects."""
+    columns = after.get("columns", ()) if isinstance(after, dict) else ()
+    first = next(filter(None, map(_PAIR.match, columns)), None)
+    if first is None:
+        return rows, after
+    names = [
+        _PAIR.sub(lambda pair: _spelled(pair[2]) + "[0]" * (pair.end() < len(pair.string)), column)
+        for column in columns
+    ]
+    objects = [
+        {each[first[1]]: each[first[3]] for each in reversed(row) if len(each) == 2} for row in rows
+    ]
+    return objects, after | {"columns": names}
 
 
 def _pairs(before: list[Any], after: list[Any]) -> Iterator[tuple[Any, Any]]:

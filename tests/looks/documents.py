@@ -159,6 +159,28 @@ def _groups(groups: list[list[dict[str, Any]]]) -> dict[str, Any]:
     }
 
 
+def _pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return rows as arrays of names with values."""
+    return {
+        "results": [
+            [
+                {"field": name, "value": str(value) if isinstance(value, dict) else value}
+                for name, value in row.items()
+            ]
+            for row in rows
+        ]
+    }
+
+
+def _series(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """Return rows as the labels of time series of up to so many points each."""
+    return [
+        {"metric": row, "values": [[1764400000 + 60 * at, f"{n * at % 97}.5"] for at in points]}
+        for n, row in enumerate(rows)
+        for points in [range(count - n % 3 if count > n % 3 else 0)]
+    ]
+
+
 VALUES = st.one_of(
     ROWS,
     ROWS,
@@ -168,6 +190,8 @@ VALUES = st.one_of(
     ROWS.map(lambda rows: {f"path/to/{n}.ts": row for n, row in enumerate(rows)}),
     st.builds(lambda one, other: {"first": one, "second": other}, ROWS, ROWS | SCALARS | POINTS),
     ROWS.map(lambda rows: [[row] for row in rows]),
+    ROWS.map(_pairs),
+    st.builds(_series, ROWS, st.integers(0, 40)),
     st.lists(ROWS, min_size=2, max_size=4).map(_groups),
     RECORDS,
     RECORDS.map(lambda record: {"issue": {"key": "A-1", "fields": record}}),

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tests.looks.oracle import dumps, search
 from tests.looks.reading import Look
-from tests.omissions import below, check_notes, check_text, left_out
+from tests.omissions import below, check_notes, check_text, left_out, unpaired
 
 _SHORTEST = 24  # characters of a text that may be cut
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|[^.]+')
@@ -165,7 +165,10 @@ class _Walk:
             return
         self._stated(rows, after.get("same", {}), after.get("counts", {}), path)
         names = after["columns"]
-        visible = {*names, *after.get("same", {}), *after.get("counts", {})}
+        source = rows
+        rows, after = unpaired(rows, after)
+        columns = after["columns"]
+        visible = {*columns, *after.get("same", {}), *after.get("counts", {})}
         without = self._without(rows, {_names(name)[0] for name in visible}, path)
         if without and " in " not in without[0].partition(",")[0]:  # several arrays
             for claim in _of_columns(rows, after, without):
@@ -177,7 +180,7 @@ class _Walk:
             for name, cell in zip(names, cells, strict=False):
                 self.value(search(name, one), cell, f"{path}[].{name}")
 
-        self._aligned(rows, after["rows"], path, check)
+        self._aligned(source, after["rows"], path, check)
         self._columns(rows, len(after["rows"]), {_names(name)[0] for name in visible}, path)
 
     def stated(self, source: Any) -> None:

@@ -273,6 +273,35 @@ def test_two_columns_of_inner_rows_stand_side_by_side_if_no_element_lacks_a_valu
     assert "children[].size" not in columns()
 
 
+MESSAGE = "The worker {} waits for the cache of the other one"
+
+
+def test_rows_that_are_arrays_of_names_with_values_have_these_as_columns() -> None:
+    def row(n: int, **more: str) -> list[dict[str, str]]:
+        cells = {"@timestamp": f"2026-11-02 10:{n:02}", "@message": MESSAGE.format(n), **more}
+        return [{"field": name, "value": value} for name, value in cells.items()]
+
+    rows = [row(n, **({"odd": "1"} if n == 3 else {})) for n in range(40)]
+    table, _ = brief(rows, 4400)
+    assert table["columns"] == [
+        "[?field=='@message'].value | [0]",
+        "[?field=='@timestamp'].value | [0]",
+    ]
+    assert table["rows"][7] == [MESSAGE.format(7), "2026-11-02 10:07"]
+    assert look(Document(rows), f"[7] | {table['columns'][0]}") == MESSAGE.format(7)
+
+
+def test_a_time_series_in_a_row_shows_its_last_value_and_its_first() -> None:
+    def series(count: int) -> list[list[Any]]:
+        return [[1764400000 + 60 * at, f"{at * 37 % 101}.5"] for at in range(count)]
+
+    rows = [{"metric": {"pod": f"shop-{n}"}, "values": series(n % 7 * 9)} for n in range(40)]
+    table, _ = brief(rows, 3000)
+    assert table["columns"] == ["metric.pod", "values[-1][1]", "values[0][1]"]
+    assert table["rows"][:2] == [["shop-0", None, None], ["shop-1", "94.5", "0.5"]]
+    assert look(Document(rows), "[1].values[-1][1]") == "94.5"
+
+
 def test_a_column_of_inner_rows_that_is_left_out_makes_room_for_others_than_their_columns() -> None:
     inner = [{f"part{k}": f"{k} of {n}" for k in range(9)} for n in range(3)]
     rows = [encode({"id": n, "title": f"Order {n}", "lines": inner, "n": n}) for n in range(40)]

@@ -33,6 +33,8 @@ from mcp_abridge.summary.columns import (
     array_of,
     columns_of,
     elements_of,
+    head_of,
+    in_tables_alone,
     names_of,
     sample_of,
 )
@@ -143,8 +145,8 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
     rows has to stand elsewhere, in the same room.
     """
     columns = columns_of(sample_of(rows)) if len(rows) >= _FEWEST else []
-    if not table:  # an object has no place for the value beside a name
-        columns = [each for each in columns if not any(isinstance(s, Pair) for s in each.path)]
+    if not table:  # an object has no place for the value beside a name, or for a last element
+        columns = [each for each in columns if not in_tables_alone(each.path)]
     if not columns:
         return None
     array = (_NAME.findall(place) or [lookout.tool])[-1]
@@ -258,7 +260,7 @@ class _Page:
             return self._shortened(path, cell, clip)
         if len(content) <= clip or content.endswith(NOTE_END):
             return cell
-        if all(isinstance(step, str) for step in path):
+        if all(isinstance(step, str) for step in path) or isinstance(path[0], Pair):
             self.clips.append((row, path, clip, len(content)))
         start = max(sought_at(content, self._sought) - clip // 3, 0)
         start = min(start, len(content) - clip)
@@ -305,10 +307,10 @@ class _Page:
 
     def brief(self, columns: list[Column], place: str, room: int) -> Brief:
         left_out = self.reading.left_out
-        visible = {*map(_head, (each.path for each in self.columns))} | self._facts.paths
+        visible = {*map(head_of, (each.path for each in self.columns))} | self._facts.paths
         for column in columns:  # which may stand in other rows alone
             if not any(each in left_out or each in visible for each in _beginnings(column.path)):
-                left_out[_head(column.path)] = None
+                left_out[head_of(column.path)] = None
         cells = self.reading.cells.items()
         filled = (path for path, some in cells if any(each not in (None, _CUT) for each in some))
         opened = {each for path in filled for each in _beginnings(path)}
@@ -371,14 +373,8 @@ class _Page:
         return f"[{rows}]{selection}"
 
 
-def _head(path: ColumnPath) -> Names:
-    """Return the names on a path up to the first array."""
-    length = next((at for at, step in enumerate(path) if not isinstance(step, str)), len(path))
-    return path[:length]  # type: ignore[return-value]
-
-
 def _beginnings(path: ColumnPath) -> Iterator[Names]:
-    head = _head(path)
+    head = head_of(path)
     return (head[:length] for length in range(1, len(head) + 1))
 
 

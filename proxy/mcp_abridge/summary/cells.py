@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
+from mcp_abridge.document.tree import text
 from mcp_abridge.summary.all_rows import Names
 from mcp_abridge.summary.columns import (
     EACH,
@@ -18,6 +19,7 @@ from mcp_abridge.summary.columns import (
     Pair,
     array_of,
     elements_of,
+    head_of,
     members_of,
     names_of,
     paired,
@@ -119,13 +121,28 @@ def _walk(reading: Reading, tree: Tree, values: Cells, at: ColumnPath) -> None:
                 opened.cells[path] = [members.get(name) for members in level.rows]
             _walk(reading, tree[name], opened.cells[path], path)
     if len(names) < len(tree):
-        reading.left_out[names_of(at)] = None
+        reading.left_out |= dict.fromkeys(_keys_beside(values, tree) if not at else [names_of(at)])
         for rest in (path for path in _paths(tree) if not isinstance(path[0], str)):
             path = (*at, *rest)
             if path not in opened.cells:
                 opened.arrays[path] = values, rest
                 opened.cells[path] = [_cell(each, rest) for each in values]
             reading.cells[path] = [*opened.cells[path]]
+
+
+def _keys_beside(values: Cells, tree: Tree) -> Iterator[Names]:
+    """Yield the names in rows of pairs that no column has whole; () if a row is none."""
+    pairs = [step for step in tree if isinstance(step, Pair)]
+    yield from (head_of(path) for path in _paths(tree) if len(path) > 2)
+    keys = {pair.key for pair in pairs}
+    for value in values:
+        elements = members_of(elements_of(value))
+        if not elements:
+            yield ()
+        for each in elements:
+            key = text(each.get(pairs[0].name))
+            if key not in keys:
+                yield () if key is None else (key,)
 
 
 def _level(values: Cells) -> Level:
@@ -178,7 +195,7 @@ def _below(value: Raw | None, path: ColumnPath) -> Iterator[Raw]:
         yield from _below(element.get(names_of(rest)[0]), rest[1:])
     else:
         elements = elements_of(value)
-        for each in elements[step : step + 1] if isinstance(step, int) else elements:
+        for each in elements[step:][:1] if isinstance(step, int) else elements:
             yield from _below(each, rest)
 
 

@@ -15,6 +15,7 @@ from msgspec import Raw, Struct
 from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.rows import each_object
 from mcp_abridge.document.tree import level, text
+from mcp_abridge.summary.forms import NUMBER
 
 _SAMPLE = 16  # rows from which the columns are chosen, or a few more
 _DEEPEST = 12  # steps of a column's path
@@ -27,6 +28,7 @@ _KEYS = 60  # different names in arrays of names with values
 _NULL = b"null"
 NULL = Raw(_NULL)
 _HEAD = itemgetter(0)
+LAST = -1
 
 
 class Pair(Struct, frozen=True):
@@ -45,25 +47,40 @@ ColumnPath = tuple[ColumnStep, ...]
 
 
 def expression(path: ColumnPath) -> str:
-    """Return the view of a column in a row.
+    """Return the view of a column in a row; of a value beside a name, the first one.
 
     >>> expression(("labels", EACH, "name")), expression(("tags", Pair("Key", "Env"), "Value"))
     ('labels[].name', "tags[?Key=='Env'].Value | [0]")
     """
-    spelling = ""
+    spelling, before = "", None
     for step in path:
         if isinstance(step, str):
             spelling += f".{spelled(step)}" if spelling else spelled(step)
+            spelling += " | [0]" * isinstance(before, Pair)
         elif isinstance(step, Pair):
             spelling += f"[?{spelled(step.name)}=='{step.key}']"
         else:
             spelling += "[]" if step is EACH else f"[{step}]"
-    return f"{spelling} | [0]" if any(isinstance(step, Pair) for step in path) else spelling
+        before = step
+    return spelling
 
 
 def names_of(path: ColumnPath) -> tuple[str, ...]:
     """Return the names on a path, without the steps into arrays."""
     return tuple([step for step in path if isinstance(step, str)])
+
+
+def head_of(path: ColumnPath) -> tuple[str, ...]:
+    """Return the names on a path up to the first array; of a row of pairs, the name there."""
+    if isinstance(path[0], Pair):
+        return (path[0].key,)
+    length = next((at for at, step in enumerate(path) if not isinstance(step, str)), len(path))
+    return names_of(path[:length])
+
+
+def in_tables_alone(path: ColumnPath) -> bool:
+    """Return True if an object has no place for a value: beside a name, or at the end."""
+    return any(isinstance(step, Pair) or step == LAST for step in path)
 
 
 def array_of(path: ColumnPath) -> ColumnPath:
@@ -113,8 +130,11 @@ def sample_of(rows: Sequence[Raw]) -> list[Raw]:
 
 def columns_of(rows: list[Raw]) -> list[Column]:
     """Return the columns of a sample of rows in their order; none if these are no like objects."""
-    opened = _Opened(len(rows))
-    if any(memoryview(row)[0] != 0x7B for row in rows) or not opened.members((), rows, None):
+    opened, heads = _Opened(len(rows)), {memoryview(row)[0] for row in rows}
+    if not (
+        (heads == {0x7B} and opened.members((), rows, None))
+        or (heads == {0x5B} and opened.row_pairs(rows))
+    ):
         return []
     columns = [*opened.columns.values()]
     half = len(rows) / 2
@@ -165,6 +185,14 @@ class _Opened:
             self._open((*path, name), [each.get(name, NULL) for each in opened], owners)
         return bool(counts)
 
+    def row_pairs(self, rows: list[Raw]) -> bool:
+        """Open rows that are arrays of names with values themselves."""
+        arrays = [*map(elements_of, rows)]
+        elements = chain.from_iterable(array[:_KEYS] for array in arrays)
+        return {memoryview(each)[0] for each in elements} == {0x7B} and self._pairs(
+            (), arrays, len(rows)
+        )
+
     def _elements(self, path: ColumnPath, values: list[Raw], owners: list[int] | None) -> bool:
         arrays = [*map(elements_of, values)]
         present = [array for array, value in zip(arrays, values, strict=True) if value != NULL]
@@ -187,6 +215,8 @@ class _Opened:
             of_elements = [row for row, array in zip(rows, some, strict=True) for _ in array]
             self._open((*path, step), [*chain.from_iterable(some)], of_elements)
             return True
+        if kinds == {0x5B} and owners is None and self._ends(path, arrays):
+            return True
         points = equal and max(lengths) in range(2, _POINT + 1)
         plain = bool(kinds) and kinds.isdisjoint((0x7B, 0x5B))
         return plain and (points or single) and self._by_position(path, arrays, max(lengths))
@@ -195,6 +225,16 @@ class _Opened:
         for position in range(count):
             self._open((*path, position), [a[position] if a else NULL for a in arrays], None)
         return True
+
+    def _ends(self, path: ColumnPath, arrays: list[list[Raw]]) -> bool:
+        """Open the value of the first and of the last point of a time series in each row."""
+        ends = {end: [elements_of(a[end]) if a else [] for a in arrays] for end in (LAST, 0)}
+        points = [*filter(None, chain.from_iterable(ends.values()))]
+        if any(len(each) < 2 or NUMBER.fullmatch(each[1]) is None for each in points):
+            return False
+        for end, some in ends.items():
+            self._open((*path, end, 1), [each[1] if each else NULL for each in some], None)
+        return bool(points)
 
     def _pairs(self, path: ColumnPath, arrays: list[list[Raw]], count: int) -> bool:
         names = [*level(next(chain.from_iterable(arrays)))]

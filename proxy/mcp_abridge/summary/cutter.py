@@ -20,7 +20,7 @@ from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.document.names import label
 from mcp_abridge.document.tree import encode, level, loads
 from mcp_abridge.summary.brief import Brief, Lookout, brief
-from mcp_abridge.summary.columns import names_of
+from mcp_abridge.summary.columns import Pair, head_of
 from mcp_abridge.summary.examples import Example, examples_of_rows
 from mcp_abridge.summary.excerpt import MARK, NOTE_END, both_ends
 from mcp_abridge.summary.omissions import (
@@ -31,7 +31,7 @@ from mcp_abridge.summary.omissions import (
     Omission,
     by_path,
 )
-from mcp_abridge.summary.place import Place, element_place, member_place
+from mcp_abridge.summary.place import UNSHOWN, Place, element_place, member_place
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 _PLENTY = 20  # plain values of an array that other content stands beside
@@ -174,7 +174,7 @@ class SizeReducer(Struct, kw_only=True):
         numbered = self.blocks and depth == 0
         every, count, last = value, len(value), []
         # The last one may stay if both ends are plain values.
-        plain = count > 2 and _rigid(value[0]) and _rigid(value[-1])
+        plain = count > 2 and all(map(_is_end, (value[0], value[-1])))
         few = count <= room // WHOLE
         entries = _elements(value, at, numbered) if few else []
         parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE) if few else None
@@ -215,8 +215,10 @@ class SizeReducer(Struct, kw_only=True):
             self.omissions.append(cut)
         for index, column, visible, total in rows.clips:
             below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"
-            for name in names_of(column):
+            for name in head_of(column):
                 below = member_place(below, name)
+            if isinstance(column[0], Pair):
+                below = below[0], UNSHOWN
             self._note(below, visible, total, CHARACTERS, total - visible)
         return rows.value
 
@@ -341,6 +343,11 @@ def _rigid(raw: Raw) -> bool:
             return length <= WHOLE + 2
         return len(text := level(raw)) <= WHOLE or text.endswith(NOTE_END)
     return head not in (0x7B, 0x5B) or length <= 2
+
+
+def _is_end(raw: Raw) -> bool:
+    """Return True of a value that cannot be cut, and of a point of a time series."""
+    return _rigid(raw) or (memoryview(raw)[0] == 0x5B and len(memoryview(raw)) <= WHOLE)
 
 
 def _share(sizes: list[int], room: int) -> int:

@@ -36,7 +36,7 @@ STATES = _worth(
     _3="priority type kind category reason result outcome code relation",
 )
 VALUES = _worth(
-    _4="value total amount count price score cost balance revenue mrr arr fee tax net gross budget"
+    _4="value values points total amount count price score cost balance revenue mrr arr fee tax net gross budget"
     " salary",
     _3="size duration sum avg restarts usage comments line lineno startline line_number",
 )
