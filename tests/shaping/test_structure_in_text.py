@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import reduce
 from io import StringIO
 from time import process_time
 from types import SimpleNamespace
@@ -191,25 +192,33 @@ def test_blocks_that_are_no_records_stay_blocks(odd: str) -> None:
     assert records[0] in texts(outcome.raw)
 
 
+@pytest.mark.parametrize("outer", [(), ("data",), ("result", "data")])
 @pytest.mark.parametrize("promised", [False, True], ids=["text", "structuredContent"])
 @pytest.mark.parametrize("form", ["CSV", "NDJSON", "page"])
 def test_a_text_that_is_nearly_all_of_an_object_is_read_in_its_place(
-    form: str, promised: bool
+    form: str, promised: bool, outer: tuple[str, ...]
 ) -> None:
     assert RULE is not None
     rows = rows_of(300)
     text = FORMS[form](rows)
-    whole = {"stdout": text, "stderr": "", "exit_code": 0}
+    whole: dict[str, Any] = {"stdout": text, "stderr": "", "exit_code": 0}
+    for name in reversed(outer):
+        whole = {"ok": True, name: whole}
+
+    def inner(value: Any) -> Any:
+        return reduce(dict.__getitem__, outer, value)
+
     members: dict[str, Any] = {"structuredContent": whole} if promised else {}
     raw = answer(tool_result(json.dumps(whole), **members))
     outcome = shape(job(RULE, raw, keep=True))
     after = json.loads(texts(outcome.raw)[0])
-    assert isinstance(after["stdout"], str)
-    assert (after["stderr"], after["exit_code"]) == ("", 0)
+    holder = inner(after)
+    assert isinstance(holder["stdout"], str)
+    assert (holder["stderr"], holder["exit_code"]) == ("", 0)
     assert outcome.visible_after < 6000
     if form == "page":
-        assert after["stdout"].startswith(text[:35])
-    place = "stdout.items" if form == "page" else "stdout"
+        assert holder["stdout"].startswith(text[:35])
+    place = ".".join([*outer, "stdout", *["items"] * (form == "page")])
     assert f"view='{place}[" in after["_abridged"]["more"]
 
     def view_of(expression: str) -> Any:
@@ -218,8 +227,8 @@ def test_a_text_that_is_nearly_all_of_an_object_is_read_in_its_place(
 
     assert view_of(f"{place}[9].[code, name]") == [rows[9]["code"], rows[9]["name"]]
     assert view_of(f"length({place})") == 300
-    assert view_of("exit_code") == 0
-    assert view_of("all")["stdout"].startswith(text[:300])
+    assert view_of(".".join([*outer, "exit_code"])) == 0
+    assert inner(view_of("all"))["stdout"].startswith(text[:300])
 
 
 def test_numbers_of_csv_keep_their_digits_and_can_be_compared() -> None:

@@ -12,7 +12,7 @@ from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.paths import ROOT, Name, Path, select
+from mcp_abridge.document.paths import Name, Path, select
 from mcp_abridge.document.tree import Document, Slot, Value, compact, encode, level, text
 from mcp_abridge.errors import ShapeMismatch
 
@@ -63,12 +63,12 @@ TextSource = tuple[Raw | str, str, TextFrame]
 class Structure(Struct, frozen=True):
     """The compact JSON that a text which fills a document was read as, and the text around it.
 
-    `member` names the member of an object that has the text; empty if the text is the document.
+    `names` lead to the member of an object that has the text; none if the text is the document.
     """
 
     value: Raw
     frame: TextFrame
-    member: str = ""
+    names: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -76,11 +76,11 @@ class Structure(Struct, frozen=True):
 
     def put_into(self, document: Document) -> None:
         """Put it in place of the text; unchanged, the text is restored at the end."""
-        holder: Any = document.root.open() if self.member else document.cell
-        key: Any = self.member or 0
-        at = Path(self.member, (Name(self.member),)) if self.member else ROOT
-        sources = [(holder[key], text(holder[key]) or "", self.frame)]
-        holder[key], document.compact = self.value, not self.member
+        at = Path(".".join(self.names), tuple(map(Name, self.names)))
+        [slot] = select(document.root, at)
+        source = slot.parent[slot.key]
+        sources = [(source, text(source) or "", self.frame)]
+        slot.parent[slot.key], document.compact = self.value, not self.names
         document.closers.append(TextWriteback(document, at, sources, among=False))
 
 

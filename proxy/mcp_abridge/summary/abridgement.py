@@ -8,8 +8,16 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from mcp_abridge.document.measure import TextFrame, chars_that_fit, encoded_size, ending, size
+from mcp_abridge.document.measure import (
+    TextFrame,
+    chars_that_fit,
+    encoded_size,
+    ending,
+    member,
+    size,
+)
 from mcp_abridge.document.own_names import ABRIDGED, marked
+from mcp_abridge.document.paths import ROOT, Path
 from mcp_abridge.document.sizes import LEAST_BOUND
 from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import Document, Value, encode, level, opened, raw, text
@@ -70,7 +78,7 @@ def abridge(
         value, outside = document.json_of(document.cell[0]), closing.sources[0][2]
         document.close()
         task = replace(task, origin=origin(outside.form, place, count, call))
-        call.notices.extend(task.in_member(value, closing.at.text, outside))
+        call.notices.extend(task.in_member(value, closing.at, outside))
         return
     if document.closers:
         if form and len(document.source) <= bound and encoded_size(document.source) <= bound:
@@ -187,13 +195,13 @@ class _Task(Struct, frozen=True):
         small = size >= 2 * self.bound and not self.viewed
         return min(self.bound, int(self.first_look * _STRUCTURE)) if small else self.bound
 
-    def in_member(self, value: Raw, member: str, outside: TextFrame) -> list[Notice]:
-        """Cut an object with structure in a member, and write the text of that back around it.
+    def in_member(self, value: Raw, at: Path, outside: TextFrame) -> list[Notice]:
+        """Cut an object with structure in a text, and write the text of that back around it.
 
         Views read the structure, which is shown alone if there is no room for more and a way on.
         """
         for frame in (outside, TextFrame()):
-            notices = self.in_text(value, frame, member)
+            notices = self.in_text(value, frame, at)
             notes = opened(self.document.cell[0]).get(NAME, {"more": ""})
             if notices is not None and ("more" in notes or not self.call.viewable):
                 return notices
@@ -201,13 +209,13 @@ class _Task(Struct, frozen=True):
         self.document.root.set(fitted)
         return notices
 
-    def in_text(self, structure: Raw, outside: TextFrame, member: str = "") -> list[Notice] | None:
+    def in_text(self, structure: Raw, outside: TextFrame, at: Path = ROOT) -> list[Notice] | None:
         """Cut structure that was read from a text, and write the text back around it.
 
-        The text is that of a `member`, if one is named. None if that leaves too little room: then
-        the text must be cut as a whole. If its words have our name, the notes say whose it is.
+        The text may be at a path in an object. None if that leaves too little room: then the text
+        must be cut as a whole. If its words have our name, the notes say whose it is.
         """
-        if not (outside.before or outside.after or member):
+        if not (outside.before or outside.after or at.steps):
             self.document.root.set(structure)
             return self._whole_structure(structure)
         around, own = encoded_size(outside.before + outside.after), of_server(outside.text(""))
@@ -222,9 +230,12 @@ class _Task(Struct, frozen=True):
                 return None
             notes = fitted.get(NAME, {}) if isinstance(fitted, dict) else {}
             (notices[0].value if notices else notes).update(own)
-            content: Value = outside.text(fitted[member] if member else fitted)
-            if member:
-                content = {**fitted, member: content}
+            whole = Document(fitted)
+            slot = member(whole.root, at)
+            if slot is None:
+                return None
+            slot.set(outside.text(slot.get()))
+            content = whole.cell[0]
             beside = sum(encoded_size({NAME: notice.value}) for notice in notices)
             total_size = encoded_size(content) + beside
             if total_size <= bound:

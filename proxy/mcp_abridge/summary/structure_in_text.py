@@ -28,6 +28,7 @@ from mcp_abridge.summary.markup import from_xml
 from mcp_abridge.summary.repeated import repeated
 
 _NEARLY_ALL = 0.95  # of the bytes of an object
+_DEEPEST = 3  # names that lead to a text
 _PROSE = 1000  # characters before JSON, and after it
 _PLACES = 4  # places at which JSON may begin, and at which it may end
 _SAMPLE = 4000  # characters by which it is told if JSON goes on
@@ -53,12 +54,12 @@ TextStructure = tuple[Raw, TextFrame]
 def read_structure(document: Document, fuel: Fuel, *, records: bool = False) -> Structure | None:
     """Read a text as structure if it clearly is, and return that, which can be put into it again.
 
-    The text is the document, or nearly all of an object. Unchanged, it is restored at the end. If
-    it is made of `records` that were a text each, its rows say all that these do.
+    The text is the document, or nearly all of an object, also of one in an object. Unchanged, it is
+    restored at the end. If it is made of `records` that were a text each, its rows say all of them.
     """
-    source, member = document.cell[0], ""
+    source, names = document.cell[0], tuple[str, ...]()
     if document.kind == "object":
-        member, source = _longest_member(document)
+        names, source = _longest_member(document)
     if not isinstance(source, str):
         return None
     fuel.burn(len(source) >> 4)
@@ -70,22 +71,27 @@ def read_structure(document: Document, fuel: Fuel, *, records: bool = False) -> 
         frame = replace(frame, before=_BOM + frame.before)
     if records:
         frame = replace(frame, loses=False)
-    if member and frame.loses:
+    if names and frame.loses:
         return None
     if frame.form not in ("CSV", "TSV"):
         value = Raw(compact(value))
-    structure = Structure(value, frame, member)
+    structure = Structure(value, frame, names)
     structure.put_into(document)
     return structure
 
 
-def _longest_member(document: Document) -> tuple[str, str | None]:
-    """Return the name and the text of the member that is nearly all of an object; else no text."""
-    members = document.root.open()
-    sizes = {name: _size(value) for name, value in members.items()}
-    name = max(sizes, key=lambda each: sizes[each], default="")
-    long = name and sizes[name] >= _NEARLY_ALL * sum(sizes.values())
-    return name, string(members[name]) if long else None
+def _longest_member(document: Document) -> tuple[tuple[str, ...], str | None]:
+    """Return the names and the text of the member that is nearly all of an object; else no text."""
+    slot, names = document.root, tuple[str, ...]()
+    while len(names) < _DEEPEST and isinstance(members := slot.open(), dict):
+        sizes = {name: _size(value) for name, value in members.items()}
+        name = max(sizes, key=lambda each: sizes[each], default="")
+        if not name or sizes[name] < _NEARLY_ALL * sum(sizes.values()):
+            break
+        slot, names = slot.child(name), (*names, name)
+        if (content := string(slot.get())) is not None:
+            return names, content
+    return (), None
 
 
 def _size(value: Value) -> int:
