@@ -154,6 +154,21 @@ def test_a_text_beside_a_few_words_is_read_as_if_it_stood_alone(form: str) -> No
         assert view(text, expression) in parts
 
 
+@pytest.mark.parametrize("closing", ["## Next Steps", "# Using this information", "### More"])
+def test_sections_are_rows_before_a_closing_one_without_fields(closing: str) -> None:
+    issues = "".join(
+        f"## SHOP-{n}\n\n- **Status**: {'open' if n % 2 else 'closed'}\n- **Events**: {n * 37}\n\n"
+        for n in range(90)
+    )
+    text = f"# Issues\n\n{issues}{closing}\n\n- Use the id to see more.\n"
+    outcome = first(text)
+    [shown, _] = texts(outcome.raw)
+    assert shown.startswith("# Issues\n\n{")
+    assert re.search(rf"\n\n{closing}\n+- Use the id to see more\.$", shown)
+    assert value(text, "length(@)") == 90
+    assert value(text, "[?Status=='open'] | length(@)") == 45
+
+
 RECORDS = {
     "lines": "Title: Page {n}\nURL: https://example.org/{n}\nDescription: About {n}, {x}",
     "a text at the end": "Title: Page {n}\nAuthor: Ann\nURL: u/{n}\nText: About {n}\n\n- {x}\n- b",

@@ -273,12 +273,13 @@ def test_two_columns_of_inner_rows_stand_side_by_side_if_no_element_lacks_a_valu
     assert "children[].size" not in columns()
 
 
-MESSAGE = "The worker {} waits for the cache of the other one"
+def sentence(number: int) -> str:
+    return f"The worker {number} waits for the cache of the other one"
 
 
 def test_rows_that_are_arrays_of_names_with_values_have_these_as_columns() -> None:
     def row(n: int, **more: str) -> list[dict[str, str]]:
-        cells = {"@timestamp": f"2026-11-02 10:{n:02}", "@message": MESSAGE.format(n), **more}
+        cells = {"@timestamp": f"2026-11-02 10:{n:02}", "@message": sentence(n), **more}
         return [{"field": name, "value": value} for name, value in cells.items()]
 
     rows = [row(n, **({"odd": "1"} if n == 3 else {})) for n in range(40)]
@@ -287,8 +288,29 @@ def test_rows_that_are_arrays_of_names_with_values_have_these_as_columns() -> No
         "[?field=='@message'].value | [0]",
         "[?field=='@timestamp'].value | [0]",
     ]
-    assert table["rows"][7] == [MESSAGE.format(7), "2026-11-02 10:07"]
-    assert look(Document(rows), f"[7] | {table['columns'][0]}") == MESSAGE.format(7)
+    assert table["rows"][7] == [sentence(7), "2026-11-02 10:07"]
+    assert look(Document(rows), f"[7] | {table['columns'][0]}") == sentence(7)
+
+
+def test_of_objects_among_texts_the_members_are_shown_and_the_texts_said_to_be_left_out() -> None:
+    via = {"title": "Crash of", "severity": "high", "url": "https://example.org/" + "x" * 80}
+    rows = [
+        {"name": f"package-{n}", "via": [{**via, "title": sentence(n)}, "lodash"][n % 2 :]}
+        for n in range(41)
+    ]
+    table, notes = brief(rows, 4000)
+    assert table["columns"] == ["via[].title", "name"]
+    assert table["rows"][4:6] == [[[sentence(4)], "package-4"], [[], "package-5"]]
+    assert "parts of via" in notes["items"]
+
+
+def test_the_kind_that_all_elements_have_is_no_column() -> None:
+    rows = [
+        {"title": sentence(n), "authors": [{"kind": "Person", "orcid": None}] * (n % 4)}
+        for n in range(40)
+    ]
+    table, _ = brief(rows, 4000)
+    assert table["columns"] == ["title"]
 
 
 def test_a_time_series_in_a_row_shows_its_last_value_and_its_first() -> None:

@@ -24,6 +24,7 @@ _MEMBERS = 40  # of an object in all rows together; of more, those that a quarte
 _ELEMENTS = 4  # of an array in a row, from which its columns are chosen; half as many in each
 _POINT = 3  # plain values of an array that has as many in each row: they are opened by position
 _CELLS = 60  # objects of one member each that a row is made of, as those of BigQuery
+_KINDS = ("type", "kind", "object", "class")  # names of the kind of an object
 _KEYS = 60  # different names in arrays of names with values
 _NULL = b"null"
 NULL = Raw(_NULL)
@@ -106,6 +107,13 @@ class Column:
         self._sizes = [*map(len, self.values)]
         self._nulls = len(_NULL) * (len(cells) - len(self.values))
         self.size = (sum(self._sizes) + self._nulls) / len(cells)
+
+    @property
+    def single(self) -> bool:
+        """Return True if there is one value, or elements of arrays are all of one kind."""
+        if EACH not in self.path or self.names[-1].strip("@_").lower() not in _KINDS:
+            return len({*self.cells}) == 1
+        return len({part for cell in self.values for part in cell[1:-1].split(b",")}) < 2
 
     @cached_property
     def name(self) -> str:
@@ -198,6 +206,9 @@ class _Opened:
         present = [array for array, value in zip(arrays, values, strict=True) if value != NULL]
         some = [array[: _ELEMENTS if owners is None else _ELEMENTS // 2] for array in arrays]
         kinds = {memoryview(raw)[0] for raw in chain.from_iterable(some)}
+        if kinds == {0x7B, 0x22}:  # of objects among texts, their members
+            some = [[each for each in array if memoryview(each)[0] == 0x7B] for array in some]
+            kinds = {0x7B}
         lengths = {*map(len, present)}
         equal = owners is None and len(present) > 2 and len(lengths) == 1
         single = owners is None and lengths <= {0, 1}

@@ -58,7 +58,7 @@ def in_order(
     useless = list[Column]()
     for column in sorted(columns, key=lambda each: len(each.path)):
         cells = tuple(column.cells)
-        if cells in equal or len({*cells}) == 1 or 5 * len(column.values) < len(cells):
+        if cells in equal or column.single or 5 * len(column.values) < len(cells):
             column.role = APPENDIX
             useless.append(column)
         equal.setdefault(cells, []).append(column)

@@ -44,9 +44,14 @@ def sections(text: str) -> Rows | None:
     begin = f"{headings[-1][1]} " if headings else start
     before, *parts = re.split(rf"^(?={begin})", text, flags=re.MULTILINE)
     read = [_section(part) for part in parts]
+    closing = ""
+    while len(read) > 1 and not read[-1].row.keys() - {"heading"}:
+        closing = f"{parts.pop()}{closing}"
+        read.pop()
     if any(opening not in each.row or len(each.row) < 2 for each in read):
         return None
     *others, last = read
+    last = last._replace(rest=f"{last.rest}\n\n{closing}".strip()) if closing else last
     if last.apart or any(each.apart or each.rest for each in others):
         return Rows([each.with_rest() for each in read], "sections", loses=True)
     after = f"\n\n{last.rest}" if last.rest else ""
