@@ -304,6 +304,42 @@ def test_of_objects_among_texts_the_members_are_shown_and_the_texts_said_to_be_l
     assert "parts of via" in notes["items"]
 
 
+def paragraphs(count: int, below: str = "content") -> dict[str, Any]:
+    """Return a document of rich text."""
+    texts = [[{"type": "text", "text": sentence(n)}] for n in range(count)]
+    return {"type": "doc", below: [{"type": "paragraph", below: each} for each in texts]}
+
+
+@pytest.mark.parametrize("below", ["content", "children"])
+def test_a_tree_of_rich_text_is_shown_as_its_text(below: str) -> None:
+    tree = paragraphs(200, below)
+    issue = {"key": "A-1", "fields": {"description": tree, "summary": "Slow"}}
+    whole = "\n".join(map(sentence, range(200)))
+    document, notes = brief(issue, 4000)
+    assert document["fields"]["summary"] == "Slow"
+    shown = document["fields"]["description"]["plain_text"]
+    first, last = shown.split("…")
+    assert whole.startswith(first)
+    assert whole.endswith(last)
+    assert len(shown) > 2500
+    note = f"first {len(first)} and last {len(last)} of {len(whole)} chars"
+    assert notes["fields.description"] == note
+    view = re.findall(r"view='(plain_text.*?)'", notes["more"])[0]
+    assert whole.startswith(look(Document(issue), view), len(first))
+    document, notes = brief(tree, 4000)
+    assert document["plain_text"].startswith(sentence(0))
+    assert "view='plain_text(@)[" in notes["more"]
+
+
+@pytest.mark.parametrize("structured", [False, True])
+def test_a_tree_of_other_things_than_text_stays_a_tree(structured: bool) -> None:
+    files = [{"type": "file", "name": f"{n}.py", "size": n, "mode": "x" * 40} for n in range(90)]
+    tree = {"type": "dir", "children": files}
+    document, _ = brief({"tree": tree, "doc": paragraphs(9)}, 2500, structured=structured)
+    assert "children" in document["tree"]
+    assert ("content" in document["doc"]) == structured
+
+
 def test_the_kind_that_all_elements_have_is_no_column() -> None:
     rows = [
         {"title": sentence(n), "authors": [{"kind": "Person", "orcid": None}] * (n % 4)}

@@ -5,7 +5,6 @@ function cannot convert becomes null, and views say so in a remark.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from jmespath.functions import signature
@@ -16,9 +15,8 @@ from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.lookups import path_of
 from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.query.rich_text import text_of
 
-_LEAVES = ("plain_text", "text", "content", "value", "insert")  # members that hold a node's text
-_BREAKS = frozenset(("br", "break", "hardBreak", "hard_break", "linebreak"))
 _PART = 4  # units for a new text or number, _OBJECT for an object, before what they hold
 _OBJECT = 15
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\r\n": "\r\n"}  # in single quotes JMESPath has no escapes
@@ -72,7 +70,7 @@ class Conversions:
     def _func_plain_text(self, value: Any) -> Any:
         """Return the text of a tree of rich text in its order, a block a line."""
         charge(value, self._fuel, 2)
-        return "\n".join(filter(None, _texts(value))) or None
+        return text_of(value) or None
 
     @signature()
     def _func_uniq(self) -> list[dict[str, Any]]:
@@ -118,26 +116,3 @@ def _with(element: dict[str, Any], names: tuple[str, ...], value: Any) -> dict[s
     if others:
         value = _with(inner if isinstance(inner, dict) else {}, tuple(others), value)
     return {**element, name: value}
-
-
-def _texts(node: Any) -> Iterator[str]:
-    """Yield the blocks of a tree of rich text."""
-    if isinstance(node, list):
-        blocks = ["\n".join(_texts(each)) for each in node]
-        inline = any(isinstance(each, dict) and _leaf(each) is not None for each in node)
-        yield from ["".join(blocks)] if inline else blocks
-    elif isinstance(node, dict):
-        if (text := _leaf(node)) is not None:
-            yield text
-        elif node.get("type") in _BREAKS:
-            yield "\n"
-        else:
-            for member in node.values():
-                if isinstance(member, list | dict):
-                    yield from _texts(member)
-    elif isinstance(node, str):
-        yield node
-
-
-def _leaf(node: dict[str, Any]) -> str | None:
-    return next((text for name in _LEAVES if isinstance(text := node.get(name), str)), None)

@@ -111,7 +111,8 @@ class Column:
     @property
     def single(self) -> bool:
         """Return True if there is one value, or elements of arrays are all of one kind."""
-        if EACH not in self.path or self.names[-1].strip("@_").lower() not in _KINDS:
+        kind = EACH in self.path and self.names[-1].strip("@_").lower() in _KINDS
+        if not kind or len({*self.cells}) == 1:
             return len({*self.cells}) == 1
         return len({part for cell in self.values for part in cell[1:-1].split(b",")}) < 2
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.document.names import label
 from mcp_abridge.document.tree import encode, level, loads
+from mcp_abridge.query.rich_text import tree_text
 from mcp_abridge.summary.brief import Brief, Lookout, brief
 from mcp_abridge.summary.columns import Pair, head_of
 from mcp_abridge.summary.examples import Example, examples_of_rows
@@ -104,6 +105,8 @@ class SizeReducer(Struct, kw_only=True):
             return self._string(value, room, at)
         before = len(self.omissions), len(self.facts)
         if isinstance(value, dict):
+            if self.table and (prose := tree_text(raw, value)):
+                return self._prose(prose, room, at)
             cut = self._object(value, size, room, at, depth)
         else:
             cut = self._array(value, size, room, at, depth, beside)
@@ -129,6 +132,12 @@ class SizeReducer(Struct, kw_only=True):
             return None
         self._note(at, end + last, total, CHARACTERS, total - end - last, last)
         return encode(text[:end] + MARK + text[tail:])
+
+    def _prose(self, text: str, room: int, at: Place) -> bytes | None:
+        """Return the text of a tree of rich text, by the name of the function of views for it."""
+        place = UNSHOWN if UNSHOWN in at[1] else f"plain_text({at[1] or '@'})"
+        cut = self._string(text, room - len('{"plain_text":}'), (at[0], place))
+        return None if cut is None else b'{"plain_text":%b}' % cut
 
     def _object(self, value: dict[str, Raw], size: int, room: int, at: Place, depth: int) -> bytes:
         entries = [
