@@ -494,7 +494,8 @@ def test_sections_with_more_than_fields_stay_a_text_and_their_rows_can_be_asked(
     text = "\n".join(parts)
     assert "rows of heading, id, State" in notes(first(text))["rows"]
     assert value(text, "rows[7]") == {"heading": "7. Row", "id": "7\nmore of 7", "State": "open"}
-    assert "rows" not in notes(first(text + "\n### Without fields\n"))
+    assert view(f"{text}\n### Without fields\n", "rows[199].State") == "open"
+    assert "rows" not in notes(first("\n".join([*parts[:9], "### Without fields\n", *parts[9:]])))
 
 
 def test_lines_whose_words_do_not_stand_below_those_of_the_first_are_no_rows() -> None:

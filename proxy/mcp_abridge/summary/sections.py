@@ -51,10 +51,9 @@ def sections(text: str) -> Rows | None:
     if any(opening not in each.row or len(each.row) < 2 for each in read):
         return None
     *others, last = read
-    last = last._replace(rest=f"{last.rest}\n\n{closing}".strip()) if closing else last
     if last.apart or any(each.apart or each.rest for each in others):
         return Rows([each.with_rest() for each in read], "sections", loses=True)
-    after = f"\n\n{last.rest}" if last.rest else ""
+    after = "".join(f"\n\n{each}" for each in (last.rest, closing.strip()) if each)
     return Rows([each.row for each in read], "sections", before, after)
 
 
