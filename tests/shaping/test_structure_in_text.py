@@ -162,9 +162,9 @@ def test_sections_are_rows_before_a_closing_one_without_fields(closing: str) -> 
     )
     text = f"# Issues\n\n{issues}{closing}\n\n- Use the id to see more.\n"
     outcome = first(text)
-    [shown, _] = texts(outcome.raw)
-    assert shown.startswith("# Issues\n\n{")
-    assert re.search(rf"\n\n{closing}\n+- Use the id to see more\.$", shown)
+    [look, _] = texts(outcome.raw)
+    assert look.startswith("# Issues\n\n{")
+    assert re.search(rf"\n\n{closing}\n+- Use the id to see more\.$", look)
     assert value(text, "length(@)") == 90
     assert value(text, "[?Status=='open'] | length(@)") == 45
 

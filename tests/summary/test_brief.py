@@ -317,11 +317,11 @@ def test_a_tree_of_rich_text_is_shown_as_its_text(below: str) -> None:
     whole = "\n".join(map(sentence, range(200)))
     document, notes = brief(issue, 4000)
     assert document["fields"]["summary"] == "Slow"
-    shown = document["fields"]["description"]["plain_text"]
-    first, last = shown.split("…")
+    excerpt = document["fields"]["description"]["plain_text"]
+    first, last = excerpt.split("…")
     assert whole.startswith(first)
     assert whole.endswith(last)
-    assert len(shown) > 2500
+    assert len(excerpt) > 2500
     note = f"first {len(first)} and last {len(last)} of {len(whole)} chars"
     assert notes["fields.description"] == note
     view = re.findall(r"view='(plain_text.*?)'", notes["more"])[0]
