@@ -526,7 +526,7 @@ def adf(dice: Dice) -> Listing:
         return {"type": "bulletList", "content": items}
 
     body = {"type": "doc", "version": 1, "content": [node() for _ in range(90)]}
-    return Listing({"id": "4711", "body": body}, ("content[].text",))
+    return Listing({"id": "4711", "body": body}, ("content[].text", "plain_text"))
 
 
 def home(dice: Dice) -> Listing:
@@ -734,6 +734,8 @@ def columns_of(document: Value, path: str = "") -> list[tuple[str, list[str]]]:
     """Return the columns of each list that a look shows, with the path of the list."""
     columns: list[tuple[str, list[str]]] = []
     if isinstance(document, dict):
+        if "plain_text" in document:
+            return [(path, ["plain_text"])]
         if isinstance(document.get("columns"), list) and "rows" in document:
             same = [*document.get("same", {}), *document.get("counts", {})]
             return [(path, [*document["columns"], *same])]

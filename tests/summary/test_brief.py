@@ -340,15 +340,6 @@ def test_a_tree_of_other_things_than_text_stays_a_tree(structured: bool) -> None
     assert ("content" in document["doc"]) == structured
 
 
-def test_the_kind_that_all_elements_have_is_no_column() -> None:
-    rows = [
-        {"title": sentence(n), "authors": [{"kind": "Person", "orcid": None}] * (n % 4)}
-        for n in range(40)
-    ]
-    table, _ = brief(rows, 4000)
-    assert table["columns"] == ["title"]
-
-
 def test_a_time_series_in_a_row_shows_its_last_value_and_its_first() -> None:
     def series(count: int) -> list[list[Any]]:
         return [[1764400000 + 60 * at, f"{at * 37 % 101}.5"] for at in range(count)]

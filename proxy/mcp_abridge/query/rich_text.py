@@ -32,7 +32,7 @@ def tree_text(raw: Raw, members: dict[str, Raw]) -> str:
 def text_of(value: Any) -> str:
     """Return the text of a tree, a block a line.
 
-    >>> text_of({"content": [{"content": [{"text": "a "}, {"text": "b"}]}, {"text": "c"}]})
+    >>> text_of([{"content": [{"text": "a "}, {"text": "b"}]}, {"content": [{"text": "c"}]}])
     'a b\\nc'
     """
     return "\n".join(filter(None, _texts(value)))

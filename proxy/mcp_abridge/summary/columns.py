@@ -24,7 +24,6 @@ _MEMBERS = 40  # of an object in all rows together; of more, those that a quarte
 _ELEMENTS = 4  # of an array in a row, from which its columns are chosen; half as many in each
 _POINT = 3  # plain values of an array that has as many in each row: they are opened by position
 _CELLS = 60  # objects of one member each that a row is made of, as those of BigQuery
-_KINDS = ("type", "kind", "object", "class")  # names of the kind of an object
 _KEYS = 60  # different names in arrays of names with values
 _NULL = b"null"
 NULL = Raw(_NULL)
@@ -107,14 +106,6 @@ class Column:
         self._sizes = [*map(len, self.values)]
         self._nulls = len(_NULL) * (len(cells) - len(self.values))
         self.size = (sum(self._sizes) + self._nulls) / len(cells)
-
-    @property
-    def single(self) -> bool:
-        """Return True if there is one value, or elements of arrays are all of one kind."""
-        kind = EACH in self.path and self.names[-1].strip("@_").lower() in _KINDS
-        if not kind or len({*self.cells}) == 1:
-            return len({*self.cells}) == 1
-        return len({part for cell in self.values for part in cell[1:-1].split(b",")}) < 2
 
     @cached_property
     def name(self) -> str:

@@ -58,7 +58,7 @@ def in_order(
     useless = list[Column]()
     for column in sorted(columns, key=lambda each: len(each.path)):
         cells = tuple(column.cells)
-        if cells in equal or column.single or 5 * len(column.values) < len(cells):
+        if cells in equal or len({*cells}) == 1 or 5 * len(column.values) < len(cells):
             column.role = APPENDIX
             useless.append(column)
         equal.setdefault(cells, []).append(column)
@@ -374,7 +374,7 @@ def is_known(column: Column) -> bool:
 def is_quantity(column: Column) -> bool:
     """Return True if the greatest value of a column means something: no id, no clock, no null."""
     numeric = column.values and forms.NUMBER.fullmatch(column.values[0])  # as all have to be
-    return bool(numeric) and not _is_place(_number_name(column)) and _Facts(column).value > -9
+    return bool(numeric) and not words.is_place(_number_name(column)) and _Facts(column).value > -9
 
 
 def is_amount(column: Column) -> bool:
@@ -389,10 +389,6 @@ def _number_name(column: Column) -> str:
     """Return the name of a number, which may be that of an object around it, without its unit."""
     *above, last = column.names
     return (above[-1] if above and last in words.TYPED else last).partition("(")[0]
-
-
-def _is_place(name: str) -> bool:
-    return name.lower() in words.PLACES or not words.PLACES.isdisjoint(words.split(name)[-1:])
 
 
 def in_order_of_time(column: Column) -> bool:

@@ -82,6 +82,11 @@ def split(name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in _WORD.findall(name))
 
 
+def is_place(name: str) -> bool:
+    """Return True of the name of a number that is none to compare: a line, a code."""
+    return name.lower() in PLACES or not PLACES.isdisjoint(split(name)[-1:])
+
+
 def is_id_of(own: tuple[str, ...], array: str) -> bool:
     """Return True of the words of an id that is called by its array.
 
