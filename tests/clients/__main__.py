@@ -11,6 +11,7 @@ import socket
 import struct
 import sys
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,19 +35,23 @@ def main() -> int:
     add("--client", metavar="NAME", action="append", choices=names, help="only this one")
     add("-k", metavar="WORD", default="", help="only cases whose name has it; writes no page")
     add("--keep", type=Path, metavar="DIR", help="keep the clients' homes and logs")
+    add("--at-once", metavar="N", type=int, default=1, help="so many clients run at a time")
     options = parser.parse_args()
     clients = [each for each in CLIENTS if not options.client or each.name in options.client]
     problems = installed(clients)
     isolate()
     failures, rows = len(problems), []
-    with TemporaryDirectory(prefix="clients-") as temporary:
-        for client in clients:
-            if client.name in problems:
-                problem = f"not installed, so its row stays as it was: {problems[client.name]}"
-                print(f"{client.name}: {problem}", flush=True)
-                continue
-            bench = Bench(client, (options.keep or Path(temporary)) / client.name)
-            checks = run(bench, options.k)
+    for name, problem in problems.items():
+        print(f"{name}: not installed, so its row stays as it was: {problem}", flush=True)
+    with (
+        TemporaryDirectory(prefix="clients-") as temporary,
+        ThreadPoolExecutor(options.at_once) as pool,
+    ):
+        folder = options.keep or Path(temporary)
+        there = (client for client in clients if client.name not in problems)
+        benches = [Bench(client, folder / client.name) for client in there]
+        runs = pool.map(lambda bench: run(bench, options.k), benches)
+        for bench, checks in zip(benches, runs, strict=True):
             failures += sum(bool(check.problem) for check in checks)
             rows += page.rows(bench, checks) if not options.k else []
     if not options.k:

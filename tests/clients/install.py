@@ -1,10 +1,12 @@
 """Installs the clients, each at its pinned version in a folder of its own below `.cache/clients`.
 
-Another version is tried by changing its pin. What they depend on is the newest that fits. npm hides
-releases that ask for a newer Node than it runs on: look for the newest with the one from PyPI.
+As a script, it installs those that are named. Another version is tried by changing its pin. What
+they depend on is the newest that fits. npm hides releases that ask for a newer Node than it runs
+on: look for the newest with the one from PyPI.
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -85,7 +87,7 @@ def install(name: str, env: Mapping[str, str]) -> Path:
         pins.write_text("\n".join(PINS[name]))
     how = node_packages if is_npm(name) else python_packages
     try:
-        with only_one_at_a_time():
+        with only_one_at_a_time(CACHE):
             install_part(CACHE / name, pins, how, env)
     except subprocess.TimeoutExpired as error:
         raise NotInstalled(f"the installer took over {error.timeout:.0f} s") from error
@@ -112,3 +114,8 @@ def python_for(name: str) -> str:
         if subprocess.run([command, "-c", ""], capture_output=True, check=False).returncode == 0:
             return command
     raise NotInstalled(f"{name} needs Python 3.12 or newer, and there is none on the PATH")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        install(name, os.environ)
