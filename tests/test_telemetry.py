@@ -78,7 +78,7 @@ def front(way: str, folder: Path) -> Iterator[list[str]]:
         ("http to a command", "2026-07-28"),
         ("http", "legacy"),
         ("http", "2026-07-28"),
-    ][:: scaled(2, 1)],
+    ][:: scaled(3, 1)],
 )
 def test_client_proxy_and_server_are_in_one_trace(
     way: str, era: str, tmp_path: Path, collector: Collector

@@ -18,10 +18,10 @@ from tests.answers.rivals import ctxtual, jmunch
 from tests.answers.server import RESULTS
 from tests.answers.session import attempts
 from tests.answers.sets import described_questions
+from tests.faults.scale import scaled
 
 QUESTIONS = questions()
 FEW = [question for question in QUESTIONS if question.name.startswith(("get_sync", "git_log"))]
-WHOLE = {tool: visible_text(result()) for tool, result in RESULTS.items()}
 
 
 class Shared(Best):
@@ -37,8 +37,8 @@ def test_the_questions_are_many_and_about_every_tool() -> None:
 
 
 def test_the_evidence_stands_in_the_whole_result_and_not_without_the_answer() -> None:
-    for question in QUESTIONS:
-        whole = WHOLE[question.tool]
+    for question in QUESTIONS[:: scaled(4, 1)]:
+        whole = visible_text(RESULTS[question.tool]())
         assert Evidence(question).stands_with(whole), question.name
         atom = question.evidence[-1][0]
         [value, *_] = atom.answer if isinstance(atom, Row) else atom.values

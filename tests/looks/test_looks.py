@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 
 from tests.answers.server import RESULTS as ANSWERS
+from tests.faults.scale import scaled
 from tests.looks.documents import BUDGETS, RESULTS, Sample, dumps
 from tests.looks.hits import misses
 from tests.looks.offers import SLIPS, breaches, offers, whole_of
@@ -122,8 +123,15 @@ def in_shell(sentence: str) -> list[str]:
     return run.stdout.decode().split("\0")[:-1]
 
 
-@pytest.mark.parametrize("budget", [600, 4_000])
-@pytest.mark.parametrize("sample", SAMPLES)
+# Each sample with one budget, or with both.
+@pytest.mark.parametrize(
+    ("sample", "budget"),
+    [
+        pytest.param(*sample.values, budget, id=f"{sample.id}-{budget}")
+        for number, sample in enumerate(SAMPLES)
+        for budget in (600, 4_000)[number % scaled(2, 1) :: scaled(2, 1)]
+    ],
+)
 def test_a_real_result_is_looked_at_truly(sample: Sample, budget: int) -> None:
     assert [*findings(sample, budget)] == []
 

@@ -68,7 +68,7 @@ def codebase(_: Path) -> Served:
 
 @pytest.mark.usefixtures("servers")
 @pytest.mark.parametrize(
-    "server", [everything, codebase, fullsync, obsidian, agentdata][: scaled(2, 5)]
+    "server", [everything, codebase, fullsync, obsidian, agentdata][: scaled(1, 5)]
 )
 def test_two_official_clients_take_every_answer_of_a_server_with_learned_types(
     server: Callable[[Path], Served], tmp_path: Path, run: Run
