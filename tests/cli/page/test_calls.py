@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import stat
 import subprocess
 import sys
@@ -121,15 +122,18 @@ def served(recordings: Path, tmp_path: Path) -> Iterator[tuple[str, Path]]:
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULE.replace("keep: [number, title]", "drop: [body]"))
     command = [sys.executable, "-m", "mcp_abridge", "replay", "--watch", "--rules"]
-    with subprocess.Popen(
-        [*command, rules, "--", recordings], stdout=subprocess.PIPE, text=True
-    ) as process:
+    with (
+        open(tmp_path / "stderr", "w") as errors,
+        subprocess.Popen(
+            [*command, rules, "--", recordings], stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as process,
+    ):
         assert process.stdout is not None
         yield process.stdout.readline().strip(), rules
         process.terminate()
 
 
-def test_only_who_has_the_address_is_answered(served: tuple[str, Path]) -> None:
+def test_only_who_has_the_address_is_answered(served: tuple[str, Path], tmp_path: Path) -> None:
     import urllib.error
     import urllib.request
 
@@ -154,6 +158,10 @@ def test_only_who_has_the_address_is_answered(served: tuple[str, Path]) -> None:
     assert status(f"{address}call/0?client=0") == 200
     assert status(f"{address}call/99?client=0") == 404
     assert status(f"{address}call/0?client=99") == 400
+    with socket.create_connection(("127.0.0.1", int(head.rpartition(":")[2]))) as connection:
+        connection.sendall(b"GET /\x1b[31m HTTP/1.1\r\n\r\n")
+        assert b" 400 " in connection.recv(100)
+    assert (tmp_path / "stderr").read_text().count("\n") == 1
 
 
 @pytest.mark.slow

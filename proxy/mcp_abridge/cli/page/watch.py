@@ -7,6 +7,7 @@ and requests of other hosts and origins are refused.
 import argparse
 import asyncio
 import hmac
+import logging
 import os
 import secrets
 import time
@@ -119,6 +120,8 @@ def serve(arguments: argparse.Namespace, read: Callable[[], RecordedCalls]) -> i
 
 
 async def _serve(server: "PageServer") -> None:
+    # Without a handler, malformed HTTP of any program here would be a traceback on the terminal.
+    logging.getLogger("aiohttp").addHandler(logging.NullHandler())
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
