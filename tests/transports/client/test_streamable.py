@@ -431,3 +431,9 @@ def test_an_empty_or_unprintable_id_forgets_the_position_in_a_stream() -> None:
     for id, last in (("1", "1"), (None, "1"), ("2", "2"), ("", None), ("\x01", None)):
         position.record(Event(b"", b"x", id=id))
         assert position.last == last
+
+
+def test_a_server_that_wants_no_pause_is_not_asked_without_one() -> None:
+    position = StreamPosition()
+    position.record(Event(b"", b"x", retry=0))
+    assert [position.pause(failures) for failures in (0, 1, 20)] == [0.1, 0.2, 60.0]

@@ -4,7 +4,8 @@ from msgspec import Struct
 
 from mcp_abridge.transports.http.sse import Event
 
-_LONGEST_PAUSE = 60.0  # seconds
+_SHORTEST_PAUSE = 0.1  # seconds: zero, which a server may name, stays zero however often doubled
+_LONGEST_PAUSE = 60.0
 
 
 class StreamPosition(Struct):
@@ -20,7 +21,7 @@ class StreamPosition(Struct):
         if event.id is not None:
             self.last = event.id if event.id and event.id.isprintable() else None
         if event.retry is not None:
-            self.retry = event.retry / 1000
+            self.retry = max(event.retry / 1000, _SHORTEST_PAUSE)
 
     def pause(self, failures: int) -> float:
         """Return the seconds to wait after so many tries without an event.
