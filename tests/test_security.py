@@ -47,7 +47,8 @@ TESTS = {
     "transports/client/test_forward_proxy: through_the_proxy_of_the_environment, netrc_file",
     "A server's answers stay": "storage/test_snapshots: old_snapshots_go_without_any_request, "
     "a_folder_that_others_can_open_is_refused; cli/test_hook: answers_are_kept_for_an_hour; "
-    "faults/test_records: names_and_sizes_are_on_disk_and_no_text",
+    "faults/test_records: names_and_sizes_are_on_disk_and_no_text; "
+    "cli/test_call: call_prints_the_view_of_a_client_s_model_and_saves",
     "Secrets belong": "cli/wrap/test_secrets: no_secret_of_a_configuration_is_printed; "
     "faults/test_callers: credentials_of_a_client_on_stdio, credentials_go_to_their_server_only",
     "`wrap` puts the URL": "cli/wrap/test_secrets: no_url_and_no_header_stands_among_the_words, "

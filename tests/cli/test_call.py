@@ -1,6 +1,7 @@
 """`call`: a server, seen through the real wrapper."""
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -104,6 +105,7 @@ def test_call_prints_the_view_of_a_client_s_model_and_saves_the_whole(
 
     # The tool has run once, and all that it said is there.
     whole = json.loads(Path(saved).read_text())
+    assert os.name == "nt" or os.stat(saved).st_mode & 0o777 == 0o600
     arguments = {"count": 300, "shelf": "https://a/7", "tags": ["new"]}
     assert whole["request"]["params"]["arguments"] == arguments
     [block] = whole["response"]["result"]["content"]

@@ -22,6 +22,7 @@ from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.session.tools.arguments import without_ours
 from mcp_abridge.session.tools.definitions import plans_for
+from mcp_abridge.storage.regular import write_private
 
 
 class UnusableCall(AbridgeError):
@@ -71,8 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     listed = asyncio.run(server.listing(arguments, call, client=arguments.client or ""))
     exchange, replay, app = listed.answer
     if arguments.save:
-        with open(arguments.save, "wb") as file:
-            file.write(msgspec.json.format(exchange.saved, indent=1) + b"\n")
+        write_private(arguments.save, msgspec.json.format(exchange.saved, indent=1) + b"\n")
     code = _print(replay, arguments)
     if app and replay.applied is replay.rules.otherwise is not None:
         say("call", f"{name}: a client that shows its widget (MCP Apps) gets its answers whole")
