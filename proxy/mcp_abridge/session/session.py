@@ -6,6 +6,7 @@ one caller, equal ids are distinguished by the `exchange` of each message; other
 """
 
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import Message
@@ -116,33 +117,30 @@ class Session:
 
         `failure` is the reason why the snapshot could not be looked up.
         """
-        return self._resume(
-            token, lambda pending: requests.loaded(self.state, pending, snapshot, failure)
-        )
+        return self._resume(token, partial(requests.loaded, snapshot=snapshot, failure=failure))
 
     def claimed(self, token: int, *, first: bool) -> Outputs:
         """Continue a call that waits for its ClaimCall; if `first`, nobody has made it before."""
         from mcp_abridge.session import first_calls
 
-        return self._resume(
-            token, lambda pending: first_calls.claimed(self.state, pending, first=first)
-        )
+        return self._resume(token, partial(first_calls.claimed, first=first))
 
-    def _resume(self, token: int, resume: Callable[[PendingRequest], Outputs]) -> Outputs:
+    def _resume(
+        self, token: int, resume: Callable[[SessionState, PendingRequest], Outputs]
+    ) -> Outputs:
         pending = self.state.inflight.suspended.pop(token, None)
         if pending is None:
             return ()  # cancelled
         try:
-            return resume(pending)
+            return resume(self.state, pending)
         except Exception as error:
             return (ToClient(self.state.give_up(pending, error)),)
 
     def shaped(self, job: ShapeJob, result: ShapeResult) -> Outputs:
         """Process the result of a Shape: the response for the client."""
         try:
-            return responses.shaped(
-                self.state, job, result, self.state.inflight.suspended.pop(job.token, None)
-            )
+            pending = self.state.inflight.suspended.pop(job.token, None)
+            return responses.shaped(self.state, job, result, pending)
         except Exception as error:
             self.state.fail(error)
             return (ToClient(result.raw),)

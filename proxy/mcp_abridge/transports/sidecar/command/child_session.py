@@ -168,9 +168,8 @@ class ChildSession:
     # Messages of the client
 
     async def _enter(self, raw: bytes, record: AccessRecord) -> None:
-        routed = await self.driver.from_client(
-            message.one_line(raw.strip()), arrival=record.arrival
-        )
+        line = message.one_line(raw.strip())
+        routed = await self.driver.from_client(line, arrival=record.arrival)
         if not (routed.to_server or routed.queries):
             record.answered_by = "proxy"
         await self._route(routed)
