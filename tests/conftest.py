@@ -16,7 +16,7 @@ from tests.servers.install import require
 
 # The same examples on every run, and no limit of time: a slow machine is not a bug.
 # To look for new ones: pytest --hypothesis-profile=explore; `make unit` takes few of them.
-hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=25)
+hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=15)
 hypothesis.settings.register_profile("few", derandomize=True, deadline=None, max_examples=5)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("steady")
