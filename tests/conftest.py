@@ -40,12 +40,14 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     return (yield) * 3 // 2
 
 
-# Each takes a worker more than 15 seconds.
+# Each takes a worker some ten seconds or more.
 LONGEST = {
     *("test_conformance.py", "test_examples.py", "test_sessions.py", "test_soak.py"),
     *("test_deadlines.py", "test_doctor.py", "test_exhaustion.py", "test_orphans.py"),
     *("test_first_calls.py", "test_http_clients.py", "test_stalls.py", "test_stdio.py"),
     *("test_current_folder.py", "test_in_process.py", "test_middleware.py"),
+    *("test_agentdata.py", "test_codebase.py", "test_commands.py", "test_demo.py"),
+    *("test_first_rule.py", "test_pictures.py", "test_telemetry.py", "test_two_callers.py"),
     *("test_real_clients.py", "test_real_servers.py", "test_suggest.py", "test_upstreams.py"),
 }
 

@@ -1,5 +1,6 @@
 """Holds the knowledge base of the examples to its promises, whichever way its list comes."""
 
+import runpy
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ import orjson
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.python_client import Mode, PythonClient, System, connected
+from tests.python_client import Mode, PythonClient, System, within
 from tests.serving import FRONTS, Front
 from tests.wrapped import ROOT, texts
 
@@ -79,7 +80,8 @@ def base(
 @pytest.fixture(scope="module")
 def direct() -> Iterator[PythonClient]:
     """Connect to the server that sends everything at once, with nothing between."""
-    with connected([sys.executable, str(SERVER)]) as client:
+    script = runpy.run_path(str(SERVER))
+    with within(script["serve"](script["Base"](), paged=False, log=None)) as client:
         yield client
 
 

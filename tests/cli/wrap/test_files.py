@@ -77,7 +77,7 @@ def test_a_file_that_is_too_deep_is_named_in_one_line_and_the_others_go_on(
     files = [
         write(home, ".cursor/mcp.json", deep),
         write(home, ".codex/config.toml", "deep = " + "[" * 3000 + "]" * 3000),
-        write(home, ".config/goose/config.yaml", "deep: " + "[" * 1000 + "]" * 1000),
+        write(home, ".config/goose/config.yaml", "deep: " + "[" * 500 + "]" * 500),
     ]
     other = write(home, ".qwen/settings.json", ONE)
     for words in (
