@@ -92,6 +92,11 @@ def test_the_server_and_the_steps_get_the_arguments_that_are_meant_for_them(
     [
         ("maximum: 100", 101, "n: 101 is greater than the maximum of 100"),
         ("minimum: 1", 0, "n: 0 is less than the minimum of 1"),
+        # Many servers read numbers in texts.
+        ("maximum: 100", "101", 'n: "101" is greater than the maximum of 100'),
+        ("maximum: 100", " 1e9 ", 'n: " 1e9 " is greater than the maximum of 100'),
+        ("minimum: 1", "-0x1", 'n: "-0x1" is less than the minimum of 1'),
+        ("maximum: 100", "nan", 'n: "nan" is greater than the maximum of 100'),
         ("enum: [a, b]", "c", 'n: "c" is not one of "a", "b"'),
         ("max_length: 3", "abcd", "n: 4 characters are more than the maximum of 3"),
         ("pattern: '^a+$'", "b", "n: \"b\" does not match '^a+$'"),
@@ -130,12 +135,30 @@ def test_a_value_out_of_bounds_is_refused_with_a_reason(
         ("type: number", 5),
         ("type: boolean", False),
         ("maximum: 5", "a text, which has no maximum"),
+        ("maximum: 5", "5.0"),
     ],
 )
 def test_a_value_within_bounds_reaches_the_server_unchanged(bounds: str, value: Any) -> None:
     outcome = completed(f"arguments: {{n: {{{bounds}}}}}", {"n": value})
 
     assert (outcome.upstream, outcome.changed) == ({"n": value}, False)
+
+
+def test_no_other_case_of_a_name_evades_its_bounds() -> None:
+    """A server may ignore the case of names, and take the last of two."""
+    for name, twin, arguments in (
+        ("n", "N", {"n": 1, "N": 9}),
+        ("n", "N", {"N": 1}),
+        ("a.key", "\u212aey", {"a": {"key": 1, "\u212aey": 9}}),
+    ):
+        assert refusal(f"arguments: {{{name}: {{maximum: 5}}}}", arguments) == (
+            f"{twin}: the argument is called {name!r}"
+        )
+    both = {"n": 1, "N": 9}  # if they are two of the tool's own
+    assert completed("arguments: {n: {maximum: 5}}", both, ("n", "N")).upstream == both
+    alias = "arguments: {n: {maximum: 5}, N: {alias_of: n}}"
+    assert completed(alias, {"N": 4}).upstream == {"n": 4}
+    assert completed("arguments: {n: {default: 5}}", {"n": 1, "N": 9}).upstream == both
 
 
 def test_a_whole_number_may_be_written_as_a_fraction() -> None:

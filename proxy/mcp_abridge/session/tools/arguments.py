@@ -1,6 +1,7 @@
 """Arguments that rules add to a tool or bound: one `ArgumentPlan` for each rule and tool."""
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from mcp_abridge.ruleset.rule import Bounds, Messages, Rule
 from mcp_abridge.transforms.base import Parameter, Schema, Transform
 
 VIEW = "view"
+_LIMITS = ("type", "minimum", "maximum", "enum", "maxLength", "pattern")
 _PAGE, _ABRIDGED = "page_", "abridged_"  # prefixes for names that the tool itself uses
 
 # At most 100 bytes in the definition of each tool, together with the members that its outputSchema
@@ -46,11 +48,15 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class ArgumentPlan(Struct, frozen=True):
-    """The changes of one rule to the arguments of a tool; `windows` are the steps that use them."""
+    """The changes of one rule to the arguments of a tool; `windows` are the steps that use them.
+
+    `own` are the arguments that the tool declares.
+    """
 
     entries: tuple[Entry, ...] = ()
     names: dict[str, str] = {}
     windows: tuple[Transform, ...] = ()
+    own: frozenset[str] = frozenset()
 
 
 class Completed(Struct, frozen=True):
@@ -98,6 +104,7 @@ def plan(rule: Rule, own: Collection[str], *, structured: bool = False) -> Argum
         tuple(entries.values()),
         {name: client_name for name, client_name in names.items() if name != client_name},
         rule.snapshot_step.windows,
+        frozenset(own),
     )
 
 
@@ -174,6 +181,9 @@ def complete(
     for entry in plan.entries:
         if entry.alias_of is not None:
             continue
+        twin = None if entry.ours else _twin(upstream, entry.client_name, plan.own)
+        if twin is not None and not entry.schema.keys().isdisjoint(_LIMITS):
+            raise Refusal(f"{twin}: the argument is called {entry.client_name!r}")
         value = value_at(arguments, entry.client_name)
         arguments = without(arguments, entry.client_name)
         supplied = value is not UNSET and not (value is None and entry.ours)
@@ -193,6 +203,16 @@ def complete(
     for each in (plan, *others):
         upstream = without_ours(each, upstream)
     return Completed(arguments, upstream, upstream is not original, own, steering)
+
+
+def _twin(arguments: dict[str, Any], name: str, own: Collection[str]) -> str | None:
+    """Return a name that some servers take for `name`, as they ignore case; None without one."""
+    first, _, rest = name.partition(".")
+    for each in arguments:
+        if each != first and each not in own and each.casefold() == first.casefold():
+            return each
+    inner = arguments.get(first)
+    return _twin(inner, rest, ()) if rest and isinstance(inner, dict) else None
 
 
 def _renamed(arguments: dict[str, Any], alias: str, name: str) -> dict[str, Any]:
@@ -221,10 +241,10 @@ def _checked(entry: Entry, value: Any) -> Any:
     words, types = _KINDS.get(kind or "", ("", object))
     if not isinstance(value, types) or (kind != "boolean" and kind and isinstance(value, bool)):
         raise _refusal(entry, "type", f"{_json(value)} is not {words}")
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if (number := _number(value)) is not None:
         low, high = schema.get("minimum"), schema.get("maximum")
         for bound, limit, beyond in (("minimum", low, "less"), ("maximum", high, "greater")):
-            if limit is None or (value >= limit if bound == "minimum" else value <= limit):
+            if limit is None or (number >= limit if bound == "minimum" else number <= limit):
                 continue
             if entry.clamp:
                 return limit
@@ -234,6 +254,17 @@ def _checked(entry: Entry, value: Any) -> Any:
         choices = ", ".join(map(_json, schema["enum"]))
         raise _refusal(entry, "enum", f"{_json(value)} is not one of {choices}")
     return _checked_text(entry, value) if isinstance(value, str) else value
+
+
+def _number(value: Any) -> float | None:
+    """Return the number that a value is, or that many servers read in such a text; else None."""
+    if not isinstance(value, str):
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    with suppress(ValueError):
+        return float(value)
+    with suppress(ValueError):
+        return int(value, 0)
+    return None
 
 
 def _checked_text(entry: Entry, value: str) -> str:
