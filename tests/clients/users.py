@@ -137,6 +137,9 @@ def hook(bench: Bench) -> Iterator[Check]:
         user.types("mcp-abridge", "wrap", *words)
         output = user.types(*start, *client.vetted)
     yield cut(model, output, tee)
+    report = user.types("mcp-abridge", "report", "--json", "--by", "server")
+    counted = re.findall(r'"name": (\S+),\s+"calls": (\d+),\s+"shaped": (\d+)', report)
+    yield Check("`report` counts both", "" if counted == [('"probe"', "2", "2")] else report)
     output, after = user.types("mcp-abridge", "unwrap", "--hook"), user.files()
     changes = [path for path in there if path not in before or there[path] != before[path]]
     clean = not any(b"mcp-abridge" in after.get(path, b"") for path in changes)
