@@ -91,7 +91,8 @@ TESTS = {
     "test_first_calls: a_call_of_one_account_is_not_taken_for_another_ones",
     "log lines": "faults/test_whose: a_log_line_about_a_call_never_reaches_another_caller",
     "who gives way": "faults/test_whose: sessions_of_one_caller_end_none_of_anothers, "
-    "a_caller_gets_a_process_although_another_one_has_them_all",
+    "a_caller_gets_a_process_although_another_one_has_them_all; "
+    "storage/test_snapshots: in_memory_no_caller_pushes_out_what_another_one_keeps",
 }
 
 

@@ -101,6 +101,25 @@ def store(case: Case) -> Store:
     return case.store
 
 
+def test_in_memory_no_caller_pushes_out_what_another_one_keeps(clock: Clock) -> None:
+    for number, each in ((100, 300), (6, 1)):
+        store = Memory(number=number, size=SIZE, seconds=SECONDS)
+        alice = [key(call, scope=f"alice\nsession {call}") for call in "ab"]
+        bob = [key(str(call), scope=f"bob\nsession {call}") for call in range(20)]
+        anybody = key("a", scope=f"{ANYBODY}\nsession 1")
+        for one in (*alice, anybody, *bob):
+            store.put(one, snapshot(each))
+        assert None not in map(store.get, [*alice, anybody])
+        kept = [one for one in bob if store.get(one) is not None]
+        assert kept == bob[-len(kept) :]
+        assert len(store) == min(number, SIZE // each)
+        for one in kept:
+            store.drop(one)
+        for one in (key(str(call), scope="carol") for call in range(3)):
+            store.put(one, snapshot(each))  # what is gone counts for nobody
+        assert store.get(key("2", scope="carol")) is not None
+
+
 def test_a_snapshot_can_be_read_until_it_is_dropped(store: Store) -> None:
     snapshot = Snapshot(frame=b'{"a"}\r\n\x00', document="[1, \u2026]".encode())
     store.put(A, snapshot)

@@ -1,6 +1,7 @@
 """Snapshots of documents for windows and views: the interface of stores, and a store in memory.
 
-Bounded by number, bytes and age: the least recently used snapshot is dropped first.
+Bounded by number, bytes and age: the least recently used snapshot is dropped first; in memory that
+of the caller who holds most, lest one caller push out what is kept for all others.
 """
 
 import struct
@@ -181,6 +182,7 @@ class Memory:
         self._snapshots: OrderedDict[Key, tuple[float, float, Snapshot]] = OrderedDict()
         self._newest: dict[Key, Key] = {}  # by the keys for other sessions of a caller
         self._bytes = 0
+        self._held: dict[str, list[int]] = {}  # the number and the bytes of each caller's
         self._lock = Lock()
         if ages:
             Thread(target=self._age, name="snapshots", daemon=True).start()
@@ -200,9 +202,10 @@ class Memory:
             self._snapshots[key] = (now, now, snapshot)
             if key.of_caller is not None:
                 self._newest[key.of_caller] = key
-            self._bytes += snapshot.size
-            while len(self._snapshots) > self._number or self._bytes > self._size:
-                self._forget(next(iter(self._snapshots)))
+            self._count(key, 1, snapshot.size)
+            while (in_bytes := self._bytes > self._size) or len(self._snapshots) > self._number:
+                most = max(self._held, key=lambda each: self._held[each][in_bytes])
+                self._forget(next(each for each in self._snapshots if _holder(each) == most))
 
     def get(self, key: Key) -> Snapshot | None:
         if key.call is None:
@@ -260,6 +263,17 @@ class Memory:
 
     def _forget(self, key: Key) -> None:
         if key in self._snapshots:
-            self._bytes -= self._snapshots.pop(key)[2].size
+            self._count(key, -1, -self._snapshots.pop(key)[2].size)
             if key.of_caller is not None and self._newest.get(key.of_caller) == key:
                 del self._newest[key.of_caller]
+
+    def _count(self, key: Key, number: int, size: int) -> None:
+        self._bytes += size
+        held = self._held.setdefault(_holder(key), [0, 0])
+        held[:] = held[0] + number, held[1] + size
+        if not held[0]:
+            del self._held[_holder(key)]
+
+
+def _holder(key: Key) -> str:
+    return (key.of_caller or key).scope
