@@ -160,7 +160,7 @@ def test_a_call_is_recorded_though_the_client_kills_the_wrapper_soon_after(tmp_p
     with Wire([*RUN, *words], cwd=ROOT) as wire:
         wire.write(CALL % 1)
         assert wire.line() == ANSWER % 1
-        until(lambda: os.path.exists(ledger) and bool(rows(ledger)))
+        until(lambda: os.path.exists(ledger) and bool(rows(ledger)), 10)
         wire.process.kill()
         wire.process.wait(20)
     assert [(each.name, each.calls) for each in rows(ledger)] == [("ok", 1)]
