@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -136,6 +137,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--watch", action="store_true", help="serve that page here; it follows rules and recordings"
     )
+    parser.add_argument("--open", action="store_true", help="open that page in a browser")
     options.add(parser, options.by_name("redact"))
 
 
@@ -154,6 +156,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.html is not None or arguments.watch:
         return _show_page(arguments)
+    if arguments.open:
+        return refuse("replay", "--open is for a page: --html FILE, or --watch")
     selection = options.selection(arguments)
     account = Account(selection, arguments.client, arguments.fail_over)
     unusable: list[AbridgeError | OSError] = []
@@ -193,6 +197,10 @@ def _show_page(arguments: argparse.Namespace) -> int:
         return refuse("replay", NO_CALL.format(", ".join(arguments.paths)))
     note = " with the recorded answers; you alone can read the file"
     write("replay", arguments.html, calls.page(recorded, selection, progress), note)
+    if arguments.open and arguments.html != "-":
+        import webbrowser
+
+        webbrowser.open(Path(arguments.html).absolute().as_uri())
     return 0
 
 

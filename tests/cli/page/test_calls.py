@@ -101,11 +101,12 @@ def test_values_are_masked_and_one_client_is_enough(recordings: Path, run: Run) 
     assert [each["label"] for each in elements(html)["calls-data"]["clients"]] == ["codex"]
 
 
-def test_a_page_of_nothing_is_refused(tmp_path: Path, run: Run) -> None:
+def test_a_page_of_nothing_or_without_a_file_is_refused(tmp_path: Path, run: Run) -> None:
     (tmp_path / "empty").mkdir()
     err = run("replay", tmp_path / "empty", "--html", tmp_path / "page", code=2).err
     assert "no recorded call in" in err
     assert not (tmp_path / "page").exists()
+    assert "--html FILE" in run("replay", tmp_path / "empty", "--open", code=2).err
 
 
 def test_explain_writes_a_page_of_one_call(recordings: Path, tmp_path: Path, run: Run) -> None:

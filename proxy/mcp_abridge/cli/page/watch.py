@@ -11,6 +11,7 @@ import logging
 import os
 import secrets
 import time
+import webbrowser
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from glob import escape, glob
@@ -115,11 +116,11 @@ def serve(arguments: argparse.Namespace, read: Callable[[], RecordedCalls]) -> i
     if arguments.html is not None:
         write("replay", arguments.html, calls_page.page(live.calls, live.selection, progress))
     with suppress(KeyboardInterrupt):
-        asyncio.run(_serve(PageServer(live)))
+        asyncio.run(_serve(PageServer(live), open_browser=arguments.open))
     return 0
 
 
-async def _serve(server: "PageServer") -> None:
+async def _serve(server: "PageServer", *, open_browser: bool) -> None:
     # Without a handler, malformed HTTP of any program here would be a traceback on the terminal.
     logging.getLogger("aiohttp").addHandler(logging.NullHandler())
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=0.1)
@@ -130,6 +131,8 @@ async def _serve(server: "PageServer") -> None:
         server.port = runner.addresses[0][1]
         print_lines(server.address)
         say("replay", "the page follows the rules and recordings; Ctrl+C ends it")
+        if open_browser:
+            await asyncio.to_thread(webbrowser.open, server.address)
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()
