@@ -110,10 +110,10 @@ def test_in_memory_no_caller_pushes_out_what_another_one_keeps(clock: Clock) -> 
         for one in (*alice, anybody, *bob):
             store.put(one, snapshot(each))
         assert None not in map(store.get, [*alice, anybody])
-        kept = [one for one in bob if store.get(one) is not None]
-        assert kept == bob[-len(kept) :]
+        latest = [one for one in bob if store.get(one) is not None]
+        assert latest == bob[-len(latest) :]
         assert len(store) == min(number, SIZE // each)
-        for one in kept:
+        for one in latest:
             store.drop(one)
         for one in (key(str(call), scope="carol") for call in range(3)):
             store.put(one, snapshot(each))  # what is gone counts for nobody

@@ -182,7 +182,7 @@ class Memory:
         self._snapshots: OrderedDict[Key, tuple[float, float, Snapshot]] = OrderedDict()
         self._newest: dict[Key, Key] = {}  # by the keys for other sessions of a caller
         self._bytes = 0
-        self._held: dict[str, list[int]] = {}  # the number and the bytes of each caller's
+        self._totals: dict[str, list[int]] = {}  # the number and the bytes of each caller's
         self._lock = Lock()
         if ages:
             Thread(target=self._age, name="snapshots", daemon=True).start()
@@ -204,7 +204,7 @@ class Memory:
                 self._newest[key.of_caller] = key
             self._count(key, 1, snapshot.size)
             while (in_bytes := self._bytes > self._size) or len(self._snapshots) > self._number:
-                most = max(self._held, key=lambda each: self._held[each][in_bytes])
+                most = max(self._totals, key=lambda each: self._totals[each][in_bytes])
                 self._forget(next(each for each in self._snapshots if _holder(each) == most))
 
     def get(self, key: Key) -> Snapshot | None:
@@ -269,10 +269,10 @@ class Memory:
 
     def _count(self, key: Key, number: int, size: int) -> None:
         self._bytes += size
-        held = self._held.setdefault(_holder(key), [0, 0])
-        held[:] = held[0] + number, held[1] + size
-        if not held[0]:
-            del self._held[_holder(key)]
+        totals = self._totals.setdefault(_holder(key), [0, 0])
+        totals[:] = totals[0] + number, totals[1] + size
+        if not totals[0]:
+            del self._totals[_holder(key)]
 
 
 def _holder(key: Key) -> str:
