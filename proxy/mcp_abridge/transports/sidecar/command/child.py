@@ -91,11 +91,6 @@ class ChildServer:
             self.on_deaf()
 
     @property
-    def pid(self) -> int:
-        """Its process id, which is that of its group."""
-        return self._transport.get_pid()
-
-    @property
     def code(self) -> int | None:
         """Its exit code once it has ended; the negative number of a signal that ended it."""
         return self._transport.get_returncode()
