@@ -45,10 +45,12 @@ The form of rows in brief, as a member or as the whole:
 same      members that have this one value in all rows of the array, shown or not
 counts    of all rows: how many have each value; of rare values also where (`1 at [900]`)
 columns   expressions over a row; `[]` takes each element, `[0]` the first, and
-          `tags[?Key=='Env'].Value | [0]` the value beside a name
+          `tags[?Key=='Env'].Value | [0]` the value beside a name, `values[-1][1]` the last
+          value of a time series
 rows      the first rows, and the last one of a time series; `…` stands where a text was cut, and
           alone for a value that is no text
 
+Rich text is {"plain_text": …}, by the function of views that gives it.
 If the result has structuredContent, rows stay objects with fewer members, and `same` and `counts`
 stand in `_abridged`, each name with its array before it (`items[].locked`, `jobs[0].steps[].ok`).
 Of a row, what is null and what is absent count as one. `_abridged` says how many rows and columns
