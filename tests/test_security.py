@@ -68,7 +68,8 @@ TESTS = {
     "cli/test_weigh: an_answer_that_the_client_saved_is_weighed_whole_and_no_other_file; "
     "cli/test_unreadable: one_bad_file_in_a_folder_has_its_line",
     "A page of `replay`": "cli/page/test_sums: the_policy_allows_the_style_and_the_script; "
-    "cli/page/test_calls: is_for_its_owner_alone, only_who_has_the_address_is_answered",
+    "cli/page/test_calls: is_for_its_owner_alone, only_who_has_the_address_is_answered, "
+    "the_words_of_a_browser_open_the_page_once",
     "`serve` off loopback": "faults/test_callers: a_token_opens_a_route, an_evil_origin_or_host; "
     "faults/test_whose: a_server_never_finds_the_sidecars_own_secrets",
     "A rule file given by": "test_server_changes: what_protected_calls_of_a_session_goes_on, "

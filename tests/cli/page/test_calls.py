@@ -7,6 +7,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,36 @@ def test_only_who_has_the_address_is_answered(served: tuple[str, Path], tmp_path
         connection.sendall(b"GET /\x1b[31m HTTP/1.1\r\n\r\n")
         assert b" 400 " in connection.recv(100)
     assert (tmp_path / "stderr").read_text().count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows starts its browser without words")
+def test_the_words_of_a_browser_open_the_page_once(recordings: Path, tmp_path: Path) -> None:
+    from urllib.error import HTTPError
+    from urllib.request import urlopen
+
+    words, browser = tmp_path / "words", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {words}.new\nmv {words}.new {words}\n')
+    browser.chmod(0o700)
+    command = [sys.executable, "-m", "mcp_abridge", "replay", "--watch", "--open"]
+    environment = {**os.environ, "BROWSER": f"{browser} %s"}
+    with subprocess.Popen(
+        [*command, recordings],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+    ) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        while not words.exists():
+            time.sleep(0.01)
+        opened = words.read_text().strip()
+        assert opened != address
+        with urlopen(opened) as response:
+            assert response.url == address
+        with pytest.raises(HTTPError, match="404"):
+            urlopen(opened)
+        process.terminate()
 
 
 @pytest.mark.slow

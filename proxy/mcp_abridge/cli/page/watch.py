@@ -132,7 +132,7 @@ async def _serve(server: "PageServer", *, open_browser: bool) -> None:
         print_lines(server.address)
         say("replay", "the page follows the rules and recordings; Ctrl+C ends it")
         if open_browser:
-            await asyncio.to_thread(webbrowser.open, server.address)
+            await asyncio.to_thread(webbrowser.open, server.address_for_once())
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()
@@ -144,12 +144,18 @@ class PageServer:
     def __init__(self, calls: LiveCalls) -> None:
         self._live = calls
         self._token = secrets.token_urlsafe(24)
+        self._once = ""  # a token that leads to the other one, until it has
         self._looking = asyncio.Lock()
         self.port = 0
 
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}/{self._token}/"
+
+    def address_for_once(self) -> str:
+        """Return an address that leads to the page once: all can see the words of a browser."""
+        self._once = secrets.token_urlsafe(24)
+        return f"http://127.0.0.1:{self.port}/{self._once}/"
 
     def application(self) -> web.Application:
         application = web.Application(middlewares=[self._check])
@@ -173,6 +179,9 @@ class PageServer:
         token = request.match_info.get("token", "")
         if request.host not in own or (origin and origin.removeprefix("http://") not in own):
             raise web.HTTPForbidden(text="this address is for the browser of this machine alone\n")
+        if self._once and hmac.compare_digest(token.encode(), self._once.encode()):
+            self._once = ""
+            raise web.HTTPSeeOther(self.address)
         if not hmac.compare_digest(token.encode(), self._token.encode()):
             raise web.HTTPNotFound(text="the address is the whole line that replay has printed\n")
         response = await handler(request)
