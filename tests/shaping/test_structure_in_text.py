@@ -532,6 +532,15 @@ def test_a_heading_and_a_message_of_several_lines_belong_to_blocks_of_fields() -
     assert view(text, "rows[3].Message") == "Row 3\n\nOf all.\nBy: me"
 
 
+def test_the_text_of_a_mail_is_no_part_of_its_subject() -> None:
+    text = "".join(
+        f"From: a{n}@example.org\nDate: {n}\nSubject: Mail {n}\n\nHello,\n\nall is well.\n\n"
+        for n in range(200)
+    )
+    answer = json.loads(view(text, "rows[?Subject=='Mail 7'].[From, text]"))
+    assert answer == {"view": [["a7@example.org", "Hello,\n\nall is well."]]}
+
+
 def test_a_comment_before_yaml_stays_before_its_rows() -> None:
     text = "# The events were:\n" + "".join(f"- name: n{n}\n  kind: Pod\n" for n in range(99))
     outcome = first(text)

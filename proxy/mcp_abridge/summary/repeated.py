@@ -17,6 +17,8 @@ _LONGEST = 4 << 20  # characters
 _BEGINNING = 4000  # characters by which a form is told
 _FEWEST = 3  # rows
 _MOST_FIELDS = 60
+_TEXT = "text"  # the member for what follows the fields of a record
+_PROSE = {"message", "description", "content", "contents", "body", "summary", "snippet", "comment"}
 
 
 def repeated(text: str) -> Rows | None:
@@ -65,7 +67,8 @@ def _blocks(text: str) -> Rows | None:
     """Read records of `name: value` lines, each of which begins with the same name.
 
     Other lines belong to the value before them if they are indented, or if that value is the last
-    one of its record.
+    one of its record; behind an empty line, as in a mail, they are the member `text` of it, unless
+    that value is called a message, or such.
     """
     fields = [*islice(_FIELD.finditer(text), 2)]
     names = [text.count(f"\n{field[1]}:") for field in fields]
@@ -110,9 +113,14 @@ def _fields_before_a_text(parts: list[str]) -> list[dict[str, str]] | None:
         names = names or own
         if own != names or len(set(own)) < len(own) or len(own) < _FEWEST:
             return None
-        cells = [match[2].strip() for match in fields if match is not None]
-        cells[-1] = "\n".join([cells[-1], *lines[len(own) :]]).strip()
-        rows.append(dict(zip(own, cells, strict=True)))
+        row = {match[1]: match[2].strip() for match in fields if match is not None}
+        rest = "\n".join(lines[len(own) :])
+        # In a mail, what follows the empty line is no part of its subject.
+        apart = rest.startswith("\n") and own[-1].lower() not in _PROSE
+        name = _TEXT if apart and _TEXT not in row else own[-1]
+        if rest.strip():
+            row[name] = f"{row.get(name, '')}\n{rest}".strip()
+        rows.append(row)
     return rows
 
 
