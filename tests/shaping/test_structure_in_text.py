@@ -398,6 +398,15 @@ def test_questions_of_a_form_are_a_head_of_csv() -> None:
     assert value(of_csv(rows), f'[7].["{why}", "{rating}"]') == ["It hung,\nand 7 times", 7]
 
 
+@pytest.mark.parametrize("head", ["station\tday\tat", "#CHROM\tPOS\tID"])
+def test_comments_before_a_table_may_be_many(head: str) -> None:
+    comments = "".join(f"## key={n},name={n}, some words\n" for n in range(80))
+    text = f"{comments}{head}\n" + "".join(f"chr{n % 9}\t{n}\trs{n}\n" for n in range(900))
+    name, number, _ = head.split("\t")
+    answer = json.loads(view(text, f"""rows[?{number}==`7`]."{name}\""""))
+    assert answer["view"] == ["chr7"]
+
+
 def test_blanks_after_the_commas_of_csv_are_no_part_of_its_cells() -> None:
     text = "id, full name\n" + "".join(f'{n}, "n {n}"\n' for n in range(300))
     assert value(text, "rows[7]") == {"id": 7, "full name": "n 7"}

@@ -33,6 +33,7 @@ _ENCODER = Encoder()
 _FIRST = 50  # rows that show of most texts that they are none
 _SEPARATORS = "\t,;"
 _PREAMBLE = 10  # lines before a head
+_COMMENTS = 500  # lines that are looked at for a head, with those that begin with #
 _FEWEST = 3  # rows below the head of a text that may be no CSV at all
 _LONGEST_HEAD = 10_000
 _QUOTED_NUMBER = re.compile(r'(?:^|[\t,;]) ?"-?[0-9][0-9.eE+-]*"(?=[\t,;\r\n]|\Z)', re.MULTILINE)
@@ -69,17 +70,17 @@ def from_csv(text: str) -> tuple[str, int]:
 def table(text: str) -> tuple[bytes, int, str] | None:
     r"""Return the rows of a text that is CSV or TSV in all its lines; None for any other text.
 
-    Given are the rows as JSON, where they begin (a few lines may precede the head), and the form.
-    The first line is the head only if something says so (see `_names`); without a head, the columns
-    are called 1, 2 and so on. Numbers in quotes make all columns texts. In TSV, quotes are part of
-    the cells, unless cells would be torn by that.
+    Given are the rows as JSON, where they begin (a few lines, or comments, may precede the head),
+    and the form. The first line is the head only if something says so (see `_names`); without a
+    head, the columns are called 1, 2 and so on. Numbers in quotes make all columns texts. In TSV,
+    quotes are part of the cells, unless cells would be torn by that.
 
     >>> table("id,name\n1,a\n2,b\n3,c\n")
     (b'[{"id":1,"name":"a"},{"id":2,"name":"b"},{"id":3,"name":"c"}]', 0, 'CSV')
     >>> table("M\ta.py\nM\tb.py\nA\tc.py\nM\td.py\n")[0][:22]
     b'[{"1":"M","2":"a.py"},'
     """
-    lines = [text[start:end] for start, end in islice(line_bounds(text), _PREAMBLE + _FEWEST)]
+    lines = [*_first_lines(text)]
     for start, separator in _beginnings(lines):
         quotes = '"' in text
         literal = quotes and separator == "\t" and not lines[0].startswith('"')
@@ -116,6 +117,16 @@ def _table(text: str, separator: str, literal: bool, quotes: bool, *, first: boo
         )
 
 
+def _first_lines(text: str) -> Iterator[str]:
+    """Yield the lines in which a table has to begin: a few, but for comments before it."""
+    others = 0
+    for start, end in islice(line_bounds(text), _COMMENTS):
+        yield text[start:end]
+        others += not text.startswith("#", start)
+        if others == _PREAMBLE + _FEWEST:
+            return
+
+
 def _beginnings(lines: list[str]) -> Iterator[tuple[int, str]]:
     """Yield where a table may begin, and its separator: the first line, or one after a preamble."""
     first = lines[0][:_LONGEST_HEAD] if lines else ""
@@ -123,6 +134,8 @@ def _beginnings(lines: list[str]) -> Iterator[tuple[int, str]]:
     start = 0
     for before, *some in zip(lines, lines[1:], lines[2:], lines[3:], strict=False):
         start += len(before)
+        if some[1].startswith("#"):
+            continue
         for each in (each for each in _SEPARATORS if each in some[0]):
             widths = {_width(line, each) for line in some}
             if len(widths) == 1 and widths.isdisjoint((1, _width(before, each))):
@@ -231,7 +244,7 @@ def is_head(cells: Sequence[str]) -> bool:
 
 _CHARACTER = r"[\w./()%#:'&-]| (?! )"
 _COLUMN = (
-    rf"[^\W\d](?:{_CHARACTER}){{0,59}}(?<! )"
+    rf"#?[^\W\d](?:{_CHARACTER}){{0,59}}(?<! )"
     rf"|(?=[^,?]*[,?])[^\W\d](?:{_CHARACTER}|[,?]){{0,199}}(?<! )"
 )
 """A name, or a question of a form: only a cell in quotes has a separator."""
