@@ -18,7 +18,7 @@ def event(text: str) -> Event:
 
 
 def test_report_knows_what_a_hook_cut_and_what_the_model_then_asked_for(tmp_path: Path) -> None:
-    env = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    env = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
 
     def types(*words: str, stdin: Event | None = None) -> Any:
         command, raw = [sys.executable, "-c", START, *words], json.dumps(stdin).encode()

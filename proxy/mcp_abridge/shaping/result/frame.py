@@ -48,19 +48,19 @@ def structured_of(result: dict[str, Raw]) -> Raw | None:
 
 
 def text_of(block: Raw) -> str | None:
-    """Return the text of a text block or of an embedded text resource, None if it has none."""
+    """Return the text of a text block or of an embedded text resource, None if it has none.
+
+    Raises DocumentError for a text that cannot be decoded: if it passed as no text, it would keep
+    what steps drop from a structuredContent beside it.
+    """
     try:
         read = _BLOCK.decode(block)
-        if read.type is ABSENT:
-            return None
-        if bytes(read.type) == b'"text"':
-            return None if read.text is ABSENT else text(read.text)
-        if bytes(read.type) == b'"resource"' and read.resource is not ABSENT:
-            inner = members(read.resource).get("text")
-            return None if inner is None else text(inner)
+        kind, value = bytes(read.type), read.text
+        if kind == b'"resource"':
+            value = members(read.resource).get("text", ABSENT)
     except (msgspec.DecodeError, DocumentError):
-        pass
-    return None
+        return None
+    return text(value) if kind in (b'"text"', b'"resource"') and value is not ABSENT else None
 
 
 def with_text(block: Raw, content: str) -> Raw:
