@@ -61,7 +61,7 @@ class Pattern:
             reason = error.args[0] if error.args else error
             reason = reason.decode() if isinstance(reason, bytes) else str(reason)
             raise PatternError(
-                f"{_clipped(text)!r} is not a regular expression RE2 takes: {_clipped(reason)}"
+                f"{clipped(text)!r} is not a regular expression RE2 takes: {clipped(reason)}"
             ) from None
         # Nanoseconds per byte if all states of the expression are active, and each holds the
         # positions of its groups; measured, and rounded up.
@@ -246,11 +246,11 @@ class Expression:
             if not text.strip():
                 raise PatternError("an empty text is no JMESPath expression") from None
             if not isinstance(error, jmespath.exceptions.ParseError):
-                raise PatternError(f"{_clipped(text)!r} has a number too long to read") from None
+                raise PatternError(f"{clipped(text)!r} has a number too long to read") from None
             from mcp_abridge.query.mistakes import unreadable
 
-            reason = _clipped(unreadable(source, error))
-            message = f"{_clipped(text)!r} is not a JMESPath expression: {reason}"
+            reason = clipped(unreadable(source, error))
+            message = f"{clipped(text)!r} is not a JMESPath expression: {reason}"
             raise PatternError(message) from None
         self.text = text
 
@@ -317,7 +317,8 @@ class Expression:
         return Expression, (self.text,)
 
 
-def _clipped(text: str) -> str:
+def clipped(text: str) -> str:
+    """Return an expression as a message repeats it: of a long one the beginning."""
     return text if len(text) <= _READ else f"{text[:_SHOWN]}…"
 
 

@@ -24,7 +24,7 @@ from mcp_abridge.errors import OutOfFuel, Refusal
 from mcp_abridge.query.call import HELP, asks_for
 from mcp_abridge.query.hits import Hits, first_hits
 from mcp_abridge.query.lookups import Lookups, as_meant, members_named, renamed
-from mcp_abridge.query.patterns import FIRST_ALONE, Expression, PatternError
+from mcp_abridge.query.patterns import FIRST_ALONE, Expression, PatternError, clipped
 from mcp_abridge.query.spellings import quoted, respelled, translated
 
 _OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail", "uniq"))
@@ -73,7 +73,8 @@ def look(
             result = _evaluate(document, parsed, name, fuel, lookups, wholes)
         least = growth_limit(_bytes_of(document) // 4)  # quicker to tell than the size
         if exceeds(result, least, fuel) and exceeds(result, growth_limit(size(document)), fuel):
-            raise Refusal(f"view: {expression!r} gives far more than the whole document; narrow it")
+            reason = "gives far more than the whole document; narrow it"
+            raise Refusal(f"view: {clipped(expression)!r} {reason}")
         several, slips = isinstance(result, list), lookups.slips
         nothing = all(each == [] for each in result) if several else result in _NOTHING
         if slips and nothing:  # a slip must not read as "none"
@@ -101,7 +102,7 @@ def look(
         reason = unsuitable(error)
         missing = [*lookups.slips, *lookups.absences] if lookups is not None else []
         cause = missing[0] if missing else advice(document)
-        raise Refusal(f"view: {expression!r} fails: {reason}; {cause}") from error
+        raise Refusal(f"view: {clipped(expression)!r} fails: {reason}; {cause}") from error
 
 
 def _bytes_of(document: Document) -> int:
