@@ -54,7 +54,7 @@ def _signs(
     sign = None if look is None else look.sign_of(view)
     signs: list[LookSign] = [] if sign is None else [sign]
     if view is None and replay.outcome != "untouched":
-        short = bool(replay.looks)
+        short = bool(replay.drain_looks())
         look = Look(judged=not short)
         signs += ["looks"] * short
     if look is not None:

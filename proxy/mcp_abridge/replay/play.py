@@ -140,9 +140,8 @@ class Replay:
     def outcome(self) -> OutcomeKind:
         return "untouched" if self.row is None else self.row.outcome
 
-    @property
-    def looks(self) -> list[Looks]:
-        """The counts of shortened answers since the last access."""
+    def drain_looks(self) -> list[Looks]:
+        """Return the counts of shortened answers since the last time."""
         return self._meters.drain(Looks)
 
     @property

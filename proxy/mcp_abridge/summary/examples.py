@@ -58,13 +58,12 @@ def examples(
         part = "" if whole else f".[{selection}]"
         yield f"{place}[?{category.name}=={values[-1]}]{part}", "filters"
         yield f"count_by({place or '@'}, &{category.name})", COUNTS
-    quantities = [*islice(filter(_single, filter(roles.is_quantity, columns)), _TRIES)]
-    amounts = [*islice(filter(_single, filter(roles.is_amount, columns)), _SUMS)]
-    numbers = (each for each in quantities if not each.textual or _numbers(rows, each))
-    for quantity in islice(numbers, 1):
+    quantities = islice(filter(_single, filter(roles.is_quantity, columns)), _TRIES)
+    quantity = next((each for each in quantities if _numbers(rows, each)), None)
+    if quantity is not None:
         yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
-    for amount in amounts:
-        if amount.textual and not _numbers(rows, amount):
+    for amount in islice(filter(_single, filter(roles.is_amount, columns)), _SUMS):
+        if amount is not quantity and not _numbers(rows, amount):
             continue
         yield f"sum({place or '@'}[*].{amount.name})", "adds up"
         if category is not None:
@@ -89,6 +88,8 @@ def _selectable(column: Column) -> bool:
 
 def _numbers(rows: list[Raw], column: Column) -> bool:
     """Return True if all texts of a column are numbers, which then are compared as such."""
+    if not column.textual:
+        return True
     if column.plain:
         cells = cells_of(rows, [column.names])[column.names]
     else:

@@ -181,9 +181,10 @@ def complete(
     for entry in plan.entries:
         if entry.alias_of is not None:
             continue
-        twin = None if entry.ours else _twin(upstream, entry.client_name, plan.own)
-        if twin is not None and not entry.schema.keys().isdisjoint(_LIMITS):
-            raise Refusal(f"{twin}: the argument is called {entry.client_name!r}")
+        if not entry.ours and not entry.schema.keys().isdisjoint(_LIMITS):
+            twin = _twin(upstream, entry.client_name, plan.own)
+            if twin is not None:
+                raise Refusal(f"{twin}: the argument is called {entry.client_name!r}")
         value = value_at(arguments, entry.client_name)
         arguments = without(arguments, entry.client_name)
         supplied = value is not UNSET and not (value is None and entry.ours)
