@@ -34,6 +34,8 @@ def ask(view: str, value: object = ISSUES) -> Any:
         ("lines(100, 102)", LINES[99:102]),
         ("head(3) | tail(1)", LINES[2:3]),
         ("tail(300)", LINES),
+        ("lines(-3, -2)", LINES[-3:-1]),
+        ("lines(248, -1)", LINES[247:]),
     ],
 )
 def test_lines_of_a_text_are_exact(view: str, part: list[str]) -> None:
@@ -70,7 +72,7 @@ def test_an_outline_has_the_members_of_structure_to_two_levels() -> None:
 
     assert outline["total"] == "number"
     assert outline["items"].startswith("array of 3, ")
-    assert outline["items[].title"] == "text of 14"
+    assert outline["items[].title"] == "text of 14 or null"
     assert outline["items[].by"] == "object of 1, 15 bytes; in 2 of 3"
     assert all(path == "@" or "login" not in path for path in outline)
 
@@ -80,7 +82,7 @@ def test_an_outline_of_many_rows_opens_a_few() -> None:
 
     assert plain(look(document, "outline()", fuel=Fuel(50_000))) == {
         "@": "object of 1, 900011 bytes",
-        "items": "array of 50000, 900001 bytes",
+        "items": "array of 50000, 900001 bytes; read are the first 200",
         "items[].id": "number",
         "items[].n": "number",
     }
@@ -101,6 +103,40 @@ def test_an_outline_of_many_rows_opens_a_few() -> None:
 )
 def test_elements_are_counted_and_grouped(view: str, value: object) -> None:
     assert ask(view) == value
+
+
+@pytest.mark.parametrize(
+    ("view", "value"),
+    [
+        ("length(@)", len(LOG)),
+        ("length(grep('FAILED').lines)", 2),
+        ("max_by(grep('FAILED').lines, &line).line", 200),
+        ("length(split(lines(1, 3), 'ok'))", 4),
+        ("contains(@, 'FAILED') && matches(text, 'no room')", True),
+        ("{last: tail(1), first: text[0:8]}", {"last": LINES[-1], "first": "12:00:00"}),
+    ],
+)
+def test_a_text_is_asked_as_a_text_inside_of_other_functions(view: str, value: object) -> None:
+    assert ask(view, LOG) == value
+
+
+def test_it_is_said_that_a_count_is_of_the_hits_that_are_listed() -> None:
+    remarks: list[str] = []
+
+    listed = look(Document("fine\n" * 1001), "length(grep('fine').lines)", remarks=remarks)
+
+    assert (listed, remarks) == (1000, ["grep() lists the first 1000 hits alone"])
+
+
+def test_sums_by_a_member_that_no_element_has_say_so() -> None:
+    for view in ("sum_by(items, &stat, &n)", "sum_by(items, &state, &nn)"):
+        remarks: list[str] = []
+
+        look(Document.read(encode(ISSUES)), view, remarks=remarks)
+
+        assert [each.partition(";")[0] for each in remarks] == [
+            f"no element has {'stat' if '&stat,' in view else 'nn'!r}"
+        ]
 
 
 def test_help_has_examples_for_the_answer() -> None:

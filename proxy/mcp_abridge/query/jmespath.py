@@ -241,11 +241,10 @@ class Interpreter(TreeInterpreter):
         return Expref(node["children"][0], self)
 
     def _correct_exprefs(self, arguments: list[Any]) -> None:
-        for by, elements in ((0, 1), (1, 0)) if len(arguments) == 2 else ():
-            if isinstance(arguments[by], Expref):
-                arguments[by].expression = self._corrected(
-                    arguments[by].expression, arguments[elements], required=True
-                )
+        exprefs = [each for each in arguments if isinstance(each, Expref)]
+        base = next((each for each in arguments if not isinstance(each, Expref)), None)
+        for each in exprefs:
+            each.expression = self._corrected(each.expression, base, required=True)
 
     def result_of(self, node: Any, arguments: list[Any], value: Any) -> Any:
         """Return the result of a function for its arguments, evaluated over `value`."""

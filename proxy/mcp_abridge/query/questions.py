@@ -23,6 +23,7 @@ from mcp_abridge.query.amounts import Amounts
 from mcp_abridge.query.conversions import Conversions
 from mcp_abridge.query.headings import headings
 from mcp_abridge.query.hits import LISTED, Hits, hits_of
+from mcp_abridge.query.kind_words import kind
 from mcp_abridge.query.lines import in_text
 from mcp_abridge.query.patterns import Pattern, PatternError
 from mcp_abridge.query.search import in_structure
@@ -73,6 +74,9 @@ class Questions(Amounts, Conversions):
             hits = self._search(literal, around)
             if not hits.places <= result.places:
                 result["as_text"] = hits
+        total = next(iter(result.values()))
+        if self.kinds is not None and total > len(result[result.list_name]) >= LISTED:
+            self.kinds.say(f"grep() lists the first {LISTED} hits alone")
         return result
 
     def _may_search(self, hits: Hits, remaining: int) -> bool:
@@ -105,7 +109,7 @@ class Questions(Amounts, Conversions):
         return self._part("lines", int(first), int(last))
 
     def _part(self, name: str, first: int, last: int | None) -> Any:
-        """Return a range of lines or elements; a negative `first` counts from the end."""
+        """Return a range of lines or elements; negative numbers count from the end."""
         value = self.current
         value = value if (hits := hits_of(value)) is None else hits
         if isinstance(value, list):
@@ -117,7 +121,8 @@ class Questions(Amounts, Conversions):
         else:
             raise Refusal(f"{name}() applies to a text or an array, not to {_kind(value)}")
         start = max(len(parts) + first, 0) if first < 0 else max(first, 1) - 1
-        parts = parts[start : None if last is None else max(last, 0)]
+        last = len(parts) + last + 1 if last is not None and last < 0 else last
+        parts = parts[start : last if last is None else max(last, 0)]
         return parts if isinstance(value, list) else "".join(parts)
 
     @signature()
@@ -195,11 +200,11 @@ def _headings(text: str, fuel: Fuel) -> dict[str, Any]:
 
 
 def _members(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the paths inside a value to two levels, each with its kind and size.
+    """Yield the paths inside a value to two levels, each with its kinds and size.
 
     Parts that are unopened are opened if they are among those that are read.
     """
-    yield "@", _kind(value)
+    yield "@", _kind(value) + _sample(value)
     waiting = [("", value, 2)]
     while waiting:
         path, item, levels = waiting.pop(0)
@@ -215,10 +220,19 @@ def _members(value: Any) -> Iterator[tuple[str, str]]:
                 rare = f"; in {len(values)} of {len(rows)}" if len(values) < len(rows) else ""
                 inside.append((_member_path(f"{path}[]", name), values, rare))
         for member_path, values, rare in inside:
-            largest = max(map(opened, values), key=_weight)
-            yield member_path, _kind(largest) + rare
+            kinds = dict[str, Any]()  # the largest value of each
+            for value in sorted(map(opened, values), key=_weight, reverse=True):
+                kinds.setdefault(kind(value), value)
+            largest = next(iter(kinds.values()))
+            yield member_path, " or ".join(map(_kind, kinds.values())) + _sample(largest) + rare
             if levels > 1 and isinstance(largest, dict | list):
                 waiting.append((member_path, largest, levels - 1))
+
+
+def _sample(value: Any) -> str:
+    """Return how many members or elements of a value an outline reads, if not all."""
+    several = isinstance(value, dict | list) and len(value) > _SAMPLE
+    return f"; read are the first {_SAMPLE}" if several else ""
 
 
 def _member_path(path: str, name: str) -> str:

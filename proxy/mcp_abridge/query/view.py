@@ -24,10 +24,9 @@ from mcp_abridge.errors import OutOfFuel, Refusal
 from mcp_abridge.query.call import HELP, asks_for
 from mcp_abridge.query.hits import Hits, first_hits
 from mcp_abridge.query.lookups import Lookups, as_meant, members_named, renamed
-from mcp_abridge.query.patterns import FIRST_ALONE, Expression, PatternError, clipped
+from mcp_abridge.query.patterns import Expression, PatternError, clipped
 from mcp_abridge.query.spellings import quoted, respelled, translated
 
-_OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail", "uniq"))
 _OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
 _OF_ROWS = re.compile(r"\s*@?\s*\[[?*]|\s*(?:\w+_by|unique|keys|entries)\(")
 _NOTHING: tuple[Any, ...] = (None, [], {}, 0, False)  # found by a condition that never holds
@@ -154,12 +153,15 @@ def _evaluate(
         if closing.at.steps:
             document.cell[0] = closing.sources[0][1]
         whole = open(document.cell[0])
-    root = {"text": whole, name: whole} if isinstance(whole, str) else whole
-    tree = as_meant(expression.tree)
+    root, tree = whole, as_meant(expression.tree)
     if isinstance(whole, list):
         tree = renamed(tree, _OF_ARRAYS)
-    elif isinstance(whole, str) and _begins_with_question(tree):
-        root = whole
+    elif isinstance(whole, str):
+        of_text = renamed(tree, {"text", name})
+        if members_named(of_text):
+            root = {"text": whole, name: whole}  # which has no others, as is said then
+        else:
+            tree = of_text
     if closing is not None and frame is not None and frame.form and _is_search(tree):
         interpreter.search_in(closing.sources[0][1])
     parsed = lookups.corrected(tree, [root], open, fuel, single=True)
@@ -204,12 +206,6 @@ def _is_search(tree: dict[str, Any]) -> bool:
 def _searched(view: str) -> str:
     """Return the view before the search that ends a view."""
     return view[: view.rfind("grep(")].rstrip().removesuffix("|").rstrip()
-
-
-def _begins_with_question(node: dict[str, Any]) -> bool:
-    while node["type"] in FIRST_ALONE or node["type"] == "subexpression":
-        node = node["children"][0]
-    return node["type"] == "function_expression" and node["value"] in _OF_THE_WHOLE
 
 
 def advice(document: Document) -> str:
