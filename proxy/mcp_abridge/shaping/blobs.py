@@ -7,12 +7,11 @@ models see, `blob(0)` the first of the others.
 import re
 from typing import Any
 
-import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import members
+from mcp_abridge.document.message import members, string_at, value_at
 from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.query.call import Call
@@ -36,21 +35,6 @@ _PART = re.compile(
 _FORM = "write image(0), image(0, [x, y, width, height]) for a part of it, or blob(0)"
 _MIME_TYPE = re.compile(r"[\w.+-]{1,20}/[\w.+-]{1,60}", re.ASCII)
 _AS_THEY_CAME = ("failed", "refused", "shadow")
-
-
-class _Resource(Struct):
-    data: str = msgspec.field(name="blob", default="")
-    mime_type: Any = msgspec.field(name="mimeType", default="")
-
-
-class _Block(Struct):
-    type: str
-    data: str = ""
-    mime_type: Any = msgspec.field(name="mimeType", default="")
-    resource: _Resource | None = None
-
-
-_BLOCK = msgspec.json.Decoder(_Block)
 
 
 class Blob(Struct, frozen=True):
@@ -106,15 +90,14 @@ def blobs_in(blocks: list[Raw]) -> list[Blob]:
 
 def _base64_of(block: Raw) -> tuple[str, str, str]:
     """Return the type of a block, its base64 ("" if it has none), and the type of that."""
-    try:
-        read = _BLOCK.decode(block)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    type = string_at(block, "type")
+    if type not in ("image", "audio", "resource"):
         return "", "", ""
-    holder = read.resource if read.type == "resource" else read
-    if holder is None or read.type not in ("image", "audio", "resource"):
-        return "", "", ""
-    usual = isinstance(holder.mime_type, str) and _MIME_TYPE.fullmatch(holder.mime_type)
-    return read.type, holder.data, usual[0] if usual else ""
+    in_resource = type == "resource"
+    holder = value_at(block, "resource") if in_resource else block
+    data = string_at(holder, "blob" if in_resource else "data") or ""
+    usual = _MIME_TYPE.fullmatch(string_at(holder, "mimeType") or "")
+    return type, data, usual[0] if usual else ""
 
 
 def _opening(data: str) -> bytes:

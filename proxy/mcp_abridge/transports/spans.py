@@ -34,10 +34,8 @@ from mcp_abridge.storage.meter import OTHER, STAGES, Limiter, Row, label
 
 _NAME = "mcp-abridge"
 _TOOL = "gen_ai.tool.name"
-_NAMES = (_TOOL, "gen_ai.prompt.name")
-_TARGETS = dict(
-    zip(("tools/call", "prompts/get", READ), (*_NAMES, "mcp.resource.uri"), strict=True)
-)
+_PROMPT = "gen_ai.prompt.name"
+_TARGETS = {"tools/call": _TOOL, "prompts/get": _PROMPT, READ: "mcp.resource.uri"}
 _TRANSPORT = "network.transport"
 _FEW = ("mcp.method.name", "gen_ai.operation.name", _TRANSPORT)  # they have few values
 _PORTS = {"http": 80, "https": 443}
@@ -143,7 +141,6 @@ class CallSpans:
         attributes = self._attributes | _of_client(arrival)
         self._server = _Timed(exports, SpanKind.SERVER, attributes, parent, links)
         self._client: _Timed | None = None
-        self._ended = False
         context = self._server.span.get_span_context()
         if arrival is not None and context.is_valid:
             arrival.trace_id = trace.format_trace_id(context.trace_id)
@@ -161,11 +158,8 @@ class CallSpans:
             self._client.end(_failure(raw))
 
     def end(self, raw: bytes, row: Row | None = None, *, view: bool = False) -> None:
-        if self._ended:
-            return
-        self._ended = True
         failure = _failure(raw)
-        if row is not None:
+        if row is not None and not self._server.ended:
             self._server.span.set_attributes(_of_answer(row, view))
             if row.outcome == "late":
                 failure = _Failure("timeout")
@@ -177,9 +171,8 @@ class CallSpans:
         self._server.end(failure)
 
     def __del__(self) -> None:
-        # It was cancelled, or its client is gone.
-        if not self._ended:
-            self._end(_Failure("cancelled"))
+        # If it has not ended yet, it was cancelled, or its client is gone.
+        self._end(_Failure("cancelled"))
 
 
 class _Failure(NamedTuple):
@@ -199,7 +192,7 @@ class _Timed:
         parent: Context,
         links: Sequence[Link] = (),
     ) -> None:
-        names = {name: str(attributes[name]) for name in _NAMES if name in attributes}
+        names = {name: str(attributes[name]) for name in (_TOOL, _PROMPT) if name in attributes}
         title = " ".join([str(attributes["mcp.method.name"]), *names.values()])
         self.span = exports.tracer.start_span(title, parent, kind, attributes, links)
         self.context = trace.set_span_in_context(self.span, parent)
@@ -208,12 +201,12 @@ class _Timed:
         self._series = {name: value for name, value in attributes.items() if name in _FEW}
         self._series |= {name: exports.tool(each) for name, each in names.items()}
         self._start = monotonic()
-        self._ended = False
+        self.ended = False
 
     def end(self, failure: _Failure | None) -> None:
-        if self._ended:
+        if self.ended:
             return
-        self._ended = True
+        self.ended = True
         if failure is not None:
             error: Attributes = {"error.type": failure.kind}
             if failure.code:
@@ -234,9 +227,7 @@ def _parent(
     """
     inner = {name: value for name in fields if (value := string_at(meta, name)) is not None}
     outer = {} if arrival is None else arrival.headers
-    contexts = [
-        propagate.extract(each, Context()) if each else Context() for each in (inner, outer)
-    ]
+    contexts = [propagate.extract(each, Context()) for each in (inner, outer)]
     spans = [trace.get_current_span(each).get_span_context() for each in contexts]
     if not spans[0].is_valid:
         return contexts[1], []

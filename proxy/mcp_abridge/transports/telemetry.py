@@ -76,12 +76,9 @@ class Telemetry:
                 raise ImportError
             from mcp_abridge.transports.spans import otlp_exports
 
-            reasons = {signal: refusal(signal) for signal in SIGNALS if configured(signal)}
-            for reason in filter(None, reasons.values()):
-                self._log.warning(reason)
-            signals = {signal for signal, reason in reasons.items() if not reason}
-            if signals:
-                self._exports = otlp_exports(self._version(), self._log.warning, signals)
+            warn = self._log.warning
+            if signals := [each for each in SIGNALS if configured(each) and usable(each, warn)]:
+                self._exports = otlp_exports(self._version(), warn, signals)
         except ImportError:
             self._log.debug(_MISSING)
         except Exception as error:  # a variable that the SDK refuses, no memory for a thread, ...
@@ -107,14 +104,13 @@ def configured(signal: str) -> bool:
     return bool(exporter or any(map(os.environ.get, endpoints)))
 
 
-def refusal(signal: str) -> str | None:
-    """Return the reason why nothing can be sent as the environment wants it, else None."""
+def usable(signal: str, warn: Callable[[str], None]) -> bool:
+    """Return True if a signal can be sent as the environment wants it; else say why not."""
     own, common = f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"
     name = own if own in os.environ else common
-    for variable, usable in ((f"OTEL_{signal}_EXPORTER", "otlp"), (name, "http/protobuf")):
-        if (value := os.environ.get(variable, "")) not in ("", usable):
-            return (
-                f"{variable}: {value!r} is not known here, {usable!r} would be; "
-                f"no {signal.lower()} are sent"
-            )
-    return None
+    for variable, choice in ((f"OTEL_{signal}_EXPORTER", "otlp"), (name, "http/protobuf")):
+        if (value := os.environ.get(variable, "")) not in ("", choice):
+            advice = f"{choice!r} would be; no {signal.lower()} are sent"
+            warn(f"{variable}: {value!r} is not known here, {advice}")
+            return False
+    return True

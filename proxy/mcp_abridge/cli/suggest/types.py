@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from mcp_abridge.cli.suggest.draft import Answered, Draft
 from mcp_abridge.cli.suggest.profile import MOST_MEMBERS, MemberProfile
@@ -24,6 +25,7 @@ Schema = dict[str, Any]
 _MOST = 6_000  # bytes of a schema; what lies deeper stays open
 _DEEPEST = 8
 _SCALARS: dict[type, str] = {str: "string", bool: "boolean", type(None): "null"}
+_WITHOUT_FRACTIONS = {dict, list, int, *_SCALARS}
 _HEAD = (
     "# Types learned by `mcp-abridge suggest --types`. Other answers come as {text: ...}.\n"
     "# The first rule that names a tool applies: put an output_schema into a rule of your own.\n"
@@ -31,14 +33,17 @@ _HEAD = (
 
 
 class TypedRule(Struct):
-    """A rule with the types of a tool: `objects` of its `count` answers are JSON objects."""
+    """A rule with the types of a tool, as JSON but for its `text` in YAML.
 
-    tool: str
-    schema: Schema
-    count: int
+    `objects` of its `answers` are JSON objects; `not_in_all` are members that some of these lack.
+    """
+
+    tools: list[str]
+    answers: int
     objects: int
-    optional: list[str]
-    text: str
+    not_in_all: list[str]
+    output_schema: Schema
+    text: str = ""
 
 
 class Types(Struct):
@@ -53,23 +58,17 @@ class Types(Struct):
         return _HEAD + file_text(self.server, [rule.text for rule in self.rules])
 
     def rows(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "tools": [rule.tool],
-                "answers": rule.count,
-                "objects": rule.objects,
-                "not_in_all": rule.optional,
-                "output_schema": rule.schema,
-            }
-            for rule in self.rules
-        ]
+        rows = [asdict(rule) for rule in self.rules]
+        for row in rows:
+            row.pop("text")
+        return rows
 
     def show(self) -> None:
         for reason in dict.fromkeys(self.unusable.values()):
             names = [tool for tool, each in self.unusable.items() if each == reason]
             say("suggest", f"no types for {', '.join(names)}: {reason}")
         for rule in self.rules:
-            say("suggest", f"{rule.tool}: {_evidence(rule)}")
+            say("suggest", f"{rule.tools[0]}: {_evidence(rule)}")
 
 
 def learned(
@@ -112,7 +111,7 @@ def _rule(
     )
     if not strict:
         schema = {**schema, "type": "object", "properties": _with_text(schema)}
-    rule = TypedRule(tool, schema, len(answers), len(objects), list(_optional(root)), "")
+    rule = TypedRule([tool], len(answers), len(objects), list(_optional(root)), schema)
     spec = {
         "tools": tool,
         "output_schema": schema,
@@ -132,10 +131,10 @@ def _rule(
 
 
 def _evidence(rule: TypedRule) -> str:
-    line = count_text(rule.count, "answer")
-    others = rule.count - rule.objects
+    line = count_text(rule.answers, "answer")
+    others = rule.answers - rule.objects
     line += f", {others} of them no objects" if others else ""
-    return line + (f"; not in all: {short_list(rule.optional)}" if rule.optional else "")
+    return line + (f"; not in all: {short_list(rule.not_in_all)}" if rule.not_in_all else "")
 
 
 def _with_text(schema: Schema) -> Schema:
@@ -177,13 +176,9 @@ def _types(node: MemberProfile, *, strict: bool) -> Iterator[str]:
     for kind in sorted(node.kinds, key=lambda kind: kind.__name__):
         if kind in (dict, list):
             yield "object" if kind is dict else "array"
-        elif kind is int and strict and not any(map(_is_number, node.kinds)):
+        elif kind is int and strict and node.kinds <= _WITHOUT_FRACTIONS:
             yield "integer"
         else:
             yield _SCALARS.get(kind, "number")
     if not strict and node.names:
         yield "null"
-
-
-def _is_number(kind: type) -> bool:
-    return kind not in (dict, list, int, *_SCALARS)

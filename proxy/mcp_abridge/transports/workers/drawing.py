@@ -57,7 +57,9 @@ def picture(data: bytes, box: Box | None) -> Picture | str:
         if box is not None and (box := _within(image, *box)) is None:
             return f"that is no part of its {image.width} x {image.height} pixels"
         part = image if box is None else image.crop((*box[:2], box[0] + box[2], box[1] + box[3]))
-        file = _file_of(_opaque(_fitted(_scalable(part), LONGEST_SIDE)), photo=photo)
+        part = _scalable(part)
+        _shorten(part, LONGEST_SIDE)
+        file = _file_of(_opaque(part), photo=photo)
     return Picture(*file, original, box, frames)
 
 
@@ -85,13 +87,9 @@ def _opaque(image: Image.Image) -> Image.Image:
     return image.convert("RGB") if image.mode == "CMYK" else image
 
 
-def _fitted(image: Image.Image, side: int) -> Image.Image:
-    """Return an image that is not longer than `side`."""
-    scale = side / max(image.size)
-    if scale >= 1:
-        return image
-    size = max(1, round(image.width * scale)), max(1, round(image.height * scale))
-    return image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
+def _shorten(image: Image.Image, side: int) -> None:
+    """Make an image smaller, if it is longer than `side`."""
+    image.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=3.0)
 
 
 def _file_of(image: Image.Image, *, photo: bool) -> tuple[bytes, str, tuple[int, int]]:
@@ -103,7 +101,8 @@ def _file_of(image: Image.Image, *, photo: bool) -> tuple[bytes, str, tuple[int,
         files["image/png"] = _file(image, "PNG")
     mime_type, raw = min(files.items(), key=lambda pair: len(pair[1]))
     if len(raw) > MOST_BYTES:
-        return _file_of(_fitted(image, max(image.size) * 3 // 4), photo=photo)
+        _shorten(image, max(image.size) * 3 // 4)
+        return _file_of(image, photo=photo)
     return raw, mime_type, image.size
 
 
