@@ -390,6 +390,13 @@ def test_a_head_is_unlike_what_is_below_it(head: str, row: str) -> None:
     assert value(text + "\n" + "\n" * (BUDGET - len(text)), "keys(rows[0])") == head.split(",")
 
 
+def test_years_above_numbers_are_a_head_and_not_added_to_them() -> None:
+    rows = "".join(f"C{n},{n * 7},,{n * 3}\n" for n in range(600))
+    assert view(f"country,2019,2020,2021\n{rows}", 'sum([*]."2019")') == '{"view":1257900}'
+    spans = "".join(f"n{n},{1990 + n % 9},{2000 + n % 9}\n" for n in range(900))
+    assert view(f"n,1989,1999\n{spans}", "length(@)") == '{"view":901}'
+
+
 def test_questions_of_a_form_are_a_head_of_csv() -> None:
     why, rating = "What went wrong, if anything? Please tell us all of it.", "Rating (1-10)"
     rows: list[Row] = [
@@ -524,6 +531,18 @@ def test_a_log_of_commits_with_more_than_rows_hold_is_shown_as_text() -> None:
     outcome = first(text)
     assert notes(outcome)["rows"].startswith("99 rows of commit, author, date, message, read from")
     assert view(text, "rows[3].message") == "Row\n\nof all: 3"
+
+
+def test_a_log_with_two_dates_of_each_commit_has_its_messages() -> None:
+    text = REPEATED["git log"](rows_of(99)).replace(
+        "Date:   today", "AuthorDate: today\nCommit: C\nCommitDate: later"
+    )
+    row = value(text, "rows[3]")
+    assert row.pop("commit").endswith("3")
+    assert row == {
+        "author": "A <a@b>",
+        **{"AuthorDate": "today", "Commit": "C", "CommitDate": "later", "message": "Row 3"},
+    }
 
 
 def test_objects_that_python_prints_can_be_asked_and_their_text_is_shown() -> None:

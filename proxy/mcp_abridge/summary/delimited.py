@@ -237,9 +237,10 @@ def _cells(cells: Sequence[str], kind: str) -> Sequence[Value]:
 
 
 def is_head(cells: Sequence[str]) -> bool:
-    """Return True if each cell could name its column, and no other one."""
+    """Return True if each cell could name its column, and no other one; not all are years."""
     names = {cell for cell in cells if re.fullmatch(_COLUMN, cell)}
-    return len(cells) > 1 and len(names) == len(cells)
+    years = {cell for cell in cells if _YEAR.fullmatch(cell)} if names else names
+    return len(cells) > 1 and len(names | years) == len(cells)
 
 
 _CHARACTER = r"[\w./()%#:'&-]| (?! )"
@@ -248,6 +249,7 @@ _COLUMN = (
     rf"|(?=[^,?]*[,?])[^\W\d](?:{_CHARACTER}|[,?]){{0,199}}(?<! )"
 )
 """A name, or a question of a form: only a cell in quotes has a separator."""
+_YEAR = re.compile(r"(?:19|20)\d\d(?:[-/.](?:0?[1-9]|1[0-2]|Q[1-4]))?")  # or a month, or a quarter
 
 
 def _names(head: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
@@ -255,10 +257,12 @@ def _names(head: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
 
     Of numbers, dates, hashes, paths or sentences below a name, either is enough; or no cell of the
     head occurs in its column, and half of them are words of heads, or a column has few values,
-    each more than once.
+    each more than once; or several are years in order, and what is below them is not.
     """
     if not is_head(head):
         return False
+    if _has_years(head, columns):
+        return True
     forms = [_form(cells) for cells in columns]
     own = [_form([cell]) for cell in head]
     if any(form == "number" != _form([cell]) for form, cell in zip(forms, head, strict=True)):
@@ -272,6 +276,13 @@ def _names(head: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
     last_words = (re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", cell)[-1].lower() for cell in head)
     of_heads = sum(f" {word} " in _HEADS for word in last_words)
     return 2 * of_heads >= len(head) or any(map(_repeats, columns))
+
+
+def _has_years(head: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
+    both = zip(head, columns, strict=True)
+    below = {cell: cells for cell, cells in both if _YEAR.fullmatch(cell)}
+    in_order = len(below) > 1 and [*below] in (sorted(below), sorted(below, reverse=True))
+    return in_order and not all(map(_YEAR.fullmatch, chain.from_iterable(below.values())))
 
 
 def _form(cells: Sequence[str]) -> str:

@@ -48,6 +48,8 @@ def _git_log(text: str) -> Rows | None:
             return None
         row = {name: cell for name, cell in match.groupdict().items() if cell}
         lines = [line[4:] for line in row.pop("message", "").strip("\r\n").splitlines()]
+        for name, cell in _HEAD.findall(row.pop("head", "")):
+            row["date" if name == "Date" else name] = cell
         row["message"] = "\n".join(lines)
         row |= {"changes": row.pop("changes").strip("\n")} if "changes" in row else {}
         plain = plain and len(lines) < 2 and "changes" not in row
@@ -57,10 +59,11 @@ def _git_log(text: str) -> Rows | None:
 
 _COMMIT = re.compile(
     r"(?P<commit>[0-9a-f]{7,64})(?: \((?P<refs>[^\n]*)\))?\r?\n(?:Merge: (?P<merge>[^\n]*)\n)?"
-    r"Author: +(?P<author>[^\n]*)\n(?:Date: +(?P<date>[^\n]*)\n)?"
+    r"Author: +(?P<author>[^\n]*)\n(?P<head>(?:\w+: +[^\n]*\n)*)"
     r"(?P<message>(?:[ \t]*\n| {4}[^\n]*(?:\n|\Z))*)(?P<changes>.*)",
     re.DOTALL,
 )
+_HEAD = re.compile(r"^(\w+): +([^\n]*)", re.MULTILINE)
 
 
 def _blocks(text: str) -> Rows | None:
