@@ -129,3 +129,9 @@ def test_the_order_of_a_rule_is_that_of_jmespath() -> None:
     rows = [{"n": "9"}, {"n": "10"}]
     assert Expression("max_by(@, &n).n").search(rows) == "9"
     assert Expression("sort_by(@, &n)[0].n").search(rows) == "10"
+
+
+def test_a_sum_of_values_and_their_total_says_so() -> None:
+    rows = [{"name": name, "n": n} for name, n in (("a", 0.1), ("b", 2), ("c", 3), ("all", 5.1))]
+    assert ask("sum([*].n)", rows) == (10.2, ["the last value is the sum of the others"])
+    assert ask("sum([*].n)", rows[:-1]) == (5.1, [])

@@ -355,6 +355,20 @@ def is_lacking(rows: list[Any], inside: str, members: str) -> bool:
     )
 
 
+@pytest.mark.parametrize(
+    ("view", "remark"),
+    [
+        ("length([?done])", "done is a text, and any text is true: compare it, as in done=='NO'"),
+        ("[?!by.n && id].id", "by.n is a number, and 0 is true, too: write by.n != `0`"),
+    ],
+)
+def test_what_is_true_as_a_condition_and_reads_as_false_is_said(view: str, remark: str) -> None:
+    rows = [{"id": 1, "done": "NO", "by": {"n": 0}}, {"id": 2, "done": "YES", "by": {"n": 2}}]
+    assert remark in ask(view, rows)[1]
+    for each in ("[?id].id", "[?name]", "[?done=='NO']", "[?by]"):
+        assert ask(each, [{"id": 1, "name": "a", "done": "NO", "by": {}}])[1] == []
+
+
 def is_longest(rows: list[Any], what: str, length: str) -> bool:
     arrays = [search(what, row) for row in rows] if what else [rows]
     return max(len(each) for each in arrays if isinstance(each, list)) == int(length)

@@ -139,6 +139,23 @@ def test_sums_by_a_member_that_no_element_has_say_so() -> None:
         ]
 
 
+def test_words_that_a_terminal_shows_in_a_row_are_found_in_a_row() -> None:
+    text = "".join(f"\x1b[32mok\x1b[0m test {n}\n" for n in range(300)) + "word " * 300 + "end"
+
+    hits = ask("grep('^ok test 29$')", text)["lines"]
+    assert [(hit["line"], hit["text"]) for hit in hits] == [(30, "ok test 29")]
+    [hit] = ask("grep('word end')", text)["lines"]
+    assert ask(hit["more"], text).endswith("word end")
+    assert ask(r"grep('\x1b\[32m')", text)["matches"] == 300
+
+
+def test_a_line_that_ends_as_on_windows_has_its_end_behind_its_last_word() -> None:
+    for text in (LOG.replace("\n", "\r\n"), {"log": LOG.replace("\n", "\r\n")}):
+        hits = ask("grep('no room$')", text)
+        assert next(iter(hits.values())) == (2 if isinstance(text, str) else 1)
+    assert ask("grep('[$]$')", "5 $\r\n6 $\n7")["matches"] == 2
+
+
 def test_help_has_examples_for_the_answer() -> None:
     text = ask("help")
 

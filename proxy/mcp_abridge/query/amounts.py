@@ -25,6 +25,8 @@ from mcp_abridge.query.notation import notation
 _EXACT = Context(prec=400, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 _ROUNDED = Context(prec=28, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
+_FEWEST = 4  # values of which the last may be their total
+
 Keyed = tuple[list[Any], list[Any]]
 """Keys, and the elements that have them."""
 
@@ -92,10 +94,18 @@ class Amounts:
         adds = name in ("avg", "sum")
         keys, elements = self._comparable("the value", array, array, adds=adds)
         if adds:
-            return self._func_sum(keys) if name == "sum" else self._func_avg(keys)
+            return self._sum(keys) if name == "sum" else self._func_avg(keys)
         if name == "sort":
             return _ordered(keys, elements)
         return _first(max if name == "max" else min, keys, elements)
+
+    def _sum(self, keys: list[Any]) -> Any:
+        if len(keys) < _FEWEST:
+            return total(keys)
+        *others, last = keys
+        rest = total(others)
+        self._say("the last value is the sum of the others", rest == last != 0)
+        return total([rest, last])
 
     def _keyed(self, array: list[Any], by: Any, *, nulls: bool = False) -> Keyed:
         return self._comparable(notation(by.expression), by.over(array), array, nulls=nulls)

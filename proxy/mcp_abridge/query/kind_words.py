@@ -17,6 +17,7 @@ Number = int | float
 
 _KINDS = {str: "text", bool: "boolean", list: "array", dict: "object", type(None): "null"}
 _NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?([eE][-+]?\d{1,3})?", re.ASCII)
+_ANSWERS = ("0", "false", "no", "true", "yes")  # texts that are meant as a truth value
 _NULLS = ("", "null", "None", "nil", "undefined", "NULL")  # texts that are meant as null
 _NAMES = 8  # member names in a message
 
@@ -174,6 +175,28 @@ def other_spelling(record: NodeKinds) -> str | None:
     nulls = sum(count for pair, count in pairs.items() if pair[of] == "null")
     if nulls and other["value"] in _NULLS and node["value"] not in HOLDS:
         return f"{subject_of(node)} is null{share(nulls, pairs.total())}: write `null`"
+    return None
+
+
+def tests(condition: Node) -> Iterator[Node]:
+    """Yield the names in a condition that are conditions themselves, as in `[?done && !failed]`."""
+    kind_of_node = condition["type"]
+    if kind_of_node in ("and_expression", "or_expression", "not_expression"):
+        for child in condition["children"]:
+            yield from tests(child)
+    elif kind_of_node in ("field", "subexpression"):
+        yield condition
+
+
+def true_anyhow(test: Node, values: list[Any]) -> str | None:
+    """Return the remark on a value that is taken for true, and may be meant as false."""
+    what = notation(test)
+    for value in values:
+        if isinstance(value, str) and value.lower() in _ANSWERS:
+            text = constant(value)
+            return f"{what} is a text, and any text is true: compare it, as in {what}=={text}"
+        if kind(value) == "number" and not encode(value).strip(b"0."):
+            return f"{what} is a number, and 0 is true, too: write {what} != `0`"
     return None
 
 

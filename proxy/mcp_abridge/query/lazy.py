@@ -13,11 +13,13 @@ from mcp_abridge.document.fuel import Fuel, charge, cost
 from mcp_abridge.document.tree import Document, Value, encode, loads, opened, plain
 from mcp_abridge.errors import OutOfFuel
 from mcp_abridge.query.jmespath import Interpreter, ends_in, is_array
+from mcp_abridge.query.kind_words import tests, true_anyhow
 from mcp_abridge.query.lookups import Lookups, members_named
 from mcp_abridge.query.patterns import FIRST_ALONE, truthy
 from mcp_abridge.query.rows import NULL, batches, columns, many, over, shared
 
 _UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
+_TESTED = 100  # elements whose values as conditions are looked at
 _TOGETHER = 1000  # elements between two looks at the time
 _LARGE = 1024  # bytes: to open a smaller value is included in its step
 
@@ -51,6 +53,10 @@ class _OfViews(Interpreter):
         # After a projection, as in `people[?name].addresses[?current]`, JMESPath asks each array.
         inside = members_named(node["children"][2]) and _of_arrays(base)
         if not inside:
+            for test in tests(node["children"][2]):
+                values = [self.open(self.visit(test, each)) for each in base[:_TESTED]]
+                if remark := true_anyhow(test, values):
+                    self.kinds.say(remark)
             return super()._filtered(node, base)
         parts = (self._filtered(node, self.open(each)) for each in base if not _null(each))
         return [part for part in parts if part is not None]

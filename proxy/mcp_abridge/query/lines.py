@@ -1,10 +1,12 @@
 """The search of `grep` in a text: lines with a match, or the parts of long ones around it."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+from mcp_abridge.document.escapes import without_escapes
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.query.hits import COUNTED, FIRST, LISTED, PLACES, Hits
 from mcp_abridge.query.patterns import Pattern
@@ -16,10 +18,17 @@ _ABOVE = 20_000  # characters in which the lines are that another one stands und
 _HEADINGS = 4  # such lines that are shown
 SNIPPET = 160  # characters around a match in a longer one
 _WINDOW = 2000  # characters around a match in a long line
+_ESCAPE = re.compile(r"\x1b|\\x\{?0*1b|\\0?33", re.IGNORECASE)
 
 
 def in_text(text: str, pattern: Pattern, context: int, fuel: Fuel) -> Hits:
-    """Return the lines of a text with a match, and `context` lines around each."""
+    """Return the lines of a text with a match, and `context` lines around each.
+
+    They have no escape codes, unless the pattern asks for such.
+    """
+    offset: Callable[[int], int] = int
+    if not _ESCAPE.search(pattern.text):
+        text, offset = without_escapes(text)
     matches, number, counted, visible_end = 0, 1, 0, -1
     numbers: list[int] = []  # of the lines with a match
     lines: list[dict[str, Any]] = []
@@ -45,7 +54,7 @@ def in_text(text: str, pattern: Pattern, context: int, fuel: Fuel) -> Hits:
             hit["under"] = headings
         hit["text"] = marked(text, start, visible_end)
         if not context and hit["text"] != text[start:visible_end]:
-            hit["more"] = window(at)
+            hit["more"] = window(offset(at))
         fuel.burn(8 + (visible_end - start) // 16)
         lines.append(hit)
         spans.append((start, visible_end))

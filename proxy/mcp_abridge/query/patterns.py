@@ -28,6 +28,18 @@ _ROOT = re.compile(r"""'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`|"(?:[^"\\]|\\.)*"|\$(
 _ANCHOR = re.compile(r"(\\[^Az]|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])|\\[Az]|[\^$]", re.DOTALL)
 
 
+def of_lines(text: str, flags: str = "m") -> str:
+    r"""Return a pattern whose `^` and `$` are at the ends of lines, also of those with `\r\n`.
+
+    >>> of_lines(r"^ok\$ [$]$")
+    '(?m)^ok\\$ [$](?:\\r?$)'
+    """
+    ends = "$" in text and r"\Q" not in text
+    if ends:
+        text = _ANCHOR.sub(lambda match: r"(?:\r?$)" if match[0] == "$" else match[0], text)
+    return f"(?{flags}){text}"
+
+
 def _source(text: str) -> str:
     """Return an expression with a function in place of `$`, which the library does not know."""
     if "$" not in text:

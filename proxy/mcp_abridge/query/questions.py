@@ -25,7 +25,7 @@ from mcp_abridge.query.headings import headings
 from mcp_abridge.query.hits import LISTED, Hits, hits_of
 from mcp_abridge.query.kind_words import kind
 from mcp_abridge.query.lines import in_text
-from mcp_abridge.query.patterns import Pattern, PatternError
+from mcp_abridge.query.patterns import Pattern, PatternError, of_lines
 from mcp_abridge.query.search import in_structure
 
 _MOST_CONTEXT = 50  # lines before and after a hit
@@ -65,9 +65,9 @@ class Questions(Amounts, Conversions):
             if text == literal or (hits := self._search(literal, around)).none:
                 raise
             return Hits(as_text=hits)
-        result = self._search(f"(?m){text}", around)
+        result = self._search(of_lines(text), around)
         if self._may_search(result, remaining):
-            hits = self._search(f"(?im){text}", around).beyond(result)
+            hits = self._search(of_lines(text, "im"), around).beyond(result)
             if not hits.none:
                 result["ignoring_case"] = hits
         if text != literal and self._may_search(result, remaining):

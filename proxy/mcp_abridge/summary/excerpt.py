@@ -3,9 +3,9 @@
 Invariant: the characters shown, plus those that the note counts as left out, are the whole.
 """
 
-import re
 from itertools import accumulate, takewhile
 
+from mcp_abridge.document.escapes import without_escapes
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.query.call import Call
@@ -23,8 +23,6 @@ WINDOW = 150  # bytes of a view that are left for its notice
 _PLAIN = "escape codes are not shown"
 _MORE = " more headings\n"  # the end of an outline that leaves some out
 
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
-
 
 def excerpt(
     text: str, room: int, notes: int, call: Call, bound: int = 0, place: str = "text"
@@ -35,7 +33,7 @@ def excerpt(
     the others for the headings, if it has any and is no error, else for the end. Between the two
     stand the first lines left out that stand out. Escape codes of terminals are not shown.
     """
-    plain = _ESCAPE.sub("", text) if "\x1b" in text else text
+    plain, offset = without_escapes(text)
     room = max(room - len(f'"{MARK}\n{MARK}"'.encode()), 0)
     if len(plain) <= room and encoded_size(plain) <= room:
         return plain, {"text": f"first {len(text)} of {len(text)} chars; {_PLAIN}"}
@@ -54,7 +52,7 @@ def excerpt(
             head, tail = both_ends(plain, room - quotes)
             between = lines.between(head, tail).quoted(plain, MARK, quotes)
     lines = lines.between(head, tail)
-    start, stop = _with_escapes(text, plain, head), _with_escapes(text, plain, tail)
+    start, stop = offset(head), offset(tail)
     # As much as a view may show, its notice included.
     window = text[start : start + max(max(bound, room + notes) - WINDOW, WINDOW)]
     end = min(start + ending(window, chars_that_fit(window, len(window) - 1)), stop)
@@ -94,17 +92,6 @@ def _lines_between(text: str, head: int, tail: int, line_ends: int) -> list[str]
         return []
     at_ends = text[head - 1 : head] in ("", "\n") and text[tail : tail + 1] in ("", "\n")
     return [f"{'' if at_ends else 'parts of '}lines {first} to {last} are left out"]
-
-
-def _with_escapes(text: str, plain: str, at: int) -> int:
-    """Return the offset in `text` of the one in `plain`, which lacks the escape codes."""
-    if plain is text:
-        return at
-    for escape in _ESCAPE.finditer(text):
-        if escape.start() >= at:
-            break
-        at += len(escape[0])
-    return at
 
 
 def _headings(text: str) -> list[Heading]:
