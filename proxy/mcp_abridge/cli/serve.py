@@ -26,7 +26,7 @@ from mcp_abridge.ruleset.loading.convert import fields
 from mcp_abridge.ruleset.loading.yaml_nodes import MAX_BYTES
 from mcp_abridge.ruleset.rule import Hidden
 from mcp_abridge.ruleset.rule_set import RuleFile
-from mcp_abridge.ruleset.selection import NO_RULES, Selection, content, read_library
+from mcp_abridge.ruleset.selection import NO_RULES, Selection, content
 from mcp_abridge.ruleset.watch import Watch
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.ledger import Ledger, default_path
@@ -304,9 +304,6 @@ def _add_rules(routes: Sequence[Route], log: Log, *, allow_python: bool) -> None
             problems |= dict.fromkeys(errors.problems)
     if problems:
         raise RuleErrors(list(problems))
-    if any(route.spec.rules is None for route in routes):
-        # No daemon: its compilation of regular expressions must not be cut off by process exit.
-        Thread(target=read_library, name="library").start()
 
 
 def _store(url: str | None, limits: config_model.LimitsSpec) -> tuple[Store, RecentCalls]:

@@ -138,12 +138,6 @@ def _of_library(path: "Path") -> tuple[RuleFile, ...]:
     return load([str(path)])
 
 
-def read_library() -> None:
-    """Read all bundled rule files, so that no session waits for reading; raises RuleErrors."""
-    for path in library().values():
-        _of_library(path)
-
-
 class Selection:
     """Selects the rules of a session by the names of the server and the client.
 
