@@ -8,6 +8,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import yaml
@@ -126,6 +127,11 @@ def _tree(width: int, depth: int, n: int = 0) -> dict[str, Any]:
     )
 
 
+def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Return rows as an array of each column."""
+    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain(*rows))}
+
+
 def _record(names: list[str], kinds: list[str], factor: int) -> dict[str, Any]:
     pairs = [(f"{name}_{n}" if n else name, n) for n in range(factor) for name in names]
     cells = {name: COLUMNS[kinds[n % len(kinds)]](n) for n, (name, _) in enumerate(pairs)}
@@ -196,6 +202,9 @@ VALUES = st.one_of(
     RECORDS,
     RECORDS.map(lambda record: {"issue": {"key": "A-1", "fields": record}}),
     st.builds(_tree, st.integers(1, 5), st.integers(1, 4)),
+    st.builds(_tree, st.integers(2, 5), st.integers(2, 5)).map(lambda tree: tree["children"]),
+    PLAIN_ROWS.map(_columns),
+    PLAIN_ROWS.map(lambda rows: {"unit": "mm", "hourly": _columns(rows)}),
     SCALARS,
     SCALARS.map(lambda values: {"values": values}),
     POINTS.map(lambda points: {"cpu": points}),

@@ -12,10 +12,13 @@ from typing import Any
 import jmespath
 from jmespath import functions
 
+from tests.looks.shapes import nodes, with_rows
+
 UNKNOWN: Any = object()
 _WINDOW = re.compile(r"(.*?)\[(\d+):(\d+)\](\.\{[^{}]*\}|\.\[[^][]*\]|)", re.DOTALL)
 _MEMBERS = re.compile(r"\{([\w.]+(?:, [\w.]+)*)\}")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_ROWS = re.compile(r"\brows\b")
 _LINES = re.compile(r"(?:(.*) \| )?lines\((\d+), (\d+)\)", re.DOTALL)
 
 
@@ -23,6 +26,10 @@ class _Functions(functions.Functions):
     @functions.signature({"types": ["object"]})
     def _func_entries(self, value: dict[str, Any]) -> list[dict[str, Any]]:
         return [{"key": name, "value": member} for name, member in value.items()]
+
+    @functions.signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_nodes(self, array: list[Any], inner: Any) -> list[dict[str, Any]]:
+        return nodes(array, inner.expression["value"])
 
     @functions.signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_count_by(self, array: list[Any], by: Any) -> dict[str, int]:
@@ -77,6 +84,7 @@ def value_of(whole: Any, text: str, view: str) -> Any:
 def search(view: str, value: Any) -> Any:
     """Return the value of an expression; UNKNOWN if this is beyond the oracle."""
     view = _MEMBERS.sub(lambda match: f"{{{_hash(match[1])}}}", view)
+    value = with_rows(value) if _ROWS.search(view) else value
     try:
         return jmespath.search(view, value, jmespath.Options(custom_functions=_Functions()))
     except jmespath.exceptions.JMESPathError:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from tests.looks.oracle import dumps, search
 from tests.looks.reading import Look
+from tests.looks.shapes import in_rows
 from tests.omissions import below, check_notes, check_text, left_out, unpaired
 
 _SHORTEST = 24  # characters of a text that may be cut
@@ -47,6 +48,8 @@ def falsehoods(source: Any, look: Look, *, lossy: bool = False) -> Iterator[Fals
     notes = {name: note for name, note in look.notes.items() if name != "more"}
     if "_abridged_of_server" in f"{look.value!r}{notes}":
         source = with_marks(source)
+    source, notes = in_rows(source, look.notes)
+    look = replace(look, notes=notes)
     walk = _Walk(look.notes, lossy)
     walk.value(source, look.value, "")
     walk.stated(source)

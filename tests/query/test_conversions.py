@@ -34,6 +34,9 @@ WHOLE = {
         {"labels": {"app": "c"}, "values": []},
     ],
     "people": [{"n": "bob", "at": {"homes": [{"c": "NY"}, {"c": "LA"}]}, "k": 1.50}],
+    "files": [{"name": "src", "in": [{"name": "a.py", "size": 3}, {"name": "lib", "in": []}]},
+              {"name": "top.md", "size": 9}],
+    "hourly": {"time": ["09:00", "10:00", "11:00"], "rain": [0, 3.50, 1]},
     "body": '{"id": 1.50, "tags": ["a", "B"]}',
     "bodies": ['{"id": 1}', "none", None, {"id": 3}],
     "log": "a 1\nb 2\na 1\nc\n",
@@ -58,6 +61,11 @@ def ask(view: str, value: object = WHOLE) -> tuple[Any, list[str]]:
         ("unnest(people, &at.homes)[*].[n, at.homes.c]", [["bob", "NY"], ["bob", "LA"]]),
         ("unnest(people, &at.homes[?c=='LA'])[*].[n, at.homes.c]", [["bob", "LA"]]),
         ("count_by(unnest(streams, &values), &values[1])", {"x": 2, "y": 1}),
+        ("nodes(files, &in)[*].[depth, at, name, in]",
+         [[0, "[0]", "src", 2], [0, "[1]", "top.md", None], [1, "[0].in[0]", "a.py", None],
+          [1, "[0].in[1]", "lib", 0]]),
+        ("sum(nodes(files, &in)[].size)", 12),
+        ("nodes(files[0], &in)[-1].at", "@.in[1]"),
         ("lower(from_json(body).tags[1])", "b"),
         ("split(streams[0].values[0][1], 'q')", ["x"]),
         ("split(log, '\\n')[1]", "b 2"),
@@ -99,6 +107,8 @@ def test_what_cannot_be_converted_is_null_with_a_remark(view: str, remark: str) 
         ("capture(log, 'a')", "names no group"),
         ("unnest(streams, &[0])", "the second is the name of the inner array"),
         ("unnest(streams, &valuse)", "did you mean 'values'?"),
+        ("nodes(files, &[0])", "the second is the member with those below"),
+        ("hourly.rows[*].rian", "did you mean 'rain'?"),
         ("people[0] | uniq()", "uniq() applies to a text or an array"),
     ],
 )
@@ -115,6 +125,7 @@ def test_a_conversion_that_cannot_be_is_refused_with_the_right_form(view: str, r
         ("log.split('b')", "split(log, 'b')"),
         ("people[0].n.toLowerCase()", "lower(people[0].n)"),
         ("unwind(streams, values)", "unnest(streams, &values)"),
+        ("recurse(files, in)", "nodes(files, &in)"),
         ("log | uniq -c", "log | uniq()"),
         ("log | sort | uniq -c | sort -rn | head -1", "log | uniq()[:1]"),
         ("maxBy(people, &k).n", "max_by(people, &k).n"),
@@ -128,6 +139,20 @@ def test_the_words_of_other_languages_for_conversions_are_understood(
     expected = ask(expression)[0]
     assert expected
     assert ask(view)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("view", "value"),
+    [
+        ("max_by(hourly.rows, &rain)", {"time": "10:00", "rain": 3.5}),
+        ("hourly.rows[?rain > 0].time", ["10:00", "11:00"]),
+        ("hourly | rows[1:2]", [{"time": "10:00", "rain": 3.5}]),
+        ("{hourly: hourly}.hourly.rows[0].time", "09:00"),
+        ("people[0].rows", None),
+    ],
+)
+def test_arrays_side_by_side_are_rows_in_views(view: str, value: object) -> None:
+    assert ask(view)[0] == value
 
 
 @given(st.lists(st.fixed_dictionaries({"k": st.integers(), "v": st.lists(st.integers())})))
@@ -148,6 +173,7 @@ def test_each_inner_element_is_one_row_beside_the_members_of_its_outer_one(
         ("uniq()", "\n".join(map(str, range(9000)))),
         ("plain_text(@)", [{"text": "x"}] * 9000),
         ("unnest(@, &v)", [{"v": [1] * 3000}]),
+        ("nodes(@, &v)", [{"v": [{"v": []}]}] * 900),
     ],
 )
 def test_a_conversion_ends_with_its_fuel(expression: str, value: object) -> None:

@@ -191,6 +191,22 @@ def test_the_notes_teach_the_next_rows_and_questions_on_all_rows() -> None:
     assert loads(encode(answers[4]))["votes"] == 6
 
 
+def test_what_takes_some_time_is_a_quantity_and_the_greatest_of_a_constant_is_not_offered() -> None:
+    rows = [
+        {
+            "subject": f"Subject {n}",
+            "resolution_time": n * 3700 % 101,
+            "sequence": 0,
+            "text": "x" * 90,
+        }
+        for n in range(60)
+    ]
+    _, notes = brief({"tickets": rows}, 3000)
+
+    assert "max_by(tickets, &resolution_time)" in notes["more"]
+    assert "sequence" not in notes["more"]
+
+
 def test_amounts_are_added_up_of_all_rows_but_no_ids_and_no_clocks() -> None:
     def more(name: str, value: int | str = 7) -> str:
         rows = [{"key": f"order {n}", name: n * 7 % 1000, "note": "x " * 60} for n in range(400)]
@@ -338,6 +354,56 @@ def test_a_tree_of_other_things_than_text_stays_a_tree(structured: bool) -> None
     document, _ = brief({"tree": tree, "doc": paragraphs(9)}, 2500, structured=structured)
     assert "children" in document["tree"]
     assert ("content" in document["doc"]) == structured
+
+
+def test_all_objects_of_a_tree_are_rows_level_by_level() -> None:
+    leaves = [{"name": f"f{n}.py", "type": "file", "size": n * 37 % 101} for n in range(40)]
+    folders = [
+        {"name": f"d{n}", "type": "folder", "children": leaves[n * 8 : n * 8 + 8]} for n in range(5)
+    ]
+    document, notes = brief(
+        {"root": [{"name": "src", "type": "folder", "children": folders}]}, 1500
+    )
+
+    table = document["root"]
+    assert table["counts"] == {"type": {"file": 40, "folder": 6}}
+    assert [row[0] for row in table["rows"]][:3] == ["src", "d0", "d1"]
+    assert notes["nodes(root, &children)"] == "4 of 6 columns, without at, children"
+    assert notes["more"].endswith("nodes(root, &children)[0:26].{name, at}'")
+
+
+def test_arrays_side_by_side_are_rows_whose_times_stand_beside_their_values() -> None:
+    hours = {
+        "time": [f"2026-11-{1 + n // 24:02}T{n % 24:02}:00" for n in range(200)],
+        "rain": [n * 37 % 101 / 10 for n in range(200)],
+    }
+    document, notes = brief({"unit": "mm", "hourly": hours}, 1500)
+
+    assert document["unit"] == "mm"
+    rows = document["hourly"]["rows"]
+    assert document["hourly"]["columns"] == ["time", "rain"]
+    assert (rows[1], rows[-1]) == (["2026-11-01T01:00", 3.7], ["2026-11-09T07:00", 9.1])
+    assert notes["hourly.rows"] == f"first {len(rows) - 1} and last 1 of 200"
+    assert "max_by(hourly.rows, &rain)" in notes["more"]
+
+
+def test_a_tree_that_is_shown_whole_is_said_to_be_shown_as_rows() -> None:
+    name = "a_name_that_takes_many_bytes_each_time"
+    tree = [
+        {name: n, "inner": [{name: 10 * n + m, "inner": []} for m in range(6)]} for n in range(4)
+    ]
+    tree[0]["inner"][0]["inner"] = [{name: 111, "inner": []}]
+    document, notes = brief({"tree": tree}, 1000)
+
+    assert len(document["tree"]["rows"]) == 29
+    assert notes["nodes(tree, &inner)"] == "29 of 29"
+
+
+def test_no_lists_of_names_are_taken_for_columns() -> None:
+    names = [f"a name {n}" for n in range(100)]
+    document, _ = brief({"before": names, "after": names[::-1]}, 1500)
+
+    assert document["before"][0] == "a name 0"
 
 
 def test_a_time_series_in_a_row_shows_its_last_value_and_its_first() -> None:

@@ -35,6 +35,7 @@ places      the places of hits, and the members of a name
 headings    the headings of a text: markup, files of a diff, functions of source code
 amounts     the functions that order and add values
 conversions the functions that make rows and texts of values
+shapes      rows of a tree, and of arrays side by side
 rich_text   the text of a tree of rich text
 lookups     names that an expression takes wrongly
 notation    parts of an expression, for the sentences that speak of them

@@ -16,6 +16,7 @@ from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.lookups import path_of
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.query.rich_text import text_of
+from mcp_abridge.query.shapes import nodes
 
 _PART = 4  # units for a new text or number, _OBJECT for an object, before what they hold
 _OBJECT = 15
@@ -99,6 +100,18 @@ class Conversions:
             for value in values or ():
                 self._fuel.burn(_OBJECT + 2 * len(element))
                 rows.append(_with(element, names, value))
+        return rows
+
+    @signature({"types": ["array", "object"]}, {"types": ["expref"]})
+    def _func_nodes(self, top: Any, inner: Any) -> list[Any]:
+        """Return all objects of a tree as rows, level by level; see `shapes`."""
+        names = path_of(inner.expression)
+        if len(names) != 1:
+            raise Refusal("nodes(items, &children): the second is the member with those below")
+        rows = []
+        for node in nodes(top, names[0]):
+            self._fuel.burn(_OBJECT + 2 * len(node) + (len(node["at"]) >> 4))
+            rows.append(node)
         return rows
 
     def pattern(self, text: str) -> Pattern:

@@ -17,10 +17,12 @@ from mcp_abridge.query.kind_words import tests, true_anyhow
 from mcp_abridge.query.lookups import Lookups, members_named
 from mcp_abridge.query.patterns import FIRST_ALONE, truthy
 from mcp_abridge.query.rows import NULL, batches, columns, many, over, shared
+from mcp_abridge.query.shapes import rows_of, side_by_side
 
 _UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
 _TESTED = 100  # elements whose values as conditions are looked at
 _TOGETHER = 1000  # elements between two looks at the time
+_CELL = 16  # units for a cell of a row that is made of arrays
 _LARGE = 1024  # bytes: to open a smaller value is included in its step
 
 # Kinds of nodes that get plain values; all others work on values opened by one level.
@@ -68,9 +70,14 @@ class _OfViews(Interpreter):
         return super()._projected(base, result)
 
     def visit_field(self, node: Any, value: Any) -> Any:
-        if not isinstance(value, list):
-            return super().visit_field(node, value)
         name = node["value"]
+        if not isinstance(value, list):
+            own = isinstance(value, dict) and name in value
+            arrays = side_by_side(value) if name == "rows" and not own else None
+            if arrays is None:
+                return super().visit_field(node, value)
+            self.fuel.burn(_CELL * sum(map(len, arrays.values())))
+            return rows_of(arrays)
         first = self.open(value[0]) if value else None
         if not isinstance(first, dict):
             first = {}

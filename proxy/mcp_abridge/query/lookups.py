@@ -19,6 +19,7 @@ from mcp_abridge.errors import did_you_mean
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression
+from mcp_abridge.query.shapes import side_by_side
 
 Names = tuple[str, ...]  # names of members, each inside the previous one
 
@@ -136,12 +137,12 @@ class _Place:
 
     def _seek(self, path: Names, value: Any, open: Callable[[Any], Any]) -> None:
         for name in path[:-1]:
-            value = open(value.get(name))
+            value = open(_member(value, name))
             if isinstance(value, list) and value:  # the members of its elements are meant
                 value = open(value[0])
             if not isinstance(value, dict):
                 return
-        if path[-1] in value:
+        if path[-1] in value or _member(value, path[-1]) is not None:
             del self.missing[path]
             return
         names = self._lacking.setdefault(path, {})
@@ -192,6 +193,13 @@ class _Place:
         call = _CALLS.get(name) if self._single else None
         call = f"; did you mean | {call} for all of the value before it?" if call else ""
         return message + (like or text or call)
+
+
+def _member(value: dict[str, Any], name: str) -> Any:
+    """Return a member of an object, of arrays side by side these for the name `rows`."""
+    if name == "rows" and name not in value:
+        return side_by_side(value)
+    return value.get(name)
 
 
 def _kinds(base: Sequence[Any], outer: set[str]) -> Iterator[tuple[Any, int]]:

@@ -11,7 +11,7 @@ from mcp_abridge.document.names import spelled
 _PATH = r"[A-Za-z_@][\w.]*"
 _INSIDE = r"((?:[^()]|\([^()]*\))*)"  # what stands in parentheses
 _LITERAL = "[\ue000-\uf8ff]"  # a masked literal or quoted name
-_BY = "(?:(?:sort|max|min|count|group|sum)_by|unnest)"
+_BY = "(?:(?:sort|max|min|count|group|sum)_by|unnest|nodes)"
 _TEST = "contains|starts_with|ends_with|matches"
 _FUNCTIONS = {
     "len": "length",
@@ -40,6 +40,9 @@ _FUNCTIONS = {
     "toLowerCase": "lower",
     "explode": "unnest",
     "unwind": "unnest",
+    "recurse": "nodes",
+    "descendants": "nodes",
+    "walk": "nodes",
     "text_of": "plain_text",
     "textContent": "plain_text",
     "to_text": "plain_text",

@@ -250,7 +250,8 @@ items[?state=='open'].[id, title]: filter; contains(title, 'x'), matches(title, 
 count_by(items, &state), group_by(items, &state), sum_by(items, &state, &n), max_by(items, &n), \
 min_by(items, &n), sort_by(items, &n)[-5:], unique(items[].state), uniq(): lines with counts
 length(items), sum(items[].n), items[0:20], keys(@), entries(@), values(@)
-unnest(items, &tags): a row for each inner element; from_json(body), plain_text(doc): of rich \
+unnest(items, &tags): a row for each inner element; nodes(items, &children): one for each object \
+of a tree; from_json(body), plain_text(doc): of rich \
 text, split(a, ','), lower(a), to_number(a), capture(line, '(?P<word>\\w+)')
 image(0, [x, y, width, height]): a part of an image in full; image(0), blob(0): a file as it came
 Values may be piped: items[3].body | grep('fail'); $ is the whole result

@@ -312,6 +312,8 @@ class _Task(Struct, frozen=True):
         place = cut.place
         if UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
             return None
+        if cut.visible == cut.total:
+            return None  # all rows are shown, in another shape
         if self.viewed:
             place = place.removeprefix(_VIEW).removeprefix(".")
             if cut.unit == COLUMNS and _PAGE.search(self.viewed):

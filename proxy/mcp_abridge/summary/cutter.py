@@ -22,7 +22,7 @@ from mcp_abridge.document.tree import encode, level, loads
 from mcp_abridge.query.rich_text import tree_text
 from mcp_abridge.summary.brief import Brief, Lookout, brief
 from mcp_abridge.summary.columns import Pair, head_of
-from mcp_abridge.summary.examples import Example, examples_of_rows
+from mcp_abridge.summary.examples import Example, examples_of_rows, greatest_point
 from mcp_abridge.summary.excerpt import MARK, NOTE_END, both_ends
 from mcp_abridge.summary.omissions import (
     CHARACTERS,
@@ -33,12 +33,14 @@ from mcp_abridge.summary.omissions import (
     by_path,
 )
 from mcp_abridge.summary.place import UNSHOWN, Place, element_place, member_place
+from mcp_abridge.summary.tables import in_rows
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 _PLENTY = 20  # plain values of an array that other content stands beside
 _AMPLE = 2000  # bytes: enough of a large element; with less than that or half of it, it is dropped
 _SOME = 150  # bytes: enough of an element if rows in brief take less than a quarter of the room
 _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
+_LARGEST_SHAPE = 1 << 19  # bytes of what is made rows: all of it is opened
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
 _RECORD = 60  # members: an object with more is a map, as one of like members is: each gets _FAIR
 _SEVERAL = 8  # members that are a map if they are alike
@@ -140,6 +142,8 @@ class SizeReducer(Struct, kw_only=True):
         return None if cut is None else b'{"plain_text":%b}' % cut
 
     def _object(self, value: dict[str, Raw], size: int, room: int, at: Place, depth: int) -> bytes:
+        if (shape := self._in_rows(value, size, room, at)) is not None:
+            return shape
         entries = [
             (encode(name) + b":", raw, member_place(at, name))
             for name, raw in islice(value.items(), room // 4)
@@ -181,6 +185,8 @@ class SizeReducer(Struct, kw_only=True):
         self, value: list[Raw], size: int, room: int, at: Place, depth: int, beside: bool
     ) -> bytes:
         numbered = self.blocks and depth == 0
+        if not numbered and (shape := self._in_rows(value, size, room, at)) is not None:
+            return shape
         every, count, last = value, len(value), []
         # The last one may stay if both ends are plain values.
         plain = count > 2 and all(map(_is_end, (value[0], value[-1])))
@@ -203,16 +209,36 @@ class SizeReducer(Struct, kw_only=True):
             parts = self._first(entries, room, depth) + last
         if len(parts) < count:
             loss = size - sum(map(len, parts))
-            views = _greatest_point(every, at[1]) or examples_of_rows(every, at[1])
+            views = greatest_point(every, at[1]) or examples_of_rows(every, at[1])
             self._note(at, len(parts), count, ELEMENTS, loss, len(last), views)
         return b"[%b]" % b",".join(parts)
 
-    def _rows(self, rows: Brief, count: int, size: int, at: Place, unit: str = ELEMENTS) -> bytes:
+    def _in_rows(self, value: Any, size: int, room: int, at: Place) -> bytes | None:
+        """Return a tree, or arrays side by side, as rows in brief; None of any other value."""
+        fits = self.breadth and self.table and size <= _LARGEST_SHAPE
+        rows, at = in_rows(value, at) if fits else ([], at)
+        cut = brief(rows, room, at[1], self.lookout, table=True)
+        return None if cut is None else self._rows(cut, len(rows), size, at, shape=True)
+
+    def _rows(
+        self,
+        rows: Brief,
+        count: int,
+        size: int,
+        at: Place,
+        unit: str = ELEMENTS,
+        *,
+        shape: bool = False,
+    ) -> bytes:
+        """Note what `rows` leave out of `count` at a place; of another `shape`, also that they are.
+
+        Returns them as JSON.
+        """
         path, place = at
         self.facts += rows.facts.items()
         visible = rows.first + rows.last
         loss = size - len(rows.value) - rows.loss
-        if visible < count:
+        if visible < count or (shape and not rows.omitted):
             cut = Omission(path or "@", unit, place, rows.first, count, loss, visible, count)
             cut = replace(cut, last=rows.last, following=rows.following, examples=rows.examples)
             self.omissions.append(cut)
@@ -326,13 +352,6 @@ class SizeReducer(Struct, kw_only=True):
             path, place = at
             cut = Omission(path or "@", unit, place, visible - last, total, loss, visible, total)
             self.omissions.append(replace(cut, last=last, examples=examples))
-
-
-def _greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:
-    point = level(points[0]) if points and memoryview(points[0])[0] == 0x5B else []
-    if len(point) != 2 or not bytes(point[1]).lstrip(b"-")[:1].isdigit():
-        return ()
-    return ((f"max_by({place or '@'}, &[1])", "finds the greatest"),)
 
 
 def _alike(members: list[Raw]) -> bool:

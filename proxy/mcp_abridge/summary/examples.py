@@ -11,7 +11,7 @@ from itertools import islice
 from msgspec import Raw
 
 from mcp_abridge.document.names import nameable
-from mcp_abridge.document.tree import text
+from mcp_abridge.document.tree import level, text
 from mcp_abridge.summary import forms, roles
 from mcp_abridge.summary.all_rows import Facts, cells_of
 from mcp_abridge.summary.cells import read
@@ -74,6 +74,14 @@ def examples_of_rows(rows: list[Raw], place: str) -> tuple[Example, ...]:
     """Return views of rows that are not shown in brief."""
     columns = roles.in_order(columns_of(sample_of(rows)) if rows else [])
     return tuple(examples(rows, columns, columns, place, Facts(), small=False))
+
+
+def greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:
+    """Return the view of the greatest of points of a time series; none of any other array."""
+    point = level(points[0]) if points and memoryview(points[0])[0] == 0x5B else []
+    if len(point) != 2 or not bytes(point[1]).lstrip(b"-")[:1].isdigit():
+        return ()
+    return ((f"max_by({place or '@'}, &[1])", "finds the greatest"),)
 
 
 def _single(column: Column) -> bool:

@@ -4,6 +4,8 @@ import re
 
 NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
 CLOCK = re.compile(rb'\[*"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.,+Z-]*)?)?"')
+EPOCH = re.compile(rb'"?\d{9}')  # seconds since 1970, or smaller units
+WITH_DIGIT = re.compile(rb"[^0-9]*[0-9]")
 NO_LETTERS = re.compile(rb'\[*"[^A-Za-z\x80-\xff]*"')
 FLAG = re.compile(rb"\[+[tf]")
 LINK = re.compile(rb'\[*"(?:https?|wss?):')
@@ -12,6 +14,8 @@ OPAQUE = re.compile(
     rb'(?:[^" ]*[0-9a-f]{32}[^" ]*|(?:[a-z]{1,5}[-_])?[0-9a-f-]{12,}|[0-9A-F-]{12,}|'
     rb'(?=[^"]*[A-Z])(?=[^"]*[a-z])(?:[a-z]{2,5}_[A-Za-z0-9]{14,}|[A-Za-z0-9+/=_]{20,}))"'
 )
+PLACE = re.compile(rb'"@?\.?[\w-]*\[\d+\]')
+"""The place of a node in a tree."""
 WITH_KIND = re.compile(rb'"[a-z]{2,5}_[A-Za-z0-9]+"')
 """An id that says of what it is: `pi_3Mtw…`."""
 WITH_HASH = re.compile(rb'\[*"[^"]*?(?:[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{24})')

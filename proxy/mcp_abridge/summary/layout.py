@@ -11,6 +11,7 @@ CLIPS = (24, 40, 60, 120, 250, 500, 1000)  # characters shown of a long text
 _FAIR = 40  # characters of each text, until it is known how many columns fit
 _SECOND = (_FAIR, CLIPS[0], 16)  # those of a second name, the first that fits
 _HASH = 12  # those of a hash
+_KEY = 60  # those of a key, which a next call takes whole
 LARGE = 100  # bytes of an average value that is no text, and of one that is said to be the same
 _CORE = 2  # columns that all rows must show
 MANY = 32  # rows that are shown at least, if there is room for their names
@@ -60,7 +61,10 @@ class Layout:
         return column.width(clip) + names
 
     def _clip(self, column: Column, clip: int) -> int:
-        return _HASH if column.role == roles.HASH else max(clip, self._least.get(column.path, 0))
+        if column.role == roles.HASH:
+            return _HASH
+        least = _KEY if column.role == roles.KEY else 0  # a part of a key is none
+        return max(clip, self._least.get(column.path, least))
 
     def _choose(self) -> None:
         room = self._room - sum(len(each.name) + 3 for each in self._core) * self._table

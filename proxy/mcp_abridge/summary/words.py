@@ -38,21 +38,28 @@ STATES = _worth(
 VALUES = _worth(
     _4="value values points total amount count price score cost balance revenue mrr arr fee"
     " tax net gross budget salary",
-    _3="size duration sum avg restarts usage comments line lineno startline line_number",
+    _3="size duration time sum avg restarts usage comments line lineno startline line_number",
 )
 KEYS = _worth(
-    _5="number key iid identifier ident", _4="id", _3="code sha hash uid uuid slug ref entity"
+    _5="number key iid identifier ident", _4="id", _3="at code sha hash uid uuid slug ref entity"
 )
-TIMES = _worth(_1="time timestamp date at ts created updated modified day start started starts end")
+TIMES = frozenset(
+    _worth(_1="time timestamp date at ts created updated modified day start started starts end")
+)
+EVENTS = frozenset(_worth(_1="start starts started begin date day due when departure scheduled"))
+RECORDS = frozenset(_worth(_1="updated modified changed last indexed synced fetched end ended"))
+"""Words of times: those for which one reads a list, and those of what happened to its records."""
+
+HASHES = frozenset(("etag", "checksum", "md5", "cursor", "nonce"))
 NO_QUANTITIES = {
-    *TIMES,
+    *(TIMES - {"time"}),
     *("id", "iid", "column", "col", "index", "orderindex", "page", "pid", "port", "row", "year"),
 }
 PLACES = frozenset(("line", "lineno", "startline", "line_number", "number", "code", "offset"))
 AMOUNTS = _worth(
     _1="total amount count cost balance size duration sum usage bytes hours minutes estimate"
     " quantity qty points spent views downloads sessions visits additions deletions"
-    " revenue mrr arr fee tax net gross budget"
+    " revenue mrr arr fee tax net gross budget time"
 )
 UNITS = _worth(_1="ms s sec seconds h kb mb gb kg km eur usd gbp chf cents")
 TYPED = ("number", "value")  # a value that is called by the object around it

@@ -1,0 +1,249 @@
+"""The worth of a column in each role, by its names and values.
+
+Without it every column is as good as another, and those that stand first are shown.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+
+from mcp_abridge.summary import forms, words
+from mcp_abridge.summary.all_rows import Names
+from mcp_abridge.summary.columns import EACH, Column, Pair
+
+_EMPTY = b'""'
+_STATE = 30  # bytes of a value that tells a state
+_KEY = 42  # bytes of a key
+_BEGINNING = 40  # bytes of a name that are shown in a list, about
+_READ = 300  # bytes of a text that is rather read than looked at
+_LONG = 60  # bytes that a name has more, for which it is worth 1 less
+_LESS = 0.05  # a name that ends with a word is worth less than the word
+_NUMERAL = 14  # bytes of a number that is written as a text, at most
+_LENGTHS = 2  # different lengths that such numbers have
+_PARTS = 4  # by which the names of the parts of a row are worth less than a second name
+REPEATED = 0.5  # of the values that are different, of a name that does not tell rows apart
+
+
+class Worth:
+    """The worth of a column in each role; -9: in none. `array` is the name of the rows.
+
+    All of it is read at once, since nearly all of it is compared. `sought` are words that the call
+    looks for, `things` the places of objects with an id of their own; `equal` columns have the same
+    values. `compounds` are names that are two words in one.
+    """
+
+    def __init__(
+        self,
+        column: Column,
+        sought: Collection[str] = (),
+        things: Collection[Names] = (),
+        equal: Sequence[Column] = (),
+        compounds: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+        array: str = "",
+    ) -> None:
+        self.column, self.values = column, column.values
+        names = column.names or ("",)
+        keys = [step.key for step in column.path if isinstance(step, Pair)]
+        self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
+        self.words = compounds.get(self.names[-1]) or words.split(self.names[-1])
+        self.own = len(column.path) == 1 and words.is_id_of(self.words, array)
+        self._lowered = [name.lower() for name in self.names]
+        self._last = self._lowered[-1].lstrip("@_$")
+        self._each = column.path.count(EACH)
+        self.kinds = len({*self.values})
+        self.distinct = self.kinds / max(len(self.values), 1)
+        self.filled = len(self.values) / len(column.cells)
+        self.numeric = all(map(forms.NUMBER.fullmatch, self.values))
+        self.clock = self._is_clock()
+        self.link = not self.numeric and self._mostly(forms.LINK)
+        by_name = self.column.textual and not words.HASHES.isdisjoint(self.words[-1:])
+        self.opaque = not self.link and (by_name or self._mostly(forms.OPAQUE))
+        # A path that leads through arrays and things with names of their own costs.
+        others = sum(
+            not words.OTHERS.keys().isdisjoint(words.split(name)[-1:]) for name in names[:-1]
+        )
+        indexes = self._indexes = sum(isinstance(step, int) for step in column.path)
+        self._away = 0.3 * (len(self.names) + indexes) + 3 * others + self._each
+        inner = (names[:end] for end in range(1, len(names)))
+        self._inside = sum(
+            each in things and each[-1].lower() not in words.OTHERS for each in inner
+        )
+        self._prose = not words.PROSE.keys().isdisjoint(self._lowered[0 if indexes else -1 :])
+        # The text of a field may lie in an array: of rich text, and then it has no name.
+        self._of_element = indexes > 0 and self._lowered[-1] not in words.TEXTS
+        self.bare = -9.0  # worth as a name, but for the words of its own name
+        self.in_words = 0  # values that differ in their words, numbers aside
+        self.name = self._worth_as_name(sought)
+        if equal:  # which stand for it: an id that is the name, too
+            same = (Worth(each, sought, things).name for each in equal)
+            self.name = max(self.name, *same)
+        self.second = self.name - _PARTS * (self._each > 0)
+        self.key = self._worth_as_key()
+        self.state = self._worth_as_state()
+        self.value = self._worth_as_value()
+        self.time = self._worth_as_time()
+        self.person = self._worth_as_person()
+
+    def _is_clock(self) -> bool:
+        """Return True of times and dates, by their form; of numbers, by their name, too."""
+        if not self.numeric:
+            return self._mostly(forms.CLOCK)
+        if words.TIMES.isdisjoint(self.words[-1:]):
+            return False
+        # What takes some time is no clock: `resolution_time: 5400`.
+        return self.words[-1] != "time" or self._mostly(forms.EPOCH)
+
+    def _mostly(self, pattern: re.Pattern[bytes]) -> bool:
+        half = len(self.values) // 2
+        if not any(map(pattern.match, self.values[: half + 1])):  # which often says it of all
+            return False
+        return 2 * len([*filter(None, map(pattern.match, self.values))]) > len(self.values)
+
+    def word(self, worth: dict[str, float]) -> float:
+        """The worth of the last name or its last word, and a little for the names before."""
+        best = worth.get(self._last, 0)
+        own = self.words
+        if self._last in words.HOLDERS and len(self._lowered) > 1:
+            best = max(best, worth.get(self._lowered[-2], 0))
+            own = words.split(self.names[-2])
+        if own:
+            part = 1.5 * (not words.PARTS.isdisjoint(own[-2:-1]))
+            best = max(best, worth.get(own[-1], 0) - _LESS - part)
+        for name in self._lowered[:-1]:
+            if name in worth and name not in words.OTHERS:
+                best = max(best, 0.8 * worth[name])
+        return best
+
+    def says(self, other: "Worth") -> bool:
+        """Return True if a name says in words what another one does, such as an id made of it."""
+        pairs = [*zip(self.column.cells, other.column.cells, strict=True)]
+        alike = sum(a is not None and b is not None and a[1:-1] in b for a, b in pairs)
+        return 2 * alike > len(pairs) and other.in_words <= self.in_words
+
+    def decodes(self, other: "Worth") -> bool:
+        """Return True if a column has the words for the numbers of another one beside it.
+
+        So has `status.name` for `status.id`.
+        """
+        if self.numeric or not other.numeric or self.column.path[:-1] != other.column.path[:-1]:
+            return False
+        own, others = self.column.cells, other.column.cells
+        pairs = {*zip(own, others, strict=True)}
+        return len(pairs) == len({*own}) == len({*others}) < len(own)
+
+    def _matches(self, sought: Collection[str]) -> bool:
+        """Return True if a word that the call looks for stands in a text of the column."""
+        if not sought:
+            return False
+        texts = b"\n".join(self.values).decode("utf-8", "replace").lower()
+        return any(word in texts for word in sought)
+
+    def _worth_as_name(self, sought: Collection[str]) -> float:
+        textual = self._each or self.column.textual
+        if not textual or self.clock or self.numeric or self._mostly(forms.PLACE):
+            return -9
+        telling = [value[:_BEGINNING] for value in self.values if value != _EMPTY]
+        text, count = b"\n".join(telling), max(len(self.values), 1)
+        self.in_words = len({*forms.DIGITS.sub(b"", text).split(b"\n")})
+        word = self.word(words.NAMES)
+        score = len({*telling}) / count + 2 * self.in_words / count + (b" " in text)
+        score += 2 * len(telling) / len(self.column.cells) + word - self._away
+        score -= 2 * (self._each > 0 and not word)  # of its parts, which have names of their own
+        score -= min(max(self.column.size - _BEGINNING, 0) / _LONG, 2)
+        one = self.column.size <= _READ and b" " not in self.values[0]  # word
+        hashes = self.opaque or (one and self._mostly(forms.WITH_HASH))
+        score -= 3 * self.link + 2 * hashes + 3 * self.opaque + (self.distinct < 0.3)
+        score -= 2 * self._prose
+        score -= (3 + 2 * self._of_element) * self._inside + self._mostly(forms.NO_LETTERS)
+        self.bare = score - word - 2 * (self._each > 0)  # the parts of a row do not name it
+        return score + (6 if self._matches(sought) else 0)
+
+    def _worth_as_key(self) -> float:
+        distinct = self.distinct == 1 or (self.own and self.distinct >= REPEATED)
+        plain = distinct and self.filled == 1 and self.column.size <= _KEY
+        if not plain or self.clock or self.link or self._each:
+            return -9
+        word = self.word(words.KEYS)
+        if not word:
+            return -9
+        word -= self._away + len(self.names) + self._indexes + self.column.size / 10
+        return word + 2 * self.own - 4 * self.opaque
+
+    @property
+    def own_id(self) -> float:
+        """Of an id that says of what it is: by its name, or at its beginning; long ones below 0."""
+        kind = self.column.size <= _KEY and all(map(forms.WITH_KIND.match, self.values))
+        return max(self.key if self.own else -9, self.hash / 10 - 1 if kind else -9)
+
+    @property
+    def hash(self) -> float:
+        """Of the row's own: it tells rows apart that have no name, by its beginning."""
+        alone = self.distinct == self.filled == 1 == len(self.column.path)
+        own = alone and self.opaque and self.column.textual
+        return self.word(words.KEYS) + 1 / (1 + self.column.position) if own else -9
+
+    @property
+    def long_key(self) -> float:
+        """Of a link, if it is the row's own: a list of pages has no other key."""
+        own = self.link and self.distinct == 1 and self.filled == 1 and len(self.column.path) == 1
+        return 1 - self.column.size / 1000 if own else self.key
+
+    def _worth_as_state(self) -> float:
+        several = 0 < self.distinct <= 0.6 and self.kinds <= 20
+        if not several or self.clock or self.link or self.opaque or self.column.size > _STATE:
+            return -9
+        word = self.word(words.STATES)
+        if not word and (self.numeric or self._mostly(forms.NO_LETTERS)):
+            return -9
+        # An id tells a state by the name beside it, unless it is a name: `dag_id: sync_crm`.
+        word -= 2 * (self.words[-1:] == ("id",) and self._mostly(forms.WITH_DIGIT))
+        return word + (1 if self.column.textual else 0.5) + self.filled - 0.7 * self._away
+
+    def _worth_as_time(self) -> float:
+        """Return the worth of a time: that of the thing itself more than of its record."""
+        if not self.clock:
+            return -9
+        spoken = {word for name in self.names[-2:] for word in words.split(name)}
+        own, record = (not each.isdisjoint(spoken) for each in (words.EVENTS, words.RECORDS))
+        return 1 + self.filled - self._away + 0.5 * own - record
+
+    def _worth_as_value(self) -> float:
+        if not self.numeric or self.clock or not words.NO_QUANTITIES.isdisjoint(self.words[-1:]):
+            return -9
+        word = self.word(words.VALUES)
+        if self.column.textual and not word and not self._measured():
+            return -9  # digits of an id
+        return word + 1 + self.filled - 0.7 * self._away
+
+    def _measured(self) -> bool:
+        """Return True of numbers as texts that are no ids: of several lengths, or with parts."""
+        lengths = {*map(len, self.values)}
+        padded = any(value[1:2] == b"0" and value[2:3] not in b'".' for value in self.values)
+        parts = any(b"." in value for value in self.values)
+        return (
+            not padded
+            and max(lengths, default=0) <= _NUMERAL
+            and (parts or len(lengths) >= _LENGTHS)
+        )
+
+    def _worth_as_person(self) -> float:
+        *above, last = self._lowered
+        worth = max(words.PEOPLE.get(name, 0) for name in (above or [last]))
+        textual = self._each or self.column.textual
+        if not worth or not textual or self.link or self.opaque or self.clock:
+            return -9
+        own = self.word(words.NAMES) if above else 3
+        if own < 3:
+            return -9
+        return worth + own / 2 + self.filled - 0.3 * len(above)
+
+    @property
+    def appendix(self) -> bool:
+        """True of hashes, links, ids of other things, flags of parts: they say nothing alone."""
+        flags = self._each > 0 and self._mostly(forms.FLAG)
+        return self.opaque or self.link or flags or (self.words[-1:] == ("id",) and not self.own)
+
+    @property
+    def rest(self) -> tuple[float, ...]:
+        worth = max(self.name, self.state, self.value, self.time, 0)
+        return (self.appendix, self.column.size > _READ, -worth, self.column.size)
