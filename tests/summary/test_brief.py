@@ -389,7 +389,7 @@ def test_arrays_side_by_side_are_rows_whose_times_stand_beside_their_values() ->
 
 def test_a_tree_that_is_shown_whole_is_said_to_be_shown_as_rows() -> None:
     name = "a_name_that_takes_many_bytes_each_time"
-    tree = [
+    tree: list[dict[str, Any]] = [
         {name: n, "inner": [{name: 10 * n + m, "inner": []} for m in range(6)]} for n in range(4)
     ]
     tree[0]["inner"][0]["inner"] = [{name: 111, "inner": []}]
