@@ -483,12 +483,13 @@ def test_wrap_makes_the_settings_for_the_hook_if_there_are_none(tmp_path: Path, 
     file = tmp_path / "none" / "settings.json"
     out = run("unwrap", "--hook", CLAUDE_CONFIG_DIR=str(file.parent)).out
     assert out == "the hook is not there\n"
-    assert '+  "PostToolUse": {' in run("wrap", "--hook", "--dry-run").out
+    assert '+  "PostToolUse": [\n+    {' in run("wrap", "--hook", "--dry-run").out
     assert not file.parent.exists()
     words = run("wrap", "--hook").err
     assert words.endswith("restart the clients; `mcp-abridge unwrap --hook` restores\n")
     assert list(json.loads(file.read_text())) == ["hooks"]
-    run("unwrap", "--hook")
+    words = run("unwrap", "--hook").err
+    assert words == f"{file} has nothing else, and is removed\nrestart the clients\n"
     assert not file.exists()
 
     file.write_text("{\n")

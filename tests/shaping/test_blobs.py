@@ -68,6 +68,18 @@ def test_the_pixels_are_told_by_the_head_of_the_file(form: str, transparent: boo
         assert shape(job(image(file(picture, form, lossless=transparent)))).drawings
 
 
+def test_the_bytes_that_a_model_reads_are_those_of_texts_and_of_base64_that_is_shown() -> None:
+    pixels, sound = image(SMALL), {"type": "audio", "data": "UklGRg" + "ab" * 10_000}
+
+    alone, beside, alike = (shape(job(*each)) for each in ((pixels,), (TEXT, pixels), (sound,)))
+    with_sound = shape(job(TEXT, sound, base64=("audio",)))
+
+    sizes = [
+        (each.visible_before, each.visible_after) for each in (alone, beside, alike, with_sound)
+    ]
+    assert sizes == [(0, 0), (10, 10), (0, 0), (10 + 20_006, 10)]
+
+
 def test_a_rule_says_that_images_pass_as_they_came() -> None:
     own = job(image(LARGE * 90), rule=rule("max_bytes: 1000\nimages: false"), **AS_TEXT)
 

@@ -16,7 +16,13 @@ from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.query.call import Call
 from mcp_abridge.shaping.job import Box, Drawing, ShapeJob, ShapeResult
-from mcp_abridge.shaping.result.frame import Frame, as_text, content_of, structured_of
+from mcp_abridge.shaping.result.frame import (
+    Frame,
+    as_text,
+    content_of,
+    structured_of,
+    visible_size,
+)
 from mcp_abridge.shaping.result.read import ParsedResponse, locate, parse
 from mcp_abridge.storage.snapshots import Snapshot
 from mcp_abridge.summary.media import READ, kind_of, note_on, pixels
@@ -129,6 +135,12 @@ def bounded(job: ShapeJob, result: ShapeResult) -> ShapeResult:
     if rule.images:
         large = [each for each in blobs if each.is_large and each not in unseen]
         result = replace(result, drawings=tuple(Drawing(each.index, each.name) for each in large))
+    read = sum(len(each.data) for each in blobs if each.type in job.base64)
+    before, after = result.visible_before, result.visible_after
+    if result.raw is job.raw:  # of one without texts, all bytes were counted
+        before = after = visible_size(response.members, blocks).to(job.shows)
+    after += read - sum(len(each.data) for each in long)
+    result = replace(result, visible_before=before + read, visible_after=after)
     if not long:
         return result
     result = with_snapshot(job, result, response)

@@ -107,7 +107,9 @@ def _write(
     records, path = Records(dry_run=dry_run), file.path
     changed = file.text != file.before
     if changed:
-        file.changes[place.event] = masked_value(_own_entry(file.document, place)), entry
+        own = _own_entry(file.document, place)
+        elements = None if own is None else [masked_value(own)], None if entry is None else [entry]
+        file.changes[*place.event, PROGRAM] = elements
         print_lines(*difference(file.syntax, path, file.changes))
     if dry_run:
         return changed
@@ -122,8 +124,9 @@ def _write(
         if file.text.encode() == place.empty:
             platform.unlink(path)
             print_lines(f"{path} has nothing else, and is removed", stderr=True)
-        note = f"; its backup is {backup}{place.note}" if verb == "wrap" else ""
-        print_lines(f"{path} is written{note}", stderr=True)
+        else:
+            note = f"; its backup is {backup}{place.note}" if verb == "wrap" else ""
+            print_lines(f"{path} is written{note}", stderr=True)
     if verb == "unwrap" and not any(key[0] == path for key in records.keys):
         remove_backups(path)
     return changed

@@ -117,7 +117,7 @@ class Json:
         return json_text(value)
 
     def text_of(self, value: Any, path: EntryPath) -> str:
-        return json_text({path[-1]: value}, indent=2)
+        return json_text({path[-2 if isinstance(value, list) else -1]: value}, indent=2)
 
     def key_start(self, text: str, path: EntryPath, value: int) -> int:
         return _key_start(_plain(text), value, path[-1])
