@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from mcp_abridge.system import platform
 
+_USUAL = ("mcpServers",)
+
 
 class Place(NamedTuple):
     """One configuration of a client: the servers stand at `at` in the file `path`."""
@@ -20,7 +22,12 @@ class Place(NamedTuple):
     client: str
     scope: str
     path: str
-    at: tuple[str, ...] = ("mcpServers",)
+    at: tuple[str, ...] = _USUAL
+
+
+def _both(client: str, user: str, project: str, at: tuple[str, ...] = _USUAL) -> tuple[Place, ...]:
+    """Return the places of a user's own file and of that of a project."""
+    return Place(client, "user", user, at), Place(client, "project", project, at)
 
 
 _CLAUDE = "{CLAUDE_CONFIG_DIR:~}/.claude.json"
@@ -40,24 +47,19 @@ PLACES = (
     # That of the Microsoft Store, which sees its own folder in place of the one above.
     Place("claude-desktop", "user", "{LOCALAPPDATA}/" + _STORE),
     # developers.openai.com/codex/mcp; 0.169.0 was seen to follow the variable.
-    Place("codex", "user", "{CODEX_HOME:~/.codex}/config.toml", _CODEX),
-    Place("codex", "project", ".codex/config.toml", _CODEX),
+    *_both("codex", "{CODEX_HOME:~/.codex}/config.toml", ".codex/config.toml", _CODEX),
     # @google/gemini-cli 0.61.0, docs/reference/configuration.md and homedir().
-    Place("gemini-cli", "user", "{GEMINI_CLI_HOME:~}/.gemini/settings.json"),
-    Place("gemini-cli", "project", ".gemini/settings.json"),
+    *_both("gemini-cli", "{GEMINI_CLI_HOME:~}/.gemini/settings.json", ".gemini/settings.json"),
     # @qwen-code/qwen-code 0.15.10, its page of settings.
-    Place("qwen-code", "user", "{QWEN_HOME:~/.qwen}/settings.json"),
-    Place("qwen-code", "project", ".qwen/settings.json"),
+    *_both("qwen-code", "{QWEN_HOME:~/.qwen}/settings.json", ".qwen/settings.json"),
     # cursor.com/docs/context/mcp
-    Place("cursor", "user", "~/.cursor/mcp.json"),
-    Place("cursor", "project", ".cursor/mcp.json"),
+    *_both("cursor", "~/.cursor/mcp.json", ".cursor/mcp.json"),
     # code.visualstudio.com/docs/agents/reference/mcp-configuration
     Place("vscode", "user", "{CONFIG}/Code/User/mcp.json", ("servers",)),
     Place("vscode", "user", "{CONFIG}/Code - Insiders/User/mcp.json", ("servers",)),
     Place("vscode", "project", ".vscode/mcp.json", ("servers",)),
     # `copilot mcp --help` of @github/copilot 1.0.102; it also reads .mcp.json, see above.
-    Place("copilot-cli", "user", "{COPILOT_HOME:~/.copilot}/mcp-config.json"),
-    Place("copilot-cli", "project", ".github/mcp.json"),
+    *_both("copilot-cli", "{COPILOT_HOME:~/.copilot}/mcp-config.json", ".github/mcp.json"),
     # opencode-ai 1.18.33 and opencode.ai/docs/config; version 2 has `mcp.servers`.
     *(
         Place("opencode", scope, path, at)
@@ -79,14 +81,11 @@ PLACES = (
     Place("windsurf", "user", "~/.codeium/windsurf/mcp_config.json"),
     # zed.dev/docs/ai/mcp and zed.dev/docs/configuring-zed
     Place("zed", "user", f"{_XDG}/zed/settings.json", _ZED),
-    Place("zed", "user", "{APPDATA}/Zed/settings.json", _ZED),
-    Place("zed", "project", ".zed/settings.json", _ZED),
+    *_both("zed", "{APPDATA}/Zed/settings.json", ".zed/settings.json", _ZED),
     # @moonshot-ai/kimi-code 2.1.0, its main.mjs; it also reads .mcp.json, see above.
-    Place("kimi-code", "user", "{KIMI_CODE_HOME:~/.kimi-code}/mcp.json"),
-    Place("kimi-code", "project", ".kimi-code/mcp.json"),
+    *_both("kimi-code", "{KIMI_CODE_HOME:~/.kimi-code}/mcp.json", ".kimi-code/mcp.json"),
     # `vibe mcp add` of mistral-vibe 3.0.2; a list of tables with names.
-    Place("mistral-vibe", "user", "{VIBE_HOME:~/.vibe}/config.toml", _CODEX),
-    Place("mistral-vibe", "project", ".vibe/config.toml", _CODEX),
+    *_both("mistral-vibe", "{VIBE_HOME:~/.vibe}/config.toml", ".vibe/config.toml", _CODEX),
     # `auggie mcp add` of @augmentcode/auggie 0.36.0, with --project and --local.
     Place("auggie", "user", "~/.augment/settings.json"),
     Place("auggie", "local", ".augment/settings.local.json"),
@@ -109,26 +108,21 @@ PLACES = (
     Place("goose", "user", f"{_XDG}/goose/config.yaml", ("extensions",)),
     Place("goose", "user", "{APPDATA}/Block/goose/config/config.yaml", ("extensions",)),
     # ampcode.com/manual; the name has a dot in it.
-    Place("amp", "user", "~/.config/amp/settings.json", ("amp.mcpServers",)),
-    Place("amp", "project", ".amp/settings.json", ("amp.mcpServers",)),
+    *_both("amp", "~/.config/amp/settings.json", ".amp/settings.json", ("amp.mcpServers",)),
     # docs.factory.ai/cli/configuration/mcp
-    Place("droid", "user", "~/.factory/mcp.json"),
-    Place("droid", "project", ".factory/mcp.json"),
+    *_both("droid", "~/.factory/mcp.json", ".factory/mcp.json"),
     # github.com/charmbracelet/crush, README.md
     Place("crush", "user", f"{_XDG}/crush/crush.json", ("mcp",)),
     Place("crush", "user", "{LOCALAPPDATA}/crush/crush.json", ("mcp",)),
     *(Place("crush", "project", path, ("mcp",)) for path in ("crush.json", ".crush.json")),
     # junie.jetbrains.com/docs/junie-cli-mcp-configuration.html
-    Place("junie", "user", "~/.junie/mcp/mcp.json"),
-    Place("junie", "project", ".junie/mcp/mcp.json"),
+    *_both("junie", "~/.junie/mcp/mcp.json", ".junie/mcp/mcp.json"),
     # kiro.dev/docs/mcp/configuration
-    Place("kiro", "user", "~/.kiro/settings/mcp.json"),
-    Place("kiro", "project", ".kiro/settings/mcp.json"),
+    *_both("kiro", "~/.kiro/settings/mcp.json", ".kiro/settings/mcp.json"),
     # lmstudio.ai/docs/app/plugins/mcp
     Place("lm-studio", "user", "~/.lmstudio/mcp.json"),
     # docs.warp.dev/knowledge-and-collaboration/mcp
-    Place("warp", "user", "~/.warp/.mcp.json"),
-    Place("warp", "project", ".warp/.mcp.json"),
+    *_both("warp", "~/.warp/.mcp.json", ".warp/.mcp.json"),
     # antigravity.google/docs/mcp; the second is that of earlier versions.
     Place("antigravity", "user", "~/.gemini/config/mcp_config.json"),
     Place("antigravity", "user", "~/.gemini/antigravity/mcp_config.json"),
@@ -136,8 +130,7 @@ PLACES = (
     # docs.trae.ai/ide/add-mcp-servers
     Place("trae", "project", ".trae/mcp.json"),
     # docs.x.ai/build/features/mcp-servers
-    Place("grok-build", "user", "~/.grok/config.toml", _CODEX),
-    Place("grok-build", "project", ".grok/config.toml", _CODEX),
+    *_both("grok-build", "~/.grok/config.toml", ".grok/config.toml", _CODEX),
     # codebuddy.ai/docs/cli/mcp; a project's file is .mcp.json, see above.
     Place("codebuddy", "user", "~/.codebuddy/.mcp.json"),
 )

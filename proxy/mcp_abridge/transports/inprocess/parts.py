@@ -61,8 +61,10 @@ class Parts:
             raise TypeError(f"there is no option {name!r}{did_you_mean_or_known(name, names)}")
         self.log = _Lines(logging.getLogger("mcp_abridge"))
         self._select = self._selection(rules, options)
-        bounds = options.get("snapshots", 256_000_000), options.get("snapshot_age", 1800.0)
-        self.store = self._store(options.get("store"), *bounds)
+        size, seconds = options.get("snapshots", 256_000_000), options.get("snapshot_age", 1800.0)
+        folder = options.get("store")
+        kind = Memory if folder is None else partial(Folder, os.fspath(folder))
+        self.store: Store = kind(size=size, seconds=seconds)
         self._meters = Meters()
         # Without a ledger, no process knows which calls another one has made.
         self._calls = None if "store" in options else RecentCalls()
@@ -72,11 +74,6 @@ class Parts:
             self._calls = RecentCalls(elsewhere, wake, secret=partial(secret_of, path))
             ledger = Ledger(path, self._meters, warn=self.log.warning, recent=self._calls)
             atexit.register(ledger.close)
-
-    def _store(self, folder: Path | None, size: int, seconds: float) -> Store:
-        if folder is None:
-            return Memory(size=size, seconds=seconds)
-        return Folder(os.fspath(folder), size=size, seconds=seconds)
 
     def _selection(self, rules: Rules, options: AbridgeOptions) -> Selection:
         budget, scripts = options.get("budget", "auto"), options.get("scripts", "auto")
