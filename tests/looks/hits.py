@@ -50,10 +50,11 @@ def _in_text(text: str, word: str, hits: dict[str, Any]) -> Iterator[str]:
 
 
 def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> Iterator[str]:
-    count = sum(word in each for each in _texts(whole))
+    texts = [*_texts(whole, (None, True, False) if word in ("null", "true", "false") else ())]
+    count = sum(word in each for each in texts)
     if hits["matched_values"] != count:
         yield f"{count} values"
-    further = sum(bool(re.search(word, each, re.IGNORECASE)) for each in _texts(whole)) - count
+    further = sum(bool(re.search(word, each, re.IGNORECASE)) for each in texts) - count
     if hits.get("ignoring_case", {}).get("matched_values", further) != further:
         yield f"{further} in other case"
     if bool(hits["matched_names"]) != any(word in each for each in _names(whole)):
@@ -79,9 +80,9 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
             name = re.split(r'\.(?=\w+$|"[^"]*"$)', hit["path"])[-1]
             if not cut and not (word in name and _shows(value, hit.get("value", value))):
                 yield f"no member with such a name at {hit['path']}"
-        elif not (isinstance(value, str) and word in value) and hit["path"][-1] != "…":
+        elif word not in _text_of(value) and hit["path"][-1] != "…":
             yield f"no such word at {hit['path']}"
-        elif not cut and (word not in hit["text"] or not _is_part(hit["text"], value)):
+        elif not cut and (word not in hit["text"] or not _is_part(hit["text"], _text_of(value))):
             yield f"{hit['text']!r} of {value!r:.200}"
         if "more" in hit and not cut and word not in str(value_of(whole, "", hit["more"])):
             yield f"no such word in {hit['more']}"
@@ -108,11 +109,16 @@ def _shows(source: Any, value: Any) -> bool:
     )
 
 
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
+def _text_of(value: Any) -> str:
+    return value if isinstance(value, str) else dumps(value)
+
+
+def _texts(value: Any, others: Iterable[Any]) -> Iterator[str]:
+    """Yield the texts in a value, and those of `others` in it as JSON writes them."""
+    if isinstance(value, str) or any(value is each for each in others):
+        yield _text_of(value)
     for each in _inner(value):
-        yield from _texts(each)
+        yield from _texts(each, others)
 
 
 def _names(value: Any) -> Iterator[str]:

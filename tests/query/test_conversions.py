@@ -34,8 +34,10 @@ WHOLE = {
         {"labels": {"app": "c"}, "values": []},
     ],
     "people": [{"n": "bob", "at": {"homes": [{"c": "NY"}, {"c": "LA"}]}, "k": 1.50}],
-    "files": [{"name": "src", "in": [{"name": "a.py", "size": 3}, {"name": "lib", "in": []}]},
-              {"name": "top.md", "size": 9}],
+    "files": [
+        {"name": "src", "in": [{"name": "a.py", "size": 3}, {"name": "lib", "in": []}]},
+        {"name": "top.md", "size": 9},
+    ],
     "hourly": {"time": ["09:00", "10:00", "11:00"], "rain": [0, 3.50, 1]},
     "body": '{"id": 1.50, "tags": ["a", "B"]}',
     "bodies": ['{"id": 1}', "none", None, {"id": 3}],

@@ -156,6 +156,45 @@ def test_a_line_that_ends_as_on_windows_has_its_end_behind_its_last_word() -> No
     assert ask("grep('[$]$')", "5 $\r\n6 $\n7")["matches"] == 2
 
 
+def test_words_are_found_across_other_blanks_and_in_either_form_of_their_letters() -> None:
+    text = "The quick brown\nfox is\u00a0here.\nCafe\u0301, caf\u00e9\n"
+
+    for words in ("brown fox", "fox is here", "Caf\u00e9", "cafe\u0301$"):
+        for value in (text, {"a": [text]}):
+            hits = ask(f"grep('{words}')", value)
+            assert not next(iter(hits.values()))
+            assert next(iter(hits["loosely"].values())) == 1, (words, value)
+    assert "loosely" not in ask("grep('brown cat')", text)
+
+
+def test_what_is_neither_text_nor_number_is_found_by_its_name() -> None:
+    rows = [{"id": n, "done": n == 7, "by": None if n == 9 else "x"} for n in range(200)]
+    for value in (rows, {"items": rows}, [*rows, {"by": [1]}]):
+        for word, path in {"true": "[7].done", "null": "[9].by"}.items():
+            hits = ask(f"grep('{word}')", value)
+            assert (hits["matched_values"], hits["at"][0]["path"][-len(path) :]) == (1, path)
+    assert ask("grep('e')", rows)["matched_values"] == 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "way"),
+    [
+        ('"state": "open"', "items[?state=='open']"),
+        ('"n":1.5,', "items[?n==`1.5`]"),
+        ("state=closed", "items[?state=='closed']"),
+        ('"total": "x"', "grep('x')"),
+    ],
+)
+def test_a_member_that_is_searched_as_json_writes_it_comes_with_its_condition(
+    pattern: str, way: str
+) -> None:
+    with pytest.raises(Refusal, match="names and values are searched each for itself") as error:
+        ask(f"grep('{pattern}')")
+    assert str(error.value).endswith(f": write {way}")
+    assert ask(way)
+    assert ask("grep('\"other\": 1')")["matched_values"] == 0
+
+
 def test_help_has_examples_for_the_answer() -> None:
     text = ask("help")
 

@@ -33,6 +33,7 @@ lines       the same in a text
 hits        what it found, as a view shows it
 places      the places of hits, and the members of a name
 headings    the headings of a text: markup, files of a diff, functions of source code
+nearby      other spellings of a pattern that finds nothing
 amounts     the functions that order and add values
 conversions the functions that make rows and texts of values
 shapes      rows of a tree, and of arrays side by side

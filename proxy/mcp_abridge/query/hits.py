@@ -74,7 +74,7 @@ def first_hits(hits: Hits, before: str = "", room: int = 0) -> Hits:
     part.listed = len(hits.get(hits.list_name, ()))
     for name in _LISTS & hits.keys():
         part[name] = [_within(hit, before) for hit in hits[name][:FIRST]]
-    for name in {"ignoring_case", "as_text", "text"} & hits.keys():
+    for name in {"ignoring_case", "as_text", "loosely", "text"} & hits.keys():
         part[name] = first_hits(hits[name], before, room)
     if "others" in hits:
         part["others"] = {

@@ -17,8 +17,10 @@ from msgspec import Raw
 from mcp_abridge.document.fuel import Fuel, characters, charge
 from mcp_abridge.document.names import spelled
 from mcp_abridge.document.own_names import server_name
-from mcp_abridge.document.tree import compact, encode, opened
+from mcp_abridge.document.rows import Spelling
+from mcp_abridge.document.tree import Number, compact, encode, opened
 from mcp_abridge.errors import Refusal
+from mcp_abridge.query import nearby
 from mcp_abridge.query.amounts import Amounts
 from mcp_abridge.query.conversions import Conversions
 from mcp_abridge.query.headings import headings
@@ -31,9 +33,10 @@ from mcp_abridge.query.search import in_structure
 _MOST_CONTEXT = 50  # lines before and after a hit
 _HEADINGS = 200  # headings of an outline
 _PATTERNS = 16  # compiled patterns that are kept
+_NUMBERS = frozenset((int, float, Number, Spelling))
+_WORDS: dict[str, type] = {"true": bool, "false": bool, "null": type(None)}
 _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
-_SIGN = re.compile(r"[\\^$.?*+()\[\]{}|]")  # a character that a pattern does not match as it is
 
 
 class Questions(Amounts, Conversions):
@@ -53,8 +56,7 @@ class Questions(Amounts, Conversions):
             raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
         text, remaining = str(pattern), self._fuel.remaining
         around = min(max(int(context), 0), _MOST_CONTEXT)
-        # Who copies a name writes no pattern: "Fix (#12)" has parentheses, "a||b" alternatives.
-        literal = _SIGN.sub(r"\\\g<0>", text)
+        literal = nearby.literal(text)
         try:
             if self.pattern(f"(?m){text}").search("", self._fuel):
                 raise Refusal(
@@ -66,6 +68,7 @@ class Questions(Amounts, Conversions):
                 raise
             return Hits(as_text=hits)
         result = self._search(of_lines(text), around)
+        nothing = result.none
         if self._may_search(result, remaining):
             hits = self._search(of_lines(text, "im"), around).beyond(result)
             if not hits.none:
@@ -74,10 +77,25 @@ class Questions(Amounts, Conversions):
             hits = self._search(literal, around)
             if not hits.places <= result.places:
                 result["as_text"] = hits
-        total = next(iter(result.values()))
-        if self.kinds is not None and total > len(result[result.list_name]) >= LISTED:
-            self.kinds.say(f"grep() lists the first {LISTED} hits alone")
+        loose = nearby.looser(text) if nothing else text
+        if text != loose and self._may_search(result, remaining):
+            hits = self._search(of_lines(loose), around)
+            if not hits.none:
+                result["loosely"] = hits
+        if self.kinds is not None:
+            self._mistaken(text, result)
         return result
+
+    def _mistaken(self, text: str, result: Hits) -> None:
+        """Note that more hits are there than are listed. Raises Refusal if JSON was looked for."""
+        pair = nearby.name_and_value(text) if result.none else None
+        if pair is not None:
+            names = self._search(of_lines(f"^{nearby.literal(pair[0])}$"), 0)
+            if names.get("matched_names"):
+                raise Refusal(f"grep: {nearby.advice(*pair, names)}")
+        total = next(iter(result.values()))
+        if total > len(result[result.list_name]) >= LISTED:
+            self._say(f"grep() lists the first {LISTED} hits alone", True)
 
     def _may_search(self, hits: Hits, remaining: int) -> bool:
         return hits.few and 3 * self._fuel.remaining >= 2 * remaining
@@ -86,9 +104,12 @@ class Questions(Amounts, Conversions):
         compiled, value = self.pattern(pattern), self.current
         if isinstance(value, str):
             return in_text(value, compiled, around, self._fuel)
-        # Numbers are searched too if the pattern may fit one.
-        numbers = re.search(r"\d|\\d", pattern) is not None
-        hits = in_structure(value, compiled, self._fuel, numbers=numbers)
+        # Numbers are searched too if the pattern may fit one, and true, false and null by name.
+        others = _NUMBERS if re.search(r"\d|\\d", pattern) else frozenset[type]()
+        for word, type_ in _WORDS.items():
+            match = compiled.search(word, self._fuel)
+            others |= {type_} if match and match[0] == word else set()
+        hits = in_structure(value, compiled, self._fuel, others)
         if self.source_text is not None and hits.described < LISTED:
             in_lines = in_text(self.source_text, compiled, around, self._fuel)
             # What structure leaves out of its text: signs, comments, words around it.

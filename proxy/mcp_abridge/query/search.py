@@ -51,17 +51,17 @@ Trail = tuple[Any, PathKey] | None
 """Where a value is: the place of the object or array that it is in, and its name or index there."""
 
 
-def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> Hits:
+def in_structure(value: Any, pattern: Pattern, fuel: Fuel, others: frozenset[type]) -> Hits:
     """Return the strings inside a value with a match, and the names of members, with how many.
 
-    `numbers`: those are searched too, as they are written.
+    Values of the types `others` are searched too, as they are written.
     """
     if isinstance(value, list) and value and type(value[0]) is Raw:
-        hits = _in_rows(value, pattern, fuel, numbers=numbers)
+        hits = _in_rows(value, pattern, fuel, others)
         if hits is not None:
             return hits
         value = _with_possible_rows(value, pattern, fuel)
-    texts, places, names = _contents(value, fuel, numbers=numbers)
+    texts, places, names = _contents(value, fuel, others)
     fuel.burn(len(texts) + len(names))
     indexes = [*islice(with_match(texts, pattern, fuel), COUNTED)]
     matching = {names[index] for index in with_match(names, pattern, fuel)}
@@ -76,7 +76,9 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, *, numbers: bool) -> 
     return _hits(pattern, len(indexes), at, names_with_match, rest, owners)
 
 
-def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -> Hits | None:
+def _in_rows(
+    value: list[Raw], pattern: Pattern, fuel: Fuel, others: frozenset[type]
+) -> Hits | None:
     """Return the hits in rows of the same plain members; None for any other rows.
 
     Each member is searched in some rows at once, and no more of them are in memory.
@@ -90,11 +92,11 @@ def _in_rows(value: list[Raw], pattern: Pattern, fuel: Fuel, *, numbers: bool) -
     paths = [f"[*].{spelled(name)}" for name in names]
     columns_with_match = {index: Member() for index in with_match(names, pattern, fuel)}
     owners, hits = Owners(_Opened(value), fuel), list[_Hit]()
-    searched = (str, int, Spelling) if numbers else (str,)
+    searched = {str, *others}
     count, rest = 0, Counter[str]()
     for places, encoded in _possible_rows(value, pattern, fuel):
         fuel.burn(len(encoded) >> 8)
-        spelled_too = Spelling if numbers or columns_with_match else None
+        spelled_too = Spelling if int in others or columns_with_match else None
         structs: Any = rows(Raw(encoded), kind, spelled_too)
         by_column = list[tuple[int, Sequence[int], list[str], list[int]]]()
         if structs is None or None in structs:
@@ -187,8 +189,8 @@ def _hits(
 
 
 def _with_possible_rows(value: list[Raw], pattern: Pattern, fuel: Fuel) -> list[Any]:
-    """Return rows as plain values if they may have a match, null in place of the others."""
-    rows: list[Any] = [None] * len(value)
+    """Return rows as plain values if they may have a match, nothing in place of the others."""
+    rows: list[Any] = [()] * len(value)
     for places, encoded in _possible_rows(value, pattern, fuel):
         fuel.burn(len(encoded) >> 6)
         for place, row in zip(places, loads(encoded), strict=True):
@@ -271,7 +273,9 @@ def _ends(lengths: Iterable[int]) -> Callable[[], list[int]]:
     return cache(lambda: [*accumulate(length + 1 for length in lengths)])
 
 
-def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list[Trail], list[str]]:
+def _contents(
+    value: Any, fuel: Fuel, others: frozenset[type]
+) -> tuple[list[str], list[Trail], list[str]]:
     """Return the strings inside a value with their places, and the names of members once each."""
     texts, places, names = list[str](), list[Trail](), dict[str, None]()
 
@@ -288,7 +292,7 @@ def _contents(value: Any, fuel: Fuel, *, numbers: bool) -> tuple[list[str], list
             elif kind is list:
                 walk(enumerate(item), (place, key))
                 continue
-            elif numbers and kind is not bool and item is not None:
+            elif kind in others:
                 texts.append(text_of(item))
             else:
                 continue
