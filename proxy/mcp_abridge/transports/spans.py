@@ -49,7 +49,10 @@ def otlp_exports(version: str, warn: Callable[[str], None], signals: Collection[
 
     `warn` is told once of what fails.
     """
-    _quiet(warn)
+    # Libraries are not to write to stderr themselves.
+    logging.getLogger().addHandler(logging.NullHandler())
+    logger = logging.getLogger("opentelemetry")
+    logger.handlers, logger.propagate = [_Once(warn)], False
     processors = [BatchSpanProcessor(OTLPSpanExporter())] if "TRACES" in signals else []
     readers = [PeriodicExportingMetricReader(OTLPMetricExporter())] if "METRICS" in signals else []
     return Exports(version, processors, readers)
@@ -303,10 +306,3 @@ class _Once(logging.Handler):
             # The query of a collector's URL may hold a key.
             text = re.sub(r"\?[^\s)]*", "?***", record.getMessage())
             warn(f"OpenTelemetry: {text}; further failures of it are not logged")
-
-
-def _quiet(warn: Callable[[str], None]) -> None:
-    """Keep libraries from writing to stderr themselves."""
-    logging.getLogger().addHandler(logging.NullHandler())
-    logger = logging.getLogger("opentelemetry")
-    logger.handlers, logger.propagate = [_Once(warn)], False

@@ -45,27 +45,23 @@ def with_drawings(job: ShapeJob, result: ShapeResult) -> ShapeResult:
 
 def draw(data: bytes, box: Box | None, seconds: float = SECONDS) -> Picture | str:
     """Return an image made smaller, or a part of it; the reason if that fails or takes too long."""
-    from subprocess import PIPE, Popen, TimeoutExpired
+    from subprocess import TimeoutExpired, run
 
     if not _installed():
         return _MISSING
     if seconds <= 0:
         return f"all images together took {SECONDS:g} seconds"
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    options = {"env": environment, **platform.DETACHED}
+    options = {"env": environment, "capture_output": True, "timeout": seconds, **platform.DETACHED}
+    request = msgspec.msgpack.encode((data, box))
     try:
-        child = Popen(own_python(_START), stdin=PIPE, stdout=PIPE, stderr=PIPE, **options)
+        child = run(own_python(_START), input=request, check=False, **options)
     except OSError as error:
         return f"no process can be started for it: {error}"
-    with child:
-        try:
-            output, errors = child.communicate(msgspec.msgpack.encode((data, box)), seconds)
-        except TimeoutExpired:
-            return f"it takes more than {seconds:.0f} seconds"
-        finally:
-            child.kill()
+    except TimeoutExpired:
+        return f"it takes more than {seconds:.0f} seconds"
     try:
-        return _ANSWER.decode(output)
+        return _ANSWER.decode(child.stdout)
     except msgspec.DecodeError:
-        last = errors.decode(errors="replace").strip().rpartition("\n")[2][:200]
+        last = child.stderr.decode(errors="replace").strip().rpartition("\n")[2][:200]
         return f"its process ended with code {child.returncode}: {last}"
