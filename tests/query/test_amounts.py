@@ -135,3 +135,29 @@ def test_a_sum_of_values_and_their_total_says_so() -> None:
     rows = [{"name": name, "n": n} for name, n in (("a", 0.1), ("b", 2), ("c", 3), ("all", 5.1))]
     assert ask("sum([*].n)", rows) == (10.2, ["the last value is the sum of the others"])
     assert ask("sum([*].n)", rows[:-1]) == (5.1, [])
+
+
+@pytest.mark.parametrize("missing", ["N/A", "-", "", "null", "\u2014"])
+def test_numbers_among_marks_for_a_missing_one_are_compared_as_numbers(missing: str) -> None:
+    rows = [{"id": n, "n": each} for n, each in enumerate(("9", missing, "10", None, "2"))]
+    converted = "n: texts that are numbers are compared as numbers"
+    out = "n is no number in 1 of 5 elements, left out"
+    assert ask("max_by(@, &n).id", rows) == (2, [converted, out])
+    assert ask("length([?n > '2'])", rows)[0] == 2
+    assert ask("max([].n)", [*rows, {"n": "~"}])[0] in ("~", "\u2014")
+
+
+@pytest.mark.parametrize("form", ["${}", "{} kB", "{},5", "{}%"])
+def test_amounts_that_are_compared_as_texts_say_so(form: str) -> None:
+    rows = [{"n": form.format(n)} for n in (9, 10)]
+    assert ask("max_by(@, &n)", rows) == (rows[0], ["n: compared as texts, not as numbers"])
+    for other in ("n{}", "2026-01-{:02}"):
+        assert ask("max_by(@, &n)", [{"n": other.format(n)} for n in (9, 10)])[1] == []
+
+
+def test_one_value_of_another_kind_does_not_keep_texts_from_being_ordered() -> None:
+    rows = [{"n": "b"}, {"n": {"odd": 1}}, {"n": "a"}]
+    assert ask("sort_by(@, &n)[].n", rows) == (
+        ["a", "b"],
+        ["n is no text in 1 of 3 elements, left out"],
+    )

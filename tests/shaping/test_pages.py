@@ -152,6 +152,16 @@ def test_a_window_beyond_the_end_says_how_much_there_is(
     assert answer["more"] == whole
 
 
+@pytest.mark.parametrize("size", [1, 900])
+def test_a_remark_stands_beside_the_answer_to_a_view_that_is_a_text_too(size: int) -> None:
+    rows = [{"name": f"n{price}" * size, "price": f"${price}"} for price in range(9, 99)]
+    answers = texts(viewed("max_by(@, &price).name", document(rows)).raw)
+    remark = json.loads(answers[1])["_abridged"]["more"]
+    assert answers[0].startswith("n9")
+    assert remark.partition("; ")[0] == "price: compared as texts, not as numbers"
+    assert ("call again with view=" in remark) == (size > 1)
+
+
 def test_a_window_of_an_array_that_ends_early_says_what_is_next() -> None:
     answer = json.loads(texts(viewed("items[10:14]").raw)[0])
     assert answer["view"] == LONG["structuredContent"]["items"][10:14]

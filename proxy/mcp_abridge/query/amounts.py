@@ -17,7 +17,14 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.names import label
 from mcp_abridge.document.tree import Number, encode
 from mcp_abridge.errors import Refusal
-from mcp_abridge.query.kind_words import kind, numbers, share
+from mcp_abridge.query.kind_words import (
+    is_amount,
+    is_missing,
+    kind,
+    kind_of_type,
+    numbers,
+    share,
+)
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.lookups import path_of
 from mcp_abridge.query.notation import notation
@@ -25,6 +32,7 @@ from mcp_abridge.query.notation import notation
 _EXACT = Context(prec=400, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 _ROUNDED = Context(prec=28, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
+_EXAMINED = 100  # texts among which one of an amount is looked for
 _FEWEST = 4  # values of which the last may be their total
 
 Keyed = tuple[list[Any], list[Any]]
@@ -121,9 +129,9 @@ class Amounts:
     ) -> Keyed:
         """Return the keys that can be compared, and their elements; say which cannot.
 
-        The keys are numbers if one of them is, or if they are added, else texts. `nulls`: those
-        that are null are counted among the others that are left out. Raises Refusal if a view
-        leaves out all.
+        The keys are numbers if one of them is, or if they are added, or if all texts spell one or
+        say that there is none; else texts. `nulls`: those that are null are counted among the
+        others that are left out. Raises Refusal if a view leaves out all.
         """
         self._fuel.reserve(2 * len(keys))  # they are sorted, or added, in one go
         verb, takes = ("added", "numbers") if adds else ("compared", "numbers and texts")
@@ -132,9 +140,12 @@ class Amounts:
         some = len(keys) if nulls else there
         values: list[Any] = numbers(keys, of_texts=self.kinds is not None)
         fit = len(values) - values.count(None)
-        if not adds and fit < texts == there:
+        numeric = any(kind_of_type(type_) == "number" for type_ in types)
+        if not (adds or numeric) and fit < texts and not _fits_but_for_missing(keys, values):
             values = [key if isinstance(key, str) else None for key in keys]
             self._say(f"{what}: compared as texts, since not all are numbers", 2 * fit >= texts)
+            amounts = any(map(is_amount, filter(None, values[:_EXAMINED])))
+            self._say(f"{what}: compared as texts, not as numbers", amounts and 2 * fit < texts)
             self._say(f"{what} is no text in {_left_out(some - texts, keys)}", some > texts)
         else:
             both = zip(keys, values, strict=True) if texts else ()
@@ -152,6 +163,14 @@ class Amounts:
     def _say(self, remark: str, so: bool) -> None:
         if so and self.kinds is not None:
             self.kinds.say(remark)
+
+
+def _fits_but_for_missing(keys: list[Any], values: list[Any]) -> bool:
+    """Return True if all texts are numbers, or say that there is none, such as N/A."""
+    return any(value is not None for value in values) and all(
+        value is not None or not isinstance(key, str) or is_missing(key)
+        for key, value in zip(keys, values, strict=True)
+    )
 
 
 def _of_elements(call: Any, by: Any) -> str:

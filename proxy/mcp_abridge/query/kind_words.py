@@ -18,6 +18,10 @@ Number = int | float
 _KINDS = {str: "text", bool: "boolean", list: "array", dict: "object", type(None): "null"}
 _NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?([eE][-+]?\d{1,3})?", re.ASCII)
 _ANSWERS = ("0", "false", "no", "true", "yes")  # texts that are meant as a truth value
+_MISSING = frozenset(
+    ("", "-", "--", "\u2013", "\u2014", "?", ".", "n/a", "na", "nan", "null", "none")
+)
+_AMOUNT = re.compile(r"(?:[A-Z]{3}|[^\w\s])?\s?[-+]?\d+(?:[.,' \u00a0]\d+)*\s?(?:%|[A-Za-z]{1,3})?")
 _NULLS = ("", "null", "None", "nil", "undefined", "NULL")  # texts that are meant as null
 _NAMES = 8  # member names in a message
 
@@ -55,6 +59,24 @@ def number(value: Any) -> Number | None:
     if match is None:
         return None
     return float(value) if match[1] or match[2] else int(value)
+
+
+def is_missing(value: Any) -> bool:
+    """Return True for a text that stands in place of a number: N/A, a dash, nothing.
+
+    >>> [*map(is_missing, ("N/A", "-", "", "none", "0", "a", 0))]
+    [True, True, True, True, False, False, False]
+    """
+    return isinstance(value, str) and value.strip().lower() in _MISSING
+
+
+def is_amount(text: str) -> bool:
+    """Return True for a text of a number that is not in the order of its letters: 9 kB, $10, 1,5.
+
+    >>> [*map(is_amount, ("$9.99", "12%", "1.234,56", "10 kB", "2026-01-02", "09:30", "v2", "a"))]
+    [True, True, True, True, False, False, False, False]
+    """
+    return _AMOUNT.fullmatch(text) is not None
 
 
 def numbers(values: list[Any], *, of_texts: bool) -> list[Number | None]:

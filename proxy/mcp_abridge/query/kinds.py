@@ -16,6 +16,7 @@ from mcp_abridge.query.kind_words import (
     bracket_fault,
     comparison_faults,
     function_faults,
+    is_missing,
     kind_of_type,
     number,
     other_spelling,
@@ -103,6 +104,9 @@ class Kinds:
             self.say(as_numbers(node, (one, other)))
             return numbers
         if texts == 2 and numbers != (None, None):
+            if any(map(is_missing, (one, other))):
+                self.say(f"{subject_of(node)} is no number in some elements, which do not match")
+                return None
             self._as_texts[id(node)] = node
             self._undecided = True
         return (one, other) if texts == 2 else None

@@ -198,7 +198,9 @@ def _view(
     assert job.view is not None
     content, rest = answer.content, answer.rest
     beside = {"around": answer.words} if answer.words else {}
-    remark = {} if rest is None else {"more": rest}
+    remarks = _within(answer.remarks, bound)
+    sentences = [*remarks, rest] if rest else remarks
+    remark = {"more": "; ".join(sentences)} if sentences else {}
     remark |= of_server(content or "")
     notices = [Notice(NAME, remark)] if remark and content is not None else []
     if bound is not None:
@@ -209,7 +211,7 @@ def _view(
         bound -= sum(len(encode({NAME: notice.value})) for notice in notices)
         bound -= len(encode(beside)) if beside else 0
     if content is None:
-        document = _with_remarks(answer.members, answer.remarks, rest, bound, call, job.view)
+        document = _with_remarks(answer.members, remarks, rest, bound, call, job.view)
         document.root.set(beside | document.root.open())
         return document
     document = Document(content)
@@ -217,9 +219,19 @@ def _view(
         abridge(document, bound, call, job.view)
     if not document.changed:
         call.notices.extend(notices)
+    elif remarks:
+        note = call.notices[-1].value
+        note["more"] = "; ".join([*remarks, *filter(None, [note.get("more")])])
     if beside:
         call.notices.append(Notice("around", answer.words))
     return document
+
+
+def _within(remarks: list[str], bound: int | None) -> list[str]:
+    """Return the first remarks, as many as take half of the bound."""
+    while remarks and bound is not None and len(encode(remarks)) > bound // 2:
+        remarks = remarks[:-1]
+    return remarks
 
 
 def _with_remarks(
@@ -230,8 +242,6 @@ def _with_remarks(
     A remark is no part of the value: it takes its room, and no note counts it. If no part of the
     value fits, as of a single number, the beginning of its JSON is shown as a text.
     """
-    while remarks and bound is not None and len(encode(remarks)) > bound // 2:
-        remarks = remarks[:-1]
     sentences = [*remarks, rest] if rest else remarks
     more = {"more": "; ".join(sentences)} if sentences else {}
     document = Document(members, compact=True)
