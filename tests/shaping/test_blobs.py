@@ -96,6 +96,7 @@ def test_a_rule_that_only_measures_changes_no_image() -> None:
     outcome = shape(own)
 
     assert (outcome.raw, outcome.drawings) == (own.raw, ())
+    assert outcome.visible_after == outcome.visible_before == 0
 
 
 def test_a_file_becomes_a_note_on_its_type_and_size_and_a_view_gives_it_as_it_came() -> None:

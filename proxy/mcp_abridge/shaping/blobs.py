@@ -122,7 +122,7 @@ def bounded(job: ShapeJob, result: ShapeResult) -> ShapeResult:
     Large images are listed as drawings.
     """
     rule = job.rule
-    if result.outcome in _AS_THEY_CAME or rule.mode == "shadow" or job.asks_for_blob:
+    if result.outcome in _AS_THEY_CAME or job.asks_for_blob:
         return result
     try:
         response = parse(result.raw, intact=True)
@@ -132,7 +132,7 @@ def bounded(job: ShapeJob, result: ShapeResult) -> ShapeResult:
     blobs = blobs_in(blocks)
     long = [each for each in blobs if _too_long(job, each)]
     unseen = [each for each in long if not each.is_image or "image" in job.base64]
-    if rule.images:
+    if rule.images and rule.mode != "shadow":
         large = [each for each in blobs if each.is_large and each not in unseen]
         result = replace(result, drawings=tuple(Drawing(each.index, each.name) for each in large))
     read = sum(len(each.data) for each in blobs if each.type in job.base64)
@@ -153,10 +153,10 @@ def bounded(job: ShapeJob, result: ShapeResult) -> ShapeResult:
 
 
 def _too_long(job: ShapeJob, blob: Blob) -> bool:
-    most = job.rule.max_bytes
-    if most is None or len(blob.data) <= most or (blob.is_image and not job.rule.images):
+    rule, most = job.rule, job.rule.max_bytes
+    if rule.mode == "shadow" or (blob.is_image and not rule.images):
         return False
-    return blob.type in job.base64
+    return blob.type in job.base64 and most is not None and len(blob.data) > most
 
 
 def question_for(job: ShapeJob, view: str) -> str:
