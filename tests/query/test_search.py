@@ -180,6 +180,24 @@ def test_the_names_in_a_map_have_a_path_each() -> None:
     assert answer["at"][2]["row"]["view"] == 'packages."left-pad-60"'
 
 
+def test_a_hit_says_what_stands_above_it_and_shows_what_stands_indented_below() -> None:
+    scans = "\n\n".join(
+        f"Report for host{n}\nNot seen: 9\nPORT  STATE\n22/tcp open\n80/tcp open\n{n}3/tcp open"
+        for n in range(9)
+    )
+    manual = "".join(
+        f"  OPTION{n}=\n" + "".join(f"      Line {m} of option {n}.\n" for m in range(9))
+        for n in range(40)
+    )
+    [hit] = ask("grep('43/tcp')", scans)["lines"]
+    assert hit["under"] == "Report for host4"
+    assert "under" not in ask("grep('22/tcp')", scans)["lines"][0]  # the lines before it are shown
+    [hit] = plain(look(Document(manual), "grep('OPTION7=')", room=2000))["lines"]
+    assert hit["after"].splitlines() == [f"      Line {m} of option 7." for m in range(9)]
+    [hit] = ask("grep('ine 8 of option 7')", manual)["lines"]
+    assert hit["under"] == "OPTION7="
+
+
 def test_a_hit_in_an_indented_text_says_what_it_stands_under() -> None:
     blocks = "".join(
         f"part{n}:\n  auth:\n    # on or off\n    enabled: {'false' if n == 7 else 'true'}\n"

@@ -16,6 +16,8 @@ _LINE = 240  # characters of a line that is shown whole
 _BESIDE = 3  # lines on either side of each of a few hits
 _ABOVE = 20_000  # characters in which the lines are that another one stands under
 _HEADINGS = 4  # such lines that are shown
+_BLOCK = 15  # lines that stand indented below one, which are shown beside it
+_LARGEST_BLOCK = 2000  # characters in which the first line of a block is looked for
 SNIPPET = 160  # characters around a match in a longer one
 _WINDOW = 2000  # characters around a match in a long line
 _ESCAPE = re.compile(r"\x1b|\\x\{?0*1b|\\0?33", re.IGNORECASE)
@@ -97,11 +99,14 @@ def _lines_around(text: str, start: int, end: int, count: int) -> tuple[int, int
 
 
 def _beside(text: str, spans: list[tuple[int, int]]) -> Iterator[dict[str, str]]:
-    """Yield the lines before and after each part of a text, as far as they are in no other."""
+    """Yield the lines before and after each part of a text, as far as they are in no other.
+
+    What stands indented below a line belongs to it, such as what an option of a manual means.
+    """
     least, stops = 0, [*(start - 1 for start, _ in spans), len(text)][1:]
     for (start, end), stop in zip(spans, stops, strict=True):
         first, last = _lines_around(text, start, end, _BESIDE)
-        first, last = max(first, least), min(last, stop)
+        first, last = max(first, least), min(max(last, _end_of_block(text, start, end)), stop)
         parts = {"before": (first, max(start - 1, 0)), "after": (end + 1, last)}
         least = last + 1
         yield {
@@ -109,23 +114,50 @@ def _beside(text: str, spans: list[tuple[int, int]]) -> Iterator[dict[str, str]]
         }
 
 
+def _end_of_block(text: str, start: int, end: int) -> int:
+    """Return the end of the lines that stand indented below one."""
+    indent, last = _indent(text[start:end]), end
+    for _ in range(_BLOCK):
+        stop = text.find("\n", end + 1, end + _LINE)
+        line = text[end + 1 : stop]
+        if stop < 0 or (line.strip() and _indent(line) <= indent):
+            break
+        last, end = (stop if line.strip() else last), stop
+    return last
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
 def _lines_above(text: str, at: int, fuel: Fuel) -> str:
-    """Return the lines that a line of an indented text stands under, such as keys of YAML."""
+    """Return the lines that a line stands under: such as keys of YAML, or the first of its block.
+
+    Of lines that open nothing, the one that the line is indented below counts.
+    """
     end = text.rfind("\n", 0, at) + 1
     line, least = text[end : end + _LINE], max(end - _ABOVE, 0)
-    indent, headings = len(line) - len(line.lstrip()), list[str]()
+    indent, headings = _indent(line), list[str]()
+    block = "" if indent else _first_of_block(text, end)
     fuel.burn(1)
     while indent and end > least:
         start = text.rfind("\n", least, end - 1) + 1 or least
         line = text[start : end - 1]
         end = start
-        own = len(line) - len(line.lstrip())
         fuel.burn(1)
-        if own < indent and line.strip():
-            indent = own
-            if line.endswith((":", "{", "[", "(")) and len(line) <= _LINE:
+        if _indent(line) < indent and line.strip():
+            indent = _indent(line)
+            opens = line.endswith((":", "{", "[", "("))
+            if len(line) <= _LINE and (opens or not headings):
                 headings.append(line.strip())
-    return " > ".join(headings[::-1][-_HEADINGS:])
+    return " > ".join(headings[::-1][-_HEADINGS:]) or block
+
+
+def _first_of_block(text: str, end: int) -> str:
+    """Return the first line after the last empty one, if it stands some lines above `end`."""
+    start = text.rfind("\n\n", max(end - _LARGEST_BLOCK, 0), end) + 2
+    first, _, others = text[start:end].partition("\n")
+    return first.strip() if start > 1 and others.count("\n") >= _BESIDE else ""
 
 
 def window(at: int) -> str:
