@@ -80,6 +80,8 @@ class Fuel:
         self.burn(1 + worked_ns // 1000)
 
 
+_MANY = 64  # values whose types are looked at together
+_COSTLY = (str, Raw, list, dict, int, Struct)  # types of values that cost more than their place
 _LATE = "it takes too much time of a processor"
 
 
@@ -103,7 +105,14 @@ def cost(value: Any, most: int) -> int:
     remaining = most
     waiting: list[Collection[Any]] = [[value]]
     while waiting and remaining >= 0:
-        for item in waiting.pop():
+        items = waiting.pop()
+        kinds = {*map(type, items)} if len(items) > _MANY else {str}
+        if kinds == {Raw}:
+            remaining -= sum(map(len, map(memoryview, items))) >> 6
+            continue
+        if not any(issubclass(kind, _COSTLY) and kind is not bool for kind in kinds):
+            continue
+        for item in items:
             if type(item) is str:
                 remaining -= len(item) // (16 if item.isascii() else 4)  # as `characters` has it
             elif type(item) is Raw:

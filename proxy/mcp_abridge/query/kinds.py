@@ -65,7 +65,7 @@ class Kinds:
         record.counts.update(zip(map(type, ones), map(type, others), strict=True))
         sought = node["value"] not in HOLDS or record.counts.total() < _SOUGHT
         if sought and (str, str) in record.counts:
-            last_first = zip(reversed(ones), reversed(others), strict=True)
+            last_first = dict.fromkeys(zip(reversed(ones), reversed(others), strict=True))
             spelling = (pair for pair in last_first if record.differ(*pair))
             record.spelling = next(spelling, record.spelling)
 

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel, charge, cost
-from mcp_abridge.document.tree import Document, Value, encode, loads, opened, plain
+from mcp_abridge.document.tree import Document, Number, Value, encode, loads, opened, plain
 from mcp_abridge.errors import OutOfFuel
 from mcp_abridge.query.jmespath import Interpreter, ends_in, is_array
 from mcp_abridge.query.kind_words import tests, true_anyhow
@@ -35,6 +35,7 @@ _ORDERING = {"max_by", "min_by", "sort_by"}
 _OF_ROWS = {"avg", "count_by", "group_by", "length", "max", "min", "sort", "sum", "sum_by"}
 _OF_MEMBERS = {"entries", "keys", "values"}
 _OF_ROWS |= {"unique", *_OF_MEMBERS, *_ORDERING}
+_PLAIN = frozenset((bool, float, int, str, Number, type(None)))
 _SPELLINGS = re.compile(rb"\\[u/]")  # of what has another one
 
 _OF_EACH = ("identity", "multi_select_dict", "multi_select_list")  # what a slice may end with
@@ -154,6 +155,8 @@ class LazyInterpreter(_OfViews):
 
     def _over_plain(self, value: Any, evaluate: Callable[[Any], Any]) -> Any:
         self.fuel.burn(cost(value, self.fuel.remaining))
+        if many(value) and _PLAIN.issuperset(map(type, value)):
+            return evaluate(value)
         output = encode(value)
         result = evaluate(loads(output))
         if isinstance(result, dict | list):
