@@ -117,6 +117,12 @@ def test_the_answer_to_a_view_is_an_object_also_if_a_member_holds_the_document_a
         assert result(viewed(view, value).raw) == document({"view": part}, structured=True)
 
 
+@pytest.mark.parametrize("value", [FOURS, ROWS])
+def test_the_answer_to_a_view_of_a_text_that_is_a_json_string_is_no_string(value: str) -> None:
+    [answer] = texts(viewed("length(@)", tool_result(json.dumps(value))).raw)
+    assert json.loads(answer) == {"view": 4000 if value == FOURS else 100}
+
+
 @pytest.mark.parametrize(
     ("view", "part", "more"),
     [

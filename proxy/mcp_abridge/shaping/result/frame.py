@@ -227,8 +227,11 @@ def as_text(frame: Frame) -> Frame:
 
 
 def as_structure(frame: Frame) -> Frame:
-    """Return the frame in which structuredContent is the document, not a text in a member of it."""
-    copies = (Copy("structured") if copy.where == "member" else copy for copy in frame.copies)
+    """Return the frame in which the document is structure, no text in a member or in quotes."""
+    copies = (
+        Copy("structured") if copy.where == "member" else replace(copy, quoted=False)
+        for copy in frame.copies
+    )
     return replace(frame, copies=tuple(copies))
 
 
