@@ -5,6 +5,7 @@ import asyncio
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -70,18 +71,21 @@ def run(_: argparse.Namespace) -> int:
 async def _perform() -> list[tuple[int, int]]:
     sizes: list[tuple[int, int]] = []
     with tempfile.TemporaryDirectory(prefix="mcp-abridge-demo-") as directory:
-        for (server, rules), group in groupby(_ACTS, key=lambda act: (act.server, act.rules)):
+        for server, group in groupby(_ACTS, key=lambda act: act.server):
             acts = list(group)
             folder = shipped("examples") / server
-            options = ["--rules", str(folder / rules)] if rules else ["--budget", "10kB"]
             command = [sys.executable, str(folder / "server.py")]
-            wrapper = own_command("-q", "--ledger", "off", *options, "--")
             before = await _calls(command, acts, directory)
-            sizes += zip(before, await _calls([*wrapper, *command], acts, directory), strict=True)
+            for rules, ruled in groupby(acts, key=lambda act: act.rules):
+                options = ["--rules", str(folder / rules)] if rules else ["--budget", "10kB"]
+                wrapper = own_command("-q", "--ledger", "off", *options, "--")
+                after = await _calls([*wrapper, *command], ruled, directory)
+                sizes += [(before[tool], size) for tool, size in after.items()]
     return sizes
 
 
-async def _calls(command: list[str], acts: list[Act], directory: str) -> list[int]:
+async def _calls(command: list[str], acts: Iterable[Act], directory: str) -> dict[str, int]:
+    """Call each tool once; return the bytes of its answer that the model sees."""
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
@@ -90,7 +94,11 @@ async def _calls(command: list[str], acts: list[Act], directory: str) -> list[in
     with open(os.devnull, "w", encoding="utf-8") as quiet:
         async with Client(stdio_client(server, errlog=quiet)) as client:
             await client.list_tools()
-            return [_visible(await client.call_tool(act.tool, act.arguments)) for act in acts]
+            calls = {act.tool: act.arguments for act in acts}
+            return {
+                tool: _visible(await client.call_tool(tool, arguments))
+                for tool, arguments in calls.items()
+            }
 
 
 def _visible(result: "CallToolResult") -> int:
