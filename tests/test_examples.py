@@ -55,7 +55,7 @@ WHOLE = ("--budget", "off")  # tools without a rule answer at any length
 SCRIPTS = ("fullsync", "obsidian")
 # The names that the scripts of the servers define.
 FULLSYNC, OBSIDIAN = (runpy.run_path(str(EXAMPLES / name / "server.py")) for name in SCRIPTS)
-FILES = {"vault": 50_000, "small": 50_000, "once": 2000}
+FILES = {"vault": 50_000, "small": 5_000, "once": 2000}
 
 
 def index(folder: Path) -> Any:

@@ -1,7 +1,6 @@
 """Every case of every rule file of the project: the bundled ones, and those of the examples."""
 
 import re
-from collections.abc import Iterator
 from operator import truediv
 from pathlib import Path
 from statistics import median
@@ -11,41 +10,26 @@ from mcp_abridge.cli.figures import BYTES_PER_TOKEN
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.replay import cases
 from mcp_abridge.replay.answers import ClientView
-from mcp_abridge.replay.checks import Case
 from mcp_abridge.replay.exchanges import recorded
 from mcp_abridge.replay.play import Replay
-from mcp_abridge.ruleset.rule import Rule
-from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
-from mcp_abridge.ruleset.selection import load, readings
+from mcp_abridge.ruleset.rule_set import RuleSet
+from mcp_abridge.ruleset.selection import load
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted([*ROOT.glob("rules/*.yaml"), *ROOT.glob("examples/*/rules*.yaml")])
 
 
-def every() -> Iterator[tuple[str, RuleFile, Rule, Case]]:
-    for reading in readings(map(str, FILES), allow_python=True):
-        file = reading.rules
-        if file is None:
-            continue  # the test of its rules, below, says why
-        for rule, number, case in cases.cases(file):
-            where = Path(file.name).relative_to(ROOT)
-            yield f"{where}: {rule.name}: {cases.name_of(case, number)}", file, rule, case
-
-
-@pytest.mark.parametrize(
-    ("file", "rule", "case"), [pytest.param(*each, id=name) for name, *each in every()]
-)
-def test_a_case_that_stands_beside_its_rule(file: RuleFile, rule: Rule, case: Case) -> None:
-    wrong = cases.check_case(file, rule, case)
-
-    assert not wrong, "\n".join(wrong)
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_rule_has_a_case(path: Path) -> None:
+def test_every_rule_has_a_case_beside_it_and_each_passes(path: Path) -> None:
     [file] = load([str(path)], allow_python=True)
 
     assert [rule.name for rule in file.rules if not rule.tests] == []
+    wrong = [
+        f"{rule.name}: {cases.name_of(case, number)}: {mistake}"
+        for rule, number, case in cases.cases(file)
+        for mistake in cases.check_case(file, rule, case)
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_no_bundled_file_needs_more_than_the_rule_language() -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 from mcp_abridge.cli.figures import size_text
@@ -20,8 +21,8 @@ from tests.answers.session import attempts
 from tests.answers.sets import described_questions
 from tests.faults.scale import scaled
 
-QUESTIONS = questions()
-FEW = [question for question in QUESTIONS if question.name.startswith(("get_sync", "git_log"))]
+# Not while tests are collected, which each worker of a run does.
+every = cache(questions)
 
 
 class Shared(Best):
@@ -31,13 +32,13 @@ class Shared(Best):
 
 
 def test_the_questions_are_many_and_about_every_tool() -> None:
-    names = Counter(question.name for question in QUESTIONS)
-    assert len(names) == len(QUESTIONS) >= 40
-    assert {question.tool for question in QUESTIONS} == set(RESULTS)
+    names = Counter(question.name for question in every())
+    assert len(names) == len(every()) >= 40
+    assert {question.tool for question in every()} == set(RESULTS)
 
 
 def test_the_evidence_stands_in_the_whole_result_and_not_without_the_answer() -> None:
-    for question in QUESTIONS[:: scaled(4, 1)]:
+    for question in every()[:: scaled(4, 1)]:
         whole = visible_text(RESULTS[question.tool]())
         assert Evidence(question).stands_with(whole), question.name
         atom = question.evidence[-1][0]
@@ -46,14 +47,15 @@ def test_the_evidence_stands_in_the_whole_result_and_not_without_the_answer() ->
 
 
 def test_the_best_view_answers_each_question() -> None:
-    results = attempts(Shared(), QUESTIONS)
+    results = attempts(Shared(), every())
     assert [each.question for each in results if each.never] == []
 
 
 def test_clients_show_less_of_a_long_result() -> None:
-    [whole] = attempts(Direct(), FEW[-1:])
-    [cut] = attempts(Codex(), FEW[-1:])
-    [file] = attempts(ClaudeCode(), FEW[-1:])
+    last = [each for each in every() if each.name.startswith(("get_sync", "git_log"))][-1:]
+    [whole] = attempts(Direct(), last)
+    [cut] = attempts(Codex(), last)
+    [file] = attempts(ClaudeCode(), last)
     assert (whole.never, cut.never, file.never) == ("", "lost", "")
     assert whole.calls == cut.calls == 1 < file.calls
     assert cut.read < 48_100 < whole.read < file.read
@@ -69,6 +71,6 @@ def test_the_picture_in_the_readme_has_the_figures_of_this_version(tmp_path: Pat
 
 
 def test_each_query_of_a_rival_is_for_a_question() -> None:
-    names = {question.name for question in QUESTIONS}
+    names = {question.name for question in every()}
     assert jmunch.QUERIES.keys() <= names
     assert ctxtual.QUERIES.keys() <= names | {each.name for each in described_questions("second")}

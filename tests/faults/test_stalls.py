@@ -26,12 +26,12 @@ RULES = f"""\
 version: 1
 transforms: {{spin: "plugins:Spin"}}
 rules:
-- {{tools: "{SPINS}", response: [{{spin: 2.0}}]}}
+- {{tools: "{SPINS}", response: [{{spin: 1.0}}]}}
 - {{tools: "{EXPLODES}", response: [{{jmespath: "{EXPLOSIVE}"}}]}}
 - {{tools: "{LARGE}", response: [{{keep: [a]}}]}}
 """
 PLACES = (
-    *(("url", SPINS), ("command", EXPLODES), ("command", LARGE)),
+    *(("url", SPINS), ("command", LARGE), ("command", EXPLODES)),
     *(("url", EXPLODES), ("url", LARGE), ("command", SPINS)),
 )
 WORST = 1.0  # seconds that a ping may take on a machine that does much else
@@ -59,7 +59,7 @@ def server() -> Iterator[RawServer]:
 
 
 @pytest.mark.fault(36, "http")
-@pytest.mark.parametrize(("place", "tool"), PLACES[: scaled(3, 6)])
+@pytest.mark.parametrize(("place", "tool"), PLACES[: scaled(2, 6)])
 def test_others_are_answered_while_a_rule_works(
     rules: tuple[str, ...], server: RawServer, place: str, tool: str
 ) -> None:

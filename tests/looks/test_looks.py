@@ -69,23 +69,28 @@ def test_what_a_look_states_is_so_for_the_whole_and_what_it_offers_shows_what_it
     assert [*findings(sample, budget)] == []
 
 
-def results() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield results of servers that bundled rules are for, and of the tools of the questions."""
-    folder = ROOT / "rules" / "fixtures"
-    for file in sorted(folder.rglob("*.json")):
-        response = json.loads(file.read_text())["response"]
+FIXTURES = ROOT / "rules" / "fixtures"
+
+
+def first_text(name: str) -> str | None:
+    """Return the first text of a result, None if it has none or is an error.
+
+    It is that of a server that bundled rules are for, or of a tool of the questions.
+    """
+    if name in ANSWERS:
+        result = ANSWERS[name]()
+    else:
+        response = json.loads((FIXTURES / name).read_text())["response"]
         response = json.loads(response) if isinstance(response, str) else response
-        yield str(file.relative_to(folder)), response.get("result", {})
-    for name, result in ANSWERS.items():
-        yield name, result()
+        result = response.get("result", {})
+    texts = (block["text"] for block in result.get("content", ()) if "text" in block)
+    return None if result.get("isError") else next(texts, None)
 
 
-SAMPLES = [
-    pytest.param(Sample((text,), with_inner(value := document(text), inner_member(value))), id=id)
-    for id, result in results()
-    for text in [block["text"] for block in result.get("content", ()) if "text" in block][:1]
-    if not result.get("isError")
-]
+RECORDED = [str(file.relative_to(FIXTURES)) for file in sorted(FIXTURES.rglob("*.json"))]
+# The answers of the tools are made in their tests: each worker of a run would make them.
+SAMPLES = [*(name for name in RECORDED if first_text(name) is not None), *ANSWERS]
+SAMPLES.remove("migrate")  # an error
 
 
 EMPTY_FIRST = {"errors": [], "items": [{"id": 1}]}
@@ -125,14 +130,18 @@ def in_shell(sentence: str) -> list[str]:
 
 # Each sample with one budget, or with both.
 @pytest.mark.parametrize(
-    ("sample", "budget"),
+    ("name", "budget"),
     [
-        pytest.param(*sample.values, budget, id=f"{sample.id}-{budget}")
-        for number, sample in enumerate(SAMPLES)
+        (name, budget)
+        for number, name in enumerate(SAMPLES)
         for budget in (600, 4_000)[number % scaled(2, 1) :: scaled(2, 1)]
     ],
 )
-def test_a_real_result_is_looked_at_truly(sample: Sample, budget: int) -> None:
+def test_a_real_result_is_looked_at_truly(name: str, budget: int) -> None:
+    text = first_text(name)
+    assert text is not None
+    value = document(text)
+    sample = Sample((text,), with_inner(value, inner_member(value)))
     assert [*findings(sample, budget)] == []
 
 

@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from io import BytesIO
 from subprocess import PIPE, Popen, run
 from typing import Any
@@ -23,15 +24,27 @@ from tests.python_client import PythonClient
 from tests.serving import FRONTS
 from tests.wrapped import START
 
-SCREEN, WORDS = screen(2560, 1440, 26, 1)
 TIMEOUT = {"type": "text", "text": "Timeout: no such button on the page."}
-RESULTS: dict[str, Any] = {
-    "large": {"content": [{"type": "text", "text": "Done."}, image(file(SCREEN, "PNG"))]},
-    "failure": {"content": [TIMEOUT, image(file(SCREEN, "PNG"))], "isError": True},
-    "small": {"content": [image(file(photo(300, 200, 1), "JPEG"), "image/jpeg")]},
-    "file": {"content": [resource(b"%PDF-1.4\n" + bytes(57_000), "application/pdf")]},
-    "links": {"content": [link(number) for number in range(300)]},
-}
+
+
+@cache
+def desktop() -> Image.Image:
+    return screen(2560, 1440, 26, 1)[0]
+
+
+# Not while tests are collected, which each worker of a run does.
+@cache
+def results() -> dict[str, Any]:
+    large = image(file(desktop(), "PNG"))
+    return {
+        "large": {"content": [{"type": "text", "text": "Done."}, large]},
+        "failure": {"content": [TIMEOUT, large], "isError": True},
+        "small": {"content": [image(file(photo(300, 200, 1), "JPEG"), "image/jpeg")]},
+        "file": {"content": [resource(b"%PDF-1.4\n" + bytes(57_000), "application/pdf")]},
+        "links": {"content": [link(number) for number in range(300)]},
+    }
+
+
 SERVER = f"""
 {IMPORT}
 RESULTS = json.load(open(sys.argv[1]))
@@ -47,7 +60,7 @@ serve("pictures", "1", TOOLS, lambda name, arguments: RESULTS[name])
 def server(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("server")
     (folder / "server.py").write_text(SERVER)
-    (folder / "results.json").write_text(json.dumps(RESULTS))
+    (folder / "results.json").write_text(json.dumps(results()))
     return [sys.executable, "-S", str(folder / "server.py"), str(folder / "results.json")]
 
 
@@ -72,13 +85,13 @@ def test_a_client_gets_large_images_smaller_and_parts_of_them(
 
     assert picture(whole).size == (1568, 882)
     assert "call again with view='image(0, [0, 0, 1568, 1440])'" in note["text"]
-    assert picture(part).convert("RGB").tobytes() == SCREEN.crop((400, 100, 1040, 580)).tobytes()
+    assert picture(part).convert("RGB").tobytes() == desktop().crop((400, 100, 1040, 580)).tobytes()
 
 
 def test_a_client_gets_everything_else_as_it_came_or_with_a_way_to_it(client: PythonClient) -> None:
-    assert client.call("small", {}) | RESULTS["small"] == client.call("small", {})
+    assert client.call("small", {}) | results()["small"] == client.call("small", {})
     assert "57,009 bytes" in client.call("file", {})["content"][0]["resource"]["text"]
-    assert client.call("file", {"view": "blob(0)"})["content"] == RESULTS["file"]["content"]
+    assert client.call("file", {"view": "blob(0)"})["content"] == results()["file"]["content"]
     assert len(json.dumps(client.call("links", {}))) < 10_000
     [rows] = client.call("links", {"view": "[?name=='document 250'].uri"})["content"]
     assert json.loads(rows["text"])["view"] == ["file:///docs/250.md"]
@@ -203,7 +216,7 @@ def test_the_note_on_the_page_is_that_of_its_picture() -> None:
 
 def test_the_rule_on_the_page_leaves_images_as_they_came() -> None:
     [rule] = rule_file(code("yaml")).rules
-    own = job(RESULTS["large"]["content"][1], rule=rule, tool="get_photo")
+    own = job(results()["large"]["content"][1], rule=rule, tool="get_photo")
 
     assert drawn(own).raw is own.raw
 

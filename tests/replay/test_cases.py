@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 from mcp_abridge.replay import cases
-from mcp_abridge.replay.cases import CaseResult
 from mcp_abridge.ruleset.loading import rulefile
 from mcp_abridge.ruleset.rule_set import RuleFile
 
@@ -48,15 +47,9 @@ def careful(case: str) -> list[str]:
     return guarded(f"guard: careful, tests: [{case}]", "careful: 'own:Careful'")
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
-        pytest.param(each, id=f"{each.place}: {each.rule}: {each.case}")
-        for each in cases.run(file(PASSING.read_text(), "passing.yaml"))
-    ],
-)
-def test_a_case_with_the_expected_result_passes(result: CaseResult) -> None:
-    assert result.ok, result.message
+def test_a_case_with_the_expected_result_passes() -> None:
+    results = cases.run(file(PASSING.read_text(), "passing.yaml"))
+    assert [each for each in results if not each.ok] == []
 
 
 FAILING: dict[str, str] = yaml.safe_load(PASSING.with_name("failing.yaml").read_text())

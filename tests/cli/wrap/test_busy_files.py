@@ -81,7 +81,7 @@ def test_a_client_that_writes_its_file_all_the_time_loses_nothing_and_is_wrapped
     way: str, home: Path, run: Run
 ) -> None:
     for _ in range(scaled(1, 20)):
-        file = write(home, ".claude.json", configuration(2))
+        file = write(home, ".claude.json", configuration(1))
         words = [sys.executable, "-c", CLIENT, str(file), way]
         pipe = subprocess.PIPE
         with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as client:
