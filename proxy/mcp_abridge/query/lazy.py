@@ -62,13 +62,14 @@ class _OfViews(Interpreter):
                     self.kinds.say(remark)
             return super()._filtered(node, base)
         parts = (self._filtered(node, self.open(each)) for each in base if not _null(each))
-        return [part for part in parts if part is not None]
+        return _if_any([part for part in parts if part is not None])
 
     def _projected(self, base: Any, result: Any) -> Any:
         # `[?id > 2][0]` is the first match; in JMESPath, the first element of each match.
         if isinstance(base, list) and _begins_by_index(result) and not any(map(is_array, base)):
             return self.visit(result, base)
-        return super()._projected(base, result)
+        values = super()._projected(base, result)
+        return _if_any(values) if values and result["type"] == "filter_projection" else values
 
     def visit_field(self, node: Any, value: Any) -> Any:
         name = node["value"]
@@ -172,6 +173,7 @@ class LazyInterpreter(_OfViews):
         first, *others = node["children"]
         base, name = self.open(self.visit(first, value)), node["value"]
         if isinstance(base, list) and name == "length":
+            self._note_arrays(base)
             return len(base)
         of_members = isinstance(base, dict) and name in _OF_MEMBERS
         if of_members or (name == "unique" and _is_unopened(base) and self._has_one_spelling()):
@@ -186,6 +188,13 @@ class LazyInterpreter(_OfViews):
         for expref, values in zip(exprefs, lists, strict=True):
             expref.values = values
         return self._computing.result_of(node, arguments, None)
+
+    def _note_arrays(self, base: list[Any]) -> None:
+        """Note that arrays are counted, if their elements may be meant."""
+        sample = base[:_TESTED]
+        if all(map(is_array, sample)) and len({len(self.open(each)) for each in sample}) > 1:
+            reason = "write [] after them to count their elements"
+            self.kinds.say(f"length() counts {len(base)} arrays; {reason}")
 
     def _has_one_spelling(self) -> bool:
         """Return True if equal parts of the document are spelled alike, so that bytes tell them."""
@@ -257,6 +266,11 @@ def _null(value: Value) -> bool:
 
 def _is_unopened(base: Any) -> bool:
     return many(base) and {*map(type, base)} == {Raw}
+
+
+def _if_any(matches: list[Any]) -> list[Any]:
+    """Return the matches in several arrays; none if none of them has one."""
+    return matches if any(each != [] for each in matches) else []
 
 
 def _is_literal(node: Any) -> bool:
