@@ -119,8 +119,9 @@ def unpaired(rows: Any, after: Any) -> tuple[Any, Any]:
 def _pairs(before: list[Any], after: list[Any]) -> Iterator[tuple[Any, Any]]:
     """Yield each element shown with its source: the first ones, or those and the last one."""
     count = len(after)
-    ends = 0 < count < len(before) and not _like(before[count - 1], after[-1])
-    if ends and _like(before[-1], after[-1]):
+    part = 0 < count < len(before)
+    whole = part and after[-1] == before[-1] != before[count - 1]
+    if whole or (part and not _like(before[count - 1], after[-1]) and _like(before[-1], after[-1])):
         return zip([*before[: count - 1], before[-1]], after, strict=True)
     return zip(before, after, strict=False)
 

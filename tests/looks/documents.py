@@ -194,6 +194,7 @@ VALUES = st.one_of(
     ROWS.map(lambda rows: {"data": {"results": rows}, "meta": {"empty": {}, "note": ""}}),
     ROWS.map(lambda rows: {f"key{n}": row for n, row in enumerate(rows)}),
     ROWS.map(lambda rows: {f"path/to/{n}.ts": row for n, row in enumerate(rows)}),
+    ROWS.map(lambda rows: {"ids": [*map(str, range(9))]} | {str(n): r for n, r in enumerate(rows)}),
     st.builds(lambda one, other: {"first": one, "second": other}, ROWS, ROWS | SCALARS | POINTS),
     ROWS.map(lambda rows: [[row] for row in rows]),
     ROWS.map(_pairs),

@@ -10,6 +10,8 @@ from tests.looks.oracle import UNKNOWN, dumps, search, value_of
 from tests.looks.reading import Conversation
 from tests.looks.statements import Falsehood, with_marks
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
 
 def misses(sample: Sample, whole: Any, conversation: Conversation) -> Iterator[Falsehood]:
     """Yield what is false in the hits of a word that stands in the middle of a document."""
@@ -29,6 +31,7 @@ def misses(sample: Sample, whole: Any, conversation: Conversation) -> Iterator[F
 
 
 def _in_text(text: str, word: str, hits: dict[str, Any]) -> Iterator[str]:
+    text = _COLOUR.sub("", text)  # which no screen shows, and no hit
     lines = text.split("\n")
     count = sum(word in line for line in lines)
     if (hits["matches"], hits["matched_lines"]) != (text.count(word), count):
@@ -40,7 +43,8 @@ def _in_text(text: str, word: str, hits: dict[str, Any]) -> Iterator[str]:
         if not all(part in lines[hit["line"] - 1] for part in hit["text"].split("…")):
             yield f"no {hit['text']!r} in line {hit['line']}"
         start = hit["line"] - 1
-        beside = {"before": lines[max(start - 3, 0) : start], "after": lines[start + 1 : start + 4]}
+        before, after = lines[max(start - 3, 0) : start], lines[start + 1 : start + 17]
+        beside = {"before": before, "after": after}
         for name, some in beside.items():
             if not all(part in "\n".join(some) for part in hit.get(name, "").split("…")):
                 yield f"no {hit[name]!r} {name} line {hit['line']}"

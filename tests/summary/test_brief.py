@@ -184,6 +184,9 @@ def test_the_notes_teach_the_next_rows_and_questions_on_all_rows() -> None:
         "grep('word')": "searches",
         "count_by(items, &state)": "counts",
         "max_by(items, &votes)": "finds the greatest",
+        "sum(items[*].votes)": "adds up",
+        "sum_by(items, &state, &votes)": "adds up by group",
+        "sum_by(items, &user.login, &votes)": "adds up by group",
     }
     answers = [look(Document(whole), view) for view in (following.split("'")[1], *views)]
     assert all(answers)
@@ -205,6 +208,45 @@ def test_what_takes_some_time_is_a_quantity_and_the_greatest_of_a_constant_is_no
 
     assert "max_by(tickets, &resolution_time)" in notes["more"]
     assert "sequence" not in notes["more"]
+
+
+def test_an_event_is_shown_by_its_start_a_code_by_its_word_and_no_row_by_its_etag() -> None:
+    rows = [
+        {
+            "etag": f"{n * 7919:010x}",
+            "created": f"2026-01-{1 + n % 28:02}T10:00:00Z",
+            "summary": f"Meeting {n} on something",
+            "start": {"dateTime": f"2026-10-{1 + n % 28:02}T10:00:00Z"},
+            "state": {"code": 16 * (1 + n % 3), "name": ("running", "stopped", "ended")[n % 3]},
+            "attendees": [{"displayName": f"Person {n % 5 + m}"} for m in range(n % 4)],
+            "notes": "x" * 200,
+        }
+        for n in range(90)
+    ]
+    document, _ = brief({"items": rows}, 3000)
+
+    assert document["items"]["columns"][:3] == ["summary", "state.name", "start.dateTime"]
+    assert {"etag", "state.code"}.isdisjoint(document["items"]["columns"])
+
+
+def test_the_one_row_unlike_the_others_is_told_before_what_is_the_same_in_all() -> None:
+    constants = {f"setting_{n}": f"the same text {n} in each row" for n in range(30)}
+    rows = [{"name": f"app {n}", **constants, "spec": {"at": {"rev": "HEAD"}}} for n in range(60)]
+    rows[37]["spec"] = {"at": {"rev": "hotfix"}}
+    document, notes = brief({"items": rows}, 2500)
+
+    assert document["items"]["counts"] == {"spec.at.rev": {"HEAD": 59, "hotfix": "1 at [37]"}}
+    assert "[?spec.at.rev=='hotfix']" in notes["more"]
+
+
+def test_a_map_of_records_with_their_ids_beside_them_shows_what_names_the_records() -> None:
+    records = {str(n): {"uid": str(n), "title": f"Title {n}", "text": "x" * 90} for n in range(60)}
+    document, notes = brief({"result": {"uids": [*records], **records}}, 3000)
+
+    table = document["result"]
+    assert "value.title" in table["columns"]
+    assert table["rows"][0][table["columns"].index("value.title")] is None
+    assert "value" in notes["result"]  # a part of which is left out
 
 
 def test_amounts_are_added_up_of_all_rows_but_no_ids_and_no_clocks() -> None:
@@ -234,8 +276,9 @@ def test_names_of_two_words_in_one_say_what_columns_are_for() -> None:
     ]
     table, notes = brief({"results": rows})
     assert {"dealname", "dealstage", "amount"} <= {*table["results"]["columns"]}
-    [view] = re.findall(r"view='(sum_by[^']*)'", str(notes["more"]))
+    view, other = re.findall(r"view='(sum_by[^']*)'", str(notes["more"]))
     assert view == "sum_by(results, &dealstage, &amount)"
+    assert other == "sum_by(results, &dealpriority, &amount)"
     sums = loads(encode(look(Document({"results": rows}), view)))
     assert sums["won"] == sum(float(row["amount"]) for row in rows if row["dealstage"] == "won")
 

@@ -24,6 +24,7 @@ _MEMBERS = 40  # of an object in all rows together; of more, those that a quarte
 _ELEMENTS = 4  # of an array in a row, from which its columns are chosen; half as many in each
 _POINT = 3  # plain values of an array that has as many in each row: they are opened by position
 _CELLS = 60  # objects of one member each that a row is made of, as those of BigQuery
+_MOSTLY = 0.9  # of the values of a column that are objects, which are opened
 _KEYS = 60  # different names in arrays of names with values
 _NULL = b"null"
 NULL = Raw(_NULL)
@@ -141,6 +142,17 @@ def columns_of(rows: list[Raw]) -> list[Column]:
     return columns if any(len(column.values) >= half for column in columns) else []
 
 
+def _kinds(spellings: list[bytes]) -> set[int]:
+    """Return the first bytes of values that are not null; of objects, though one is none of them.
+
+    A map of records may have the list of their ids beside them.
+    """
+    counts = Counter(map(_HEAD, spellings))
+    del counts[0x6E]
+    objects = counts[0x7B]
+    return {0x7B} if objects and objects >= _MOSTLY * counts.total() else {*+counts}
+
+
 class _Opened:
     """The columns of a sample, found by opening its values level by level.
 
@@ -153,7 +165,7 @@ class _Opened:
 
     def _open(self, path: ColumnPath, values: list[Raw], owners: list[int] | None) -> None:
         spellings = [*map(bytes, values)]
-        kinds = {*map(_HEAD, spellings)} - {0x6E}
+        kinds = _kinds(spellings)
         if len(path) < _DEEPEST and len(self.columns) < _MOST:
             if kinds == {0x7B} and self.members(path, values, owners):
                 return

@@ -46,14 +46,19 @@ def examples(
     rare = [each for each in columns if facts.tells_places(each.names) and each.plain]
     states = [each for each in columns if each.role == roles.STATE and _single(each)]
     own = [each for each in names if _single(each)]
-    plain = filter(_selectable, (*rare, *states, *own))
-    categories = ((each, _values(each, facts)) for each in plain)
-    category, values = next((pair for pair in categories if pair[1]), (None, []))
+    plain = filter(_selectable, dict.fromkeys((*rare, *states, *own)))
+    categories = [(each, values) for each in plain if (values := _values(each, facts))]
+    category, values = categories[0] if categories else (None, [])
+    # Amounts are asked for by a state, and by what is shown of each row: a project, a person.
+    several = [each for each, _ in categories if each not in rare]
+    by_name = [each for each in several[1:] if each in own] or several[1:]
+    groups = [*several[:1], *by_name[:1]]
     if category is not None:
-        others = [each for each in names if each is not category] or [category]
-        picks = sorted(others, key=lambda each: each.role != roles.NAME)[:1] + others
+        more = [each for each in columns if _selectable(each) and each.role != roles.APPENDIX]
+        others = [each for each in dict.fromkeys((*names, *more)) if each is not category]
+        picks = sorted(names, key=lambda each: each.role != roles.NAME)[:1] + others
         picks = [*dict.fromkeys(picks)][:_SELECTED]
-        selection = ", ".join(each.name for each in others if each in picks)
+        selection = ", ".join(each.name for each in others if each in picks) or category.name
         whole = small and category in rare
         part = "" if whole else f".[{selection}]"
         yield f"{place}[?{category.name}=={values[-1]}]{part}", "filters"
@@ -62,12 +67,14 @@ def examples(
     quantity = next((each for each in quantities if _numbers(rows, each)), None)
     if quantity is not None:
         yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
-    for amount in islice(filter(_single, filter(roles.is_amount, columns)), _SUMS):
+    amounts = [each for each in columns if each.role != roles.APPENDIX and roles.is_amount(each)]
+    amounts.sort(key=roles.counts_things)  # what is measured comes first
+    for amount in islice(filter(_single, amounts), _SUMS):
         if amount is not quantity and not _numbers(rows, amount):
             continue
         yield f"sum({place or '@'}[*].{amount.name})", "adds up"
-        if category is not None:
-            yield f"sum_by({place or '@'}, &{category.name}, &{amount.name})", "adds up by group"
+        for group in groups:
+            yield f"sum_by({place or '@'}, &{group.name}, &{amount.name})", "adds up by group"
 
 
 def examples_of_rows(rows: list[Raw], place: str) -> tuple[Example, ...]:

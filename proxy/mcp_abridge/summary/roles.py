@@ -131,6 +131,8 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     for each in sorted(waiting, key=lambda each: each.rest):
         roles = (NAME, STATE, VALUE, TIME)
         each.column.role = max(roles, key=lambda role: getattr(each, role))
+        if each.state > 0 and each.distinct < REPEATED:
+            each.column.role = STATE
         beside = each.appendix or decoded(each)
         if getattr(each, each.column.role) <= 0 or beside:
             each.column.role = APPENDIX if beside else REST
@@ -180,10 +182,20 @@ def is_quantity(column: Column) -> bool:
 
 def is_amount(column: Column) -> bool:
     """Return True if the values of a column can be added up: sizes, durations, but no prices."""
+    own = _words_of_amount(column)
+    amounts = own[-1:] and (own[-1] in words.AMOUNTS or words.counts_things(own))
+    return bool(amounts) and column.plain and words.RATES.isdisjoint(own) and is_quantity(column)
+
+
+def counts_things(column: Column) -> bool:
+    """Return True if an amount is a number of things: of stars, of messages."""
+    own = _words_of_amount(column)
+    return own[-1:] == ("count",) or words.counts_things(own)
+
+
+def _words_of_amount(column: Column) -> tuple[str, ...]:
     own = words.split(_number_name(column))
-    own = own[:-1] if len(own) > 1 and own[-1] in words.UNITS else own
-    amounts = column.plain and own[-1:] and own[-1] in words.AMOUNTS
-    return bool(amounts) and words.RATES.isdisjoint(own) and is_quantity(column)
+    return own[:-1] if len(own) > 1 and own[-1] in words.UNITS else own
 
 
 def _number_name(column: Column) -> str:

@@ -38,7 +38,8 @@ STATES = _worth(
 VALUES = _worth(
     _4="value values points total amount count price score cost balance revenue mrr arr fee"
     " tax net gross budget salary",
-    _3="size duration time sum avg restarts usage comments line lineno startline line_number",
+    _3="size duration distance time sum avg restarts usage comments line lineno startline"
+    " line_number",
 )
 KEYS = _worth(
     _5="number key iid identifier ident", _4="id", _3="at code sha hash uid uuid slug ref entity"
@@ -50,6 +51,7 @@ EVENTS = frozenset(_worth(_1="start starts started begin date day due when depar
 RECORDS = frozenset(_worth(_1="updated modified changed last indexed synced fetched end ended"))
 """Words of times: those for which one reads a list, and those of what happened to its records."""
 
+CODES = frozenset(("code", "id", "key", "number", "value", "index"))
 HASHES = frozenset(("etag", "checksum", "md5", "cursor", "nonce"))
 NO_QUANTITIES = {
     *(TIMES - {"time"}),
@@ -59,13 +61,14 @@ PLACES = frozenset(("line", "lineno", "startline", "line_number", "number", "cod
 AMOUNTS = _worth(
     _1="total amount count cost balance size duration sum usage bytes hours minutes estimate"
     " quantity qty points spent views downloads sessions visits additions deletions"
-    " revenue mrr arr fee tax net gross budget time"
+    " revenue mrr arr fee tax net gross budget time distance weight volume"
 )
+_PLURAL = re.compile("[a-z]{3,}(?<![sui])s")
 UNITS = _worth(_1="ms s sec seconds h kb mb gb kg km eur usd gbp chf cents")
 TYPED = ("number", "value")  # a value that is called by the object around it
 RATES = frozenset(("avg", "average", "max", "mean", "min", "per", "unit"))  # are no amounts
 OTHERS = _worth(  # things that have names of their own
-    _1="user author owner creator reporter assignee committer actor customer project repo"
+    _1="user account author owner creator reporter assignee committer actor customer project repo"
     " repository parent team milestone organization links avatar icon context agent host tool"
     " subject location address"
 )
@@ -92,6 +95,16 @@ def split(name: str) -> tuple[str, ...]:
 def is_place(name: str) -> bool:
     """Return True of the name of a number that is none to compare: a line, a code."""
     return name.lower() in PLACES or not PLACES.isdisjoint(split(name)[-1:])
+
+
+def counts_things(own: tuple[str, ...]) -> bool:
+    """Return True of the words of a number that counts things: one of them is a plural.
+
+    >>> counts_things(split("messages_ready")), counts_things(split("status_code"))
+    (True, False)
+    """
+    things = any(_PLURAL.fullmatch(each) and each not in AMOUNTS for each in own)
+    return things and own[-1] not in NO_QUANTITIES
 
 
 def is_id_of(own: tuple[str, ...], array: str) -> bool:

@@ -59,7 +59,7 @@ class Worth:
         by_name = self.column.textual and not words.HASHES.isdisjoint(self.words[-1:])
         self.opaque = not self.link and (by_name or self._mostly(forms.OPAQUE))
         # A path that leads through arrays and things with names of their own costs.
-        others = sum(
+        others = self._others = sum(
             not words.OTHERS.keys().isdisjoint(words.split(name)[-1:]) for name in names[:-1]
         )
         indexes = self._indexes = sum(isinstance(step, int) for step in column.path)
@@ -109,9 +109,10 @@ class Worth:
         if own:
             part = 1.5 * (not words.PARTS.isdisjoint(own[-2:-1]))
             best = max(best, worth.get(own[-1], 0) - _LESS - part)
-        for name in self._lowered[:-1]:
-            if name in worth and name not in words.OTHERS:
-                best = max(best, 0.8 * worth[name])
+        for name in self.names[:-1]:
+            for each in (name.lower(), *words.split(name)[-1:]):
+                if each in worth and each not in words.OTHERS:
+                    best = max(best, 0.8 * worth[each])
         return best
 
     def says(self, other: "Worth") -> bool:
@@ -121,11 +122,14 @@ class Worth:
         return 2 * alike > len(pairs) and other.in_words <= self.in_words
 
     def decodes(self, other: "Worth") -> bool:
-        """Return True if a column has the words for the numbers of another one beside it.
+        """Return True if a column has the words for the codes of another one beside it.
 
-        So has `status.name` for `status.id`.
+        So has `status.name` for `status.id`, and `state_name` for `state_code`.
         """
-        if self.numeric or not other.numeric or self.column.path[:-1] != other.column.path[:-1]:
+        beside = self.column.path[:-1] == other.column.path[:-1]
+        alike = len(self.column.path) > 1 or self.words[:-1] == other.words[:-1] != ()
+        code = other.numeric and not words.CODES.isdisjoint(other.words[-1:])
+        if self.numeric or not (beside and alike and code):
             return False
         own, others = self.column.cells, other.column.cells
         pairs = {*zip(own, others, strict=True)}
@@ -153,7 +157,7 @@ class Worth:
         one = self.column.size <= _READ and b" " not in self.values[0]  # word
         hashes = self.opaque or (one and self._mostly(forms.WITH_HASH))
         score -= 3 * self.link + 2 * hashes + 3 * self.opaque + (self.distinct < 0.3)
-        score -= 2 * self._prose
+        score -= 2 * (self._prose + self._others)
         score -= (3 + 2 * self._of_element) * self._inside + self._mostly(forms.NO_LETTERS)
         self.bare = score - word - 2 * (self._each > 0)  # the parts of a row do not name it
         return score + (6 if self._matches(sought) else 0)
