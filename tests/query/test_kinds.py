@@ -369,6 +369,13 @@ def test_what_is_true_as_a_condition_and_reads_as_false_is_said(view: str, remar
         assert ask(each, [{"id": 1, "name": "a", "done": "NO", "by": {}}])[1] == []
 
 
+def test_null_is_unequal_to_a_text_that_stands_for_it_which_is_said() -> None:
+    rows = [{"note": None}, {"note": ""}, {"note": "x"}]
+    remark = "note is null in 1 of 3 elements: write `null`"
+    assert ask("length([?note != ''])", rows) == (2, [remark])
+    assert ask("length([?note != 'x'])", rows) == (2, [])
+
+
 def test_matches_in_several_arrays_are_not_counted_as_these() -> None:
     groups = [{"rows": [{"id": n, "ok": n % 3 == 0} for n in range(size)]} for size in range(5)]
     counted = "length() counts 5 arrays; write [] after them to count their elements"

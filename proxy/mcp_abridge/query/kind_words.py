@@ -193,11 +193,7 @@ def other_spelling(record: NodeKinds) -> str | None:
         return (
             f"{subject_of(node)}: {constant(there)} differs from {constant(literal)} by case alone"
         )
-    pairs = record.kinds()
-    nulls = sum(count for pair, count in pairs.items() if pair[of] == "null")
-    if nulls and other["value"] in _NULLS and node["value"] not in HOLDS:
-        return f"{subject_of(node)} is null{share(nulls, pairs.total())}: write `null`"
-    return None
+    return None if node["value"] in HOLDS else meant_as_null(record)
 
 
 def tests(condition: Node) -> Iterator[Node]:
@@ -219,6 +215,16 @@ def true_anyhow(test: Node, values: list[Any]) -> str | None:
             return f"{what} is a text, and any text is true: compare it, as in {what}=={text}"
         if kind(value) == "number" and not encode(value).strip(b"0."):
             return f"{what} is a number, and 0 is true, too: write {what} != `0`"
+    return None
+
+
+def meant_as_null(record: NodeKinds) -> str | None:
+    """Return that values are null which are compared with a text such as '' or 'None'."""
+    pairs, of = record.kinds(), subject_at(record.node)
+    other = record.node["children"][1 - of]
+    nulls = sum(count for pair, count in pairs.items() if pair[of] == "null")
+    if nulls and other["type"] == "literal" and other["value"] in _NULLS:
+        return f"{subject_of(record.node)} is null{share(nulls, pairs.total())}: write `null`"
     return None
 
 

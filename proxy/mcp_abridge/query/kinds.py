@@ -18,6 +18,7 @@ from mcp_abridge.query.kind_words import (
     function_faults,
     is_missing,
     kind_of_type,
+    meant_as_null,
     number,
     other_spelling,
     subject_at,
@@ -156,6 +157,8 @@ class Kinds:
         """Sentences on values that were left aside, or compared as another kind."""
         yield from self._sentences
         yield from (message for sure, message in self._mismatches() if not sure)
+        unequal = (each for each in self._pairs.values() if each.node["value"] == "ne")
+        yield from filter(None, map(meant_as_null, unequal))
         for node in self._as_texts.values():
             other = node["children"][1 - subject_at(node)]
             alone = other["type"] == "literal" and number(other["value"]) is None
