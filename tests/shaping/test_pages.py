@@ -178,6 +178,14 @@ def test_a_window_of_an_array_that_ends_early_says_what_is_next() -> None:
     assert cut["_abridged"]["more"].startswith(f"call again with view='items[{len(cut['view'])}:")
 
 
+def test_a_hit_has_its_text_before_the_lines_that_it_stands_under() -> None:
+    words = ("bash", "python -m x", "sh -c x y")
+    rows = "".join(f"{n:>7} pts/0    00:00:01 {words[n % 3]}\n" for n in range(700))
+    value = tool_result(f"    PID TTY          TIME CMD\n{rows}")
+    answer = json.loads(texts(viewed("grep('pts')", value, "max_bytes: 300").raw)[0])
+    assert [[*hit] for hit in answer["view"]["lines"]] == [["line", "text"]]
+
+
 @pytest.mark.parametrize("bound", [*range(2100, 8000, 300)])
 def test_a_hit_is_shown_whole_with_the_view_of_its_place_or_not_at_all(bound: int) -> None:
     name = "rich_text_of_the_description_of_the_thing"

@@ -52,9 +52,9 @@ def in_text(text: str, pattern: Pattern, context: int, fuel: Fuel) -> Hits:
         if context:
             start, visible_end = _lines_around(text, start, visible_end, context)
             hit["from"] = number - text.count("\n", start, at)
+        hit["text"] = marked(text, start, visible_end)  # first: what is behind it is cut before it
         if len(lines) < FIRST and (headings := _lines_above(text, at, fuel)):
             hit["under"] = headings
-        hit["text"] = marked(text, start, visible_end)
         if not context and hit["text"] != text[start:visible_end]:
             hit["more"] = window(offset(at))
         fuel.burn(8 + (visible_end - start) // 16)
