@@ -5,7 +5,7 @@ expression, elements and characters that it makes) and not time, so that the sam
 document always has the same result.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
@@ -108,7 +108,8 @@ def cost(value: Any, most: int) -> int:
         items = waiting.pop()
         kinds = {*map(type, items)} if len(items) > _MANY else {str}
         if kinds == {Raw}:
-            remaining -= sum(map(len, map(memoryview, items))) >> 6
+            views: Iterable[memoryview[int]] = map(memoryview, items)
+            remaining -= sum(map(len, views)) >> 6
             continue
         if not any(issubclass(kind, _COSTLY) and kind is not bool for kind in kinds):
             continue
