@@ -71,10 +71,11 @@ faults: servers
 # What `test` shows in a few cases each, in all of them: scripts' types, pictures (with tesseract, if it is
 # there), traces, servers with the middleware, agents, clients over HTTP, answers that are another
 # account's, pages of many calls, the commands of the pages of examples, looks at real results, views of
-# many rows, and the evidence of questions.
+# many rows, the evidence of questions, resources in both eras, tasks, and servers that change.
 DOORS := answers looks query/test_rows.py cli/suggest/test_types.py cli/page pages pictures \
     test_telemetry.py test_in_process.py test_http_clients.py transports/workers/test_pictures.py \
-    transports/inprocess/test_middleware.py callers/test_two_callers.py
+    transports/inprocess/test_middleware.py callers/test_two_callers.py test_resources.py \
+    test_tasks.py test_server_changes.py
 doors: servers
 	FAULTS=long $(RUN) -m pytest -n 2 $(DOORS:%=tests/%) $(ARGS)
 

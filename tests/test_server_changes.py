@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from mcp import MCPError
 
+from tests.faults.scale import scaled
 from tests.python_client import PythonClient, connected, logged
 from tests.serving import FRONTS
 from tests.wrapped import texts, wrapped
@@ -55,9 +56,13 @@ CHANGES = {
         "a server with the tool 'balance', which \"bank\" lacks",
     ),
 }
-WAYS = ("stdio", "http to a command")
 changing = pytest.mark.parametrize("change", CHANGES)
-each_way = pytest.mark.parametrize("way", WAYS)
+# `make doors` has either change in both ways.
+WAYS = (
+    *(("stdio", "its name"), ("http to a command", "its tools")),
+    *(("stdio", "its tools"), ("http to a command", "its name")),
+)
+changing_each_way = pytest.mark.parametrize(("way", "change"), WAYS[: scaled(2, 4)])
 
 
 class Bank:
@@ -101,8 +106,7 @@ def refusal(client: PythonClient, tool: str, **arguments: Any) -> str:
     return text
 
 
-@changing
-@each_way
+@changing_each_way
 def test_what_protected_calls_of_a_session_goes_on_when_the_server_changes(
     tmp_path: Path, way: str, change: str
 ) -> None:
@@ -116,8 +120,7 @@ def test_what_protected_calls_of_a_session_goes_on_when_the_server_changes(
     assert bank.calls == ["pay"]
 
 
-@changing
-@each_way
+@changing_each_way
 def test_a_server_that_changed_since_an_earlier_session_runs_no_protected_call(
     tmp_path: Path, way: str, change: str
 ) -> None:
@@ -163,8 +166,7 @@ def test_a_file_that_never_fitted_the_server_is_passed_over_with_a_line_in_the_l
     assert bank.calls == ["erase", "erase"]
 
 
-@changing
-@each_way
+@changing_each_way
 def test_a_required_file_lets_no_tool_of_another_server_run_from_the_first_session_on(
     tmp_path: Path, way: str, change: str
 ) -> None:

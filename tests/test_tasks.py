@@ -13,6 +13,7 @@ import pytest
 from tests.builders import line
 from tests.callers.speech import Exchange, Source, Spoken, answer_in
 from tests.faults.routes import META, stateless
+from tests.faults.scale import scaled
 from tests.faults.sidecar import Sidecar, post
 from tests.wire import Wire
 from tests.wrapped import wrapped
@@ -131,7 +132,7 @@ def test_the_result_of_a_task_is_cut_as_the_answer_to_its_call(road: str) -> Non
     assert (json.loads(text(view)), view["resultType"]) == ({"view": 1999}, "complete")
 
 
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("road", ROADS[: scaled(2, 3)])
 def test_the_rule_of_a_task_s_tool_shapes_its_result(road: str, tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES)
@@ -143,7 +144,7 @@ def test_the_rule_of_a_task_s_tool_shapes_its_result(road: str, tmp_path: Path) 
         assert len(json.loads(text(other["result"]))["rows"]) == 2000
 
 
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("road", ROADS[: scaled(2, 3)])
 def test_a_task_of_an_earlier_session_has_the_budget_and_no_view(road: str) -> None:
     with opened(road) as client:
         client.response("tasks/get", taskId="7")

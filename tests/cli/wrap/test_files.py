@@ -130,7 +130,7 @@ def test_two_runs_at_once_lose_no_original(home: Path, run: Run) -> None:
     names = [f"s{number}" for number in range(4)]
     text = json.dumps({"mcpServers": {name: {"command": name} for name in names}}, indent=1)
     file = write(home, ".cursor/mcp.json", text)
-    for _ in range(scaled(5, 100)):
+    for _ in range(scaled(3, 100)):
         runs = [
             subprocess.Popen([*command, "wrap", name], cwd=home, stderr=subprocess.PIPE)
             for name in names
