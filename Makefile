@@ -31,7 +31,7 @@ lint: $(VENV)/.test
 
 types: $(VENV)/.test
 	$(RUN) -m mypy
-	$(RUN) -m mypy --platform win32 --follow-imports silent proxy/mcp_abridge/system/windows.py tests/windows/system.py
+	$(RUN) -m mypy --platform win32 --cache-dir .mypy_cache/windows --follow-imports silent proxy/mcp_abridge/system/windows.py tests/windows/system.py
 
 bench: servers
 	$(RUN) -m tests.benchmarks $(ARGS)
