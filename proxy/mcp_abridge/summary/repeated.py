@@ -290,11 +290,11 @@ _FORMS: Iterable[_Form] = (
         re.compile(r"\A[A-Z][A-Z()/_-]*(?: [A-Z]+)*(?: {2,}[A-Z][A-Z()/_-]*(?: [A-Z]+)*)+ *\r?\n"),
         _aligned,
     ),
-    (re.compile(r"\A[^\n]*\w[^\n]*\n *[-=]{2,}(?: +[-=]{2,})+ *\r?\n"), _ruled),
+    (re.compile(r"\A(?=[^\n]*\w)[^\n]*\n *[-=]{2,}(?: +[-=]{2,})+ *\r?\n"), _ruled),
     (_TABLE, _barred),
     (re.compile(r"\A(?:<\?[^\n]*\?>\s*)?<testsuites?\b"), _junit),
     (SIGN, sections),
-    (re.compile(r"\A(?:[^\n]*\n){0,5}?(?:\S+ +){3,}\S[^\n]*\n"), _spaced),
+    (re.compile(r"\A(?:[^\n]*\n){0,5}?(?:\S+ +){3}\S[^\n]*\n"), _spaced),
     (
         re.compile(
             rf"\A(?:[^\n]*\n){{0,2}}?{_FIELD.pattern}\n(?:{_FIELD.pattern}|[ \t])", re.MULTILINE
