@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -5,6 +6,7 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.tree import Document, encode, plain
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.view import look
+from mcp_abridge.summary.structure_in_text import read_structure
 
 LOG = "".join(
     f"12:00:{n % 60:02} step {n} {'FAILED: no room' if n in (70, 199) else 'ok'}\n"
@@ -165,6 +167,22 @@ def test_words_are_found_across_other_blanks_and_in_either_form_of_their_letters
             assert not next(iter(hits.values()))
             assert next(iter(hits["loosely"].values())) == 1, (words, value)
     assert "loosely" not in ask("grep('brown cat')", text)
+
+
+def test_a_word_that_is_also_beside_rows_in_other_case_is_found_in_them() -> None:
+    for rows, count in ((1, 1), (6, 6)):
+        value = json.dumps([{"id": n, "state": "done"} for n in range(rows)])
+        document = Document(f"{value}\n\nDone.")
+        assert read_structure(document, Fuel()) is not None
+        hits: Any = look(document, "grep('done')")
+        assert hits["matched_values"] == count
+        assert "text" not in hits.get("ignoring_case", {})
+
+
+def test_a_line_that_is_too_far_above_is_no_part_of_what_a_hit_stands_under() -> None:
+    text = f"{'x' * 900}:\n" + "    a\n" * 3300 + "    needle\n"
+    [hit] = ask("grep('needle')", text)["lines"]
+    assert "under" not in hit
 
 
 def test_what_is_neither_text_nor_number_is_found_by_its_name() -> None:

@@ -49,6 +49,9 @@ class Hits(dict[str, Any]):
         for name, value in self.items():
             if isinstance(value, int):
                 hits[name] = value - other.get(name.removesuffix("_at_least"), 0)
+            elif isinstance(value, Hits):  # in the text that structure was read from
+                rest = value.beyond(other[name]) if name in other else Hits()
+                hits |= {} if rest.none else {name: rest}
             elif "others" not in self:
                 earlier = [_place(hit) for hit in other.get(name, ())]
                 hits[name] = [hit for hit in value if _place(hit) not in earlier]

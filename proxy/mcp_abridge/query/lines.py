@@ -141,7 +141,9 @@ def _lines_above(text: str, at: int, fuel: Fuel) -> str:
     block = "" if indent else _first_of_block(text, end)
     fuel.burn(1)
     while indent and end > least:
-        start = text.rfind("\n", least, end - 1) + 1 or least
+        start = text.rfind("\n", least, end - 1) + 1
+        if least and not start:
+            break  # a part of a line
         line = text[start : end - 1]
         end = start
         fuel.burn(1)
