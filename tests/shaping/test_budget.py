@@ -197,7 +197,7 @@ LONG_RESULTS = {
     "member": tool_result("ä\n" * 4_500, structuredContent={"result": "ä\n" * 4_500}),
     "blocks": tool_result(*['{"a": "b"}'] * 999),
     "error": tool_result('at "x"\n' * 2_000, isError=True),
-    "differs": tool_result("p" * 30_000, structuredContent={"items": ["x" * 20] * 2_000}),
+    "differs": tool_result("p" * 15_000, structuredContent={"items": ["x" * 20] * 2_000}),
 }
 
 
@@ -241,3 +241,21 @@ def test_a_client_shows_whole_what_its_budget_made(client: Client, name: str) ->
 
     size = visible_bytes(client, result(outcome.raw))
     assert client.budget_bytes * 0.3 < size <= client.budget_bytes < (client.limit_bytes or 1e9)
+
+
+@pytest.mark.parametrize("shows", ["text", "blocks"])
+def test_a_model_that_reads_texts_alone_asks_for_all_of_one_that_differs_from_the_structure(
+    shows: Shows,
+) -> None:
+    text = "".join(f"item {n} is word{n}\n" for n in range(3_000))
+    value = tool_result(text, structuredContent={"items": ["x" * 20] * 2_000})
+    budget = Selection((), "auto", pytest.fail)(None, "opencode").otherwise
+    assert budget is not None
+
+    outcome = shape(job(budget, answer(value), shows=shows, keep=True))
+    assert "call again with view='text[" in texts(outcome.raw)[1]
+
+    view = ShapeJob(
+        rule=budget, tool="t", id=b"2", snapshot=outcome.snapshot, view="lines(7, 7)", shows=shows
+    )
+    assert texts(shape(view).raw)[0] == "item 6 is word6\n"

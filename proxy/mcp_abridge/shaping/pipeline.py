@@ -27,7 +27,12 @@ from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping import budget, error_results, pages, steps
 from mcp_abridge.shaping.job import Observer, ShapeContext, ShapeJob, ShapeResult
 from mcp_abridge.shaping.pages import Page
-from mcp_abridge.shaping.result.frame import with_marked_texts, without_blocks
+from mcp_abridge.shaping.result.frame import (
+    Frame,
+    other_texts,
+    with_marked_texts,
+    without_blocks,
+)
 from mcp_abridge.shaping.result.read import (
     LocatedDocument,
     ParsedResponse,
@@ -105,6 +110,16 @@ def _try(job: ShapeJob, context: ShapeContext) -> ShapeResult:
         return _failed(job, error)
 
 
+def _unseen(job: ShapeJob, frame: Frame) -> bool:
+    """Return True if the model reads texts alone, and these say something else than the document.
+
+    Then they are what is cut, and what views are of.
+    """
+    if job.shows not in ("text", "blocks") or frame.document_blocks:
+        return False
+    return any(other_texts(frame).values())
+
+
 def _untouched(job: ShapeJob, error: Exception) -> ShapeResult:
     return job.original("untouched", f"{job.rule.at(job.tool)}: left as it came: {error}")
 
@@ -150,6 +165,8 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
         return answer_first(job, parse(job.raw, intact=True))
     if rule.only_abridges and rule.max_bytes is not None and b'"resource_link"' in job.raw:
         located = locate_links(response.members, rule.max_bytes) or located
+    if rule.only_abridges and located is not None and _unseen(job, located.frame):
+        located = None
     if located is None:
         _check_no_document(rule, context)
         if rule.max_bytes is None:
