@@ -66,7 +66,9 @@ AMOUNTS = _worth(
 _PLURAL = re.compile("[a-z]{3,}(?<![sui])s")
 UNITS = _worth(_1="ms s sec seconds h kb mb gb kg km eur usd gbp chf cents")
 TYPED = ("number", "value")  # a value that is called by the object around it
-RATES = frozenset(("avg", "average", "max", "mean", "min", "per", "unit"))  # are no amounts
+RATES = frozenset(  # are no amounts
+    _worth(_1="avg average max mean median min per percent percentage pct rate ratio unit")
+)
 OTHERS = _worth(  # things that have names of their own
     _1="user account author owner creator reporter assignee committer actor customer project repo"
     " repository parent team milestone organization links avatar icon context agent host tool"
