@@ -68,6 +68,8 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
     if not cut and len(in_values) + others != count:
         yield f"{len(in_values)} hits and {others} others"
     for each in hits.get("names", ()):
+        if "path" not in each:  # a part of a hit, in little room
+            continue
         # The library reads `a.*.b.c` as `(a.*.b).c`.
         flat = re.sub(r"^(.+?)\.\*\.", r"values(\1)[].", each["path"].replace("[*]", "[]"))
         values = search(flat, whole) if "values" in each else ()
