@@ -1,8 +1,6 @@
 """The command `mcp-abridge`: one module per verb, imported only if the verb is used."""
 
-import atexit
 import codecs
-import gc
 import os
 import sys
 
@@ -63,6 +61,10 @@ _OTHER_NAMES = {"--host": "--listen", "--port": "--listen"}
 def main(words: list[str] | None = None) -> int:
     """Run a command line; return its exit code."""
     if words is None:
+        # Imported late, as all that the wrapper does not need before it has started the server.
+        import atexit
+        import gc
+
         # All that is left goes with the process: to look through it takes a fifth of a short one.
         atexit.register(gc.freeze)
     try:

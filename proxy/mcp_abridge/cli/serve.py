@@ -335,6 +335,8 @@ def _prepare() -> None:
 
     Threads that run Python must neither hold up the event loop nor have memory arenas of their own.
     """
+    # Where no thread can be started, that is told now rather than at a first call.
+    Thread(target=int, name="first").start()
     memory.share_arena()
     sys.setswitchinterval(_SWITCH)
     logging.getLogger().addHandler(logging.NullHandler())
