@@ -128,7 +128,7 @@ ANSWERS: tuple[Sequence[str], ...] = (
     ("call", "ask", *LISTED),
     ("call", "ask", "--direct", *LISTED),
     ("explain", "answer.json", "--show"),
-    ("view", "answer.json", "grep('2J')"),
+    ("view", "answer.json", r"grep('\x1b')"),
 )
 PROXIES = ("run", "serve")
 ENVIRONMENT = {**os.environ, "TERM": "dumb", "COLUMNS": "2000", "PYTHONIOENCODING": "utf-8"}
