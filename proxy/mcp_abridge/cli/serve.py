@@ -335,8 +335,6 @@ def _prepare() -> None:
 
     Threads that run Python must neither hold up the event loop nor have memory arenas of their own.
     """
-    # Where no thread can be started, that is told now rather than at a first call.
-    Thread(target=int, name="first").start()
     memory.share_arena()
     sys.setswitchinterval(_SWITCH)
     logging.getLogger().addHandler(logging.NullHandler())
@@ -345,6 +343,8 @@ def _prepare() -> None:
 
 async def _serve(sidecar: Sidecar, replacement: Replacement, log: Log) -> int:
     log_trouble(log.warning)
+    # Where no thread can be started, that is told now; with little memory, a start may never end.
+    await asyncio.get_running_loop().run_in_executor(None, int)
     hangup = asyncio.Event()
     sidecar.heed_signals(hangup.set)
     try:
