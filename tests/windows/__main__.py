@@ -7,11 +7,13 @@ the interpreter is set up. With `--code-pages` first, they run in each of three.
 
 import hashlib
 import os
+import select
 import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "windows"
@@ -60,8 +62,14 @@ def run(wheel: Path, locale: str, arguments: list[str]) -> int:
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.close()
-    for line in process.stdout:
-        sys.stdout.buffer.write(line)
+    # A console that a test has left may hold the pipe open after the end.
+    ready: list[Any] = []
+    while ready or process.poll() is None:
+        ready = select.select([process.stdout], [], [], 1.0)[0]
+        part = os.read(process.stdout.fileno(), 1 << 16) if ready else b""
+        if ready and not part:
+            break
+        sys.stdout.buffer.write(part)
         sys.stdout.flush()
     return process.wait()
 
