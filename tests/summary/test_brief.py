@@ -442,6 +442,15 @@ def test_a_tree_that_is_shown_whole_is_said_to_be_shown_as_rows() -> None:
     assert notes["nodes(tree, &inner)"] == "29 of 29"
 
 
+def test_arrays_of_which_one_is_called_rows_are_not_said_to_be_the_rows_of_a_view() -> None:
+    arrays = {"rows": [*range(1000, 1300)], "other": [*range(2000, 2300)]}
+    document, notes = brief({"table": arrays}, 900)
+
+    assert document["table"]["rows"][:2] == [1000, 1001]
+    [view] = re.findall(r"view='([^']*)'", notes["more"])[:1]
+    assert loads(encode(look(Document({"table": arrays}), view)))[0] in range(1000, 2300)
+
+
 def test_no_lists_of_names_are_taken_for_columns() -> None:
     names = [f"a name {n}" for n in range(100)]
     document, _ = brief({"before": names, "after": names[::-1]}, 1500)

@@ -74,8 +74,7 @@ class _OfViews(Interpreter):
     def visit_field(self, node: Any, value: Any) -> Any:
         name = node["value"]
         if not isinstance(value, list):
-            own = isinstance(value, dict) and name in value
-            arrays = side_by_side(value) if name == "rows" and not own else None
+            arrays = side_by_side(value) if name == "rows" else None
             if arrays is None:
                 return super().visit_field(node, value)
             self.fuel.burn(_CELL * sum(map(len, arrays.values())))

@@ -197,9 +197,7 @@ class _Place:
 
 def _member(value: dict[str, Any], name: str) -> Any:
     """Return a member of an object, of arrays side by side these for the name `rows`."""
-    if name == "rows" and name not in value:
-        return side_by_side(value)
-    return value.get(name)
+    return value.get(name, side_by_side(value) if name == "rows" else None)
 
 
 def _kinds(base: Sequence[Any], outer: set[str]) -> Iterator[tuple[Any, int]]:

@@ -82,7 +82,8 @@ def side_by_side(value: Value) -> dict[str, list[Value]] | None:
     """
     columns = dict[str, list[Value]]()
     count = 0
-    for name, each in value.items() if isinstance(value, dict) else ():
+    # Members called `rows` are found by that name themselves.
+    for name, each in value.items() if isinstance(value, dict) and "rows" not in value else ():
         column = opened(each)
         if not isinstance(column, list) or len(column) != (count or len(column)):
             return None

@@ -67,9 +67,9 @@ def examples(
     quantity = next((each for each in quantities if _numbers(rows, each)), None)
     if quantity is not None:
         yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
-    amounts = [each for each in columns if each.role != roles.APPENDIX and roles.is_amount(each)]
-    amounts.sort(key=roles.counts_things)  # what is measured comes first
-    for amount in islice(filter(_single, amounts), _SUMS):
+    useful = [each for each in columns if each.role != roles.APPENDIX and _single(each)]
+    useful.sort(key=roles.counts_things)  # what is measured comes first
+    for amount in islice(filter(roles.is_amount, useful), _SUMS):
         if amount is not quantity and not _numbers(rows, amount):
             continue
         yield f"sum({place or '@'}[*].{amount.name})", "adds up"
