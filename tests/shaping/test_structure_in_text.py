@@ -246,6 +246,28 @@ def test_a_text_that_is_nearly_all_of_an_object_is_read_in_its_place(
     assert inner(view_of("all"))["stdout"].startswith(text[:300])
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("member", ["text", "line", "other line"])
+def test_a_log_in_json_has_rows_though_it_has_other_lines(member: str, end: str) -> None:
+    rows = [{"level": "warn" if n % 9 == 0 else "info", "n": n, "took": n * 37} for n in range(200)]
+    names = ("text", "line", "other line")
+    lines = [json.dumps(row | dict.fromkeys(names[: names.index(member)])) for row in rows]
+    lines[0:0] = ["listening on 8080"]
+    lines[100:100] = ["panic: out of range", "  goroutine 1", ""]
+    text = end.join([*lines, '{"level": "inf'])
+    assert notes(first(text))["read_from"].startswith(
+        "NDJSON and 4 other lines at [0], [100], [202]; view='text[0:"
+    )
+    assert value(text, "[?level=='warn'] | length(@)") == 23
+    quoted = json.dumps(member)
+    assert value(text, f"[?{quoted}].{quoted}") == [
+        "listening on 8080",
+        "panic: out of range\n  goroutine 1",
+        '{"level": "inf',
+    ]
+    assert view(text, "text[0:40]") == text[:40]
+
+
 def test_numbers_of_csv_keep_their_digits_and_can_be_compared() -> None:
     ids = ["1.50", "-2", "", "12345678901234567890123", "1e3"] * 30
     text = "price,zip code,name\n" + "".join(f"{n},0{at:04},x\n" for at, n in enumerate(ids))
@@ -267,7 +289,7 @@ LINES = [f"line {n} of a text that is long enough" for n in range(80)]
         "a log": "\n".join(f"[INFO] a: [{n}] ended" for n in range(90)),
         "JSON after prose, and far more": f"Found:\n{json.dumps(rows_of(30))}\n" + "prose " * 3000,
         "JSON that is cut off": "Found:\n" + json.dumps(rows_of(30))[:-9],
-        "NDJSON with another line": FORMS["NDJSON"](rows_of(30)) + "ended",
+        "NDJSON among many lines": "".join(f"{json.dumps(row)}\nended\n" for row in rows_of(30)),
         "words in a comma": "\n".join(f"{'abc'[n % 3]},word{n}" for n in range(300)),
         "rules of a Makefile": "".join(f"target{n}: a b\n\tcc -c a,{n}\n" for n in range(90)),
         "CSV with a short row": FORMS["CSV"](rows_of(30)) + "1,2\r\n",

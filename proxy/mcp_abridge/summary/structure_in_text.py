@@ -29,6 +29,8 @@ from mcp_abridge.summary.repeated import repeated
 
 _NEARLY_ALL = 0.95  # of the bytes of an object
 _DEEPEST = 3  # names that lead to a text
+_FEWEST_DOCUMENTS = 8  # lines of JSON by which a log with other lines is told
+_OTHERS = 3  # places of them that are told
 _PROSE = 1000  # characters before JSON, and after it
 _PLACES = 4  # places at which JSON may begin, and at which it may end
 _SAMPLE = 4000  # characters by which it is told if JSON goes on
@@ -133,6 +135,41 @@ def _documents(text: str) -> TextStructure | None:
     if not (one_kind and 1 < len(parts) <= text.count("\n") + 1):
         return None
     return Raw(encode(parts)), TextFrame(form="NDJSON")
+
+
+def _documents_among_lines(text: str) -> TextStructure | None:
+    """Read NDJSON with a few other lines, as a program prints beside its log: rows of one text."""
+    count = text.count("\n{") + text.startswith("{")
+    if count < _FEWEST_DOCUMENTS or 5 * count < 4 * text.count("\n"):
+        return None
+    name = next((each for each in ("text", "line") if f'"{each}"' not in text), "other line")
+    rows, others, places = list[Raw | dict[str, str]](), 0, list[str]()
+    for line in filter(None, map(str.rstrip, text.split("\n"))):
+        document = _object(line)
+        if document is not None:
+            rows.append(document)
+            continue
+        others += 1
+        if rows and isinstance(last := rows[-1], dict):
+            last[name] += f"\n{line}"
+        else:
+            places.append(f"[{len(rows)}]")
+            rows.append({name: line})
+    documents = len(rows) - len(places)
+    if documents < _FEWEST_DOCUMENTS or documents < 4 * others:
+        return None
+    more = ["…"] * (len(places) > _OTHERS)
+    at = ", ".join(places[:_OTHERS] + more)
+    form = f"NDJSON and {others} other line{'s' * (others > 1)} at {at}"
+    return Raw(encode(rows)), TextFrame(form=form)
+
+
+def _object(line: str) -> Raw | None:
+    try:
+        value = _JSON.decode(line)
+    except _NO_JSON:
+        return None
+    return value if memoryview(value)[0] == 0x7B else None
 
 
 def _enclosed(text: str) -> TextStructure | None:
@@ -252,5 +289,5 @@ def _xml(text: str) -> TextStructure | None:
         return None
 
 
-_OF_BRACKETS = (_documents, _enclosed, _python)
-_OF_LINES = (_fenced, _enclosed, _table, _repeated, _yaml, _xml)
+_OF_BRACKETS = (_documents, _documents_among_lines, _enclosed, _python)
+_OF_LINES = (_fenced, _enclosed, _documents_among_lines, _table, _repeated, _yaml, _xml)
