@@ -241,6 +241,29 @@ def test_nothing_comes_with_what_is_there_instead(view: str, value: object, rema
 
 
 @pytest.mark.parametrize(
+    ("there", "condition", "written"),
+    [
+        ("Cafe\u0301 12", "name=='Caf\xe9 12'", r'"Cafe\u0301 12"'),
+        ("10\xa0kg", "name=='10 kg'", r'"10\u00a0kg"'),
+        ("\ufb01le", "name=='file'", r'"\ufb01le"'),
+        ("Cafe\u0301 12", "contains(name, 'Caf\xe9')", r'"Cafe\u0301"'),
+        ("10\u202fkg net", "starts_with(name, '10 kg')", r'"10\u202fkg"'),
+        (["a", "Cafe\u0301"], "contains(name, 'Caf\xe9')", r'"Cafe\u0301"'),
+    ],
+)
+def test_a_text_in_other_letters_comes_with_its_spelling(
+    there: object, condition: str, written: str
+) -> None:
+    rows = {"rows": [{"name": "\xc9mile"}, {"name": there}]}
+    found, [remark] = ask(f"rows[?{condition}]", rows)
+    assert found == []
+    assert remark.endswith(f"is there with other forms of its letters or blanks: write `{written}`")
+    literal = re.search("'.*'", condition)
+    assert literal is not None
+    assert ask(f"rows[?{condition.replace(literal[0], f'`{written}`')}].name", rows)[0] == [there]
+
+
+@pytest.mark.parametrize(
     "view", ["rows[?user.login=='Ann' || id==`3`]", "rows[-12]", "rows[11]", "rows[?note=='x1']"]
 )
 def test_what_is_found_needs_no_such_word(view: str) -> None:

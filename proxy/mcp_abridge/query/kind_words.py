@@ -3,7 +3,9 @@
 Without it, a model would learn that nothing was found, and not that it compared texts with numbers.
 """
 
+import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -96,11 +98,11 @@ class NodeKinds:
     def __init__(self, node: Node) -> None:
         self.node = node
         holds = HOLDS.get(node.get("value", ""))
-        self.differ = partial(_holds_in_another_case, holds) if holds else _differ_by_case
+        self.differ = partial(_holds_otherwise, holds) if holds else _differ_in_spelling
         self.counts: Counter[Any] = Counter()
         self.samples: dict[str, Any] = {}
         self.inside: set[type] = set()  # the types in arrays that `contains` searched
-        self.spelling: tuple[str, str] | None = None  # texts that differ in their case alone
+        self.spelling: tuple[Any, str] | None = None  # texts that differ in their spelling alone
         self.longest = 0  # elements of an array of which one is taken
 
     def kinds(self) -> Counter[Any]:
@@ -122,16 +124,24 @@ def as_numbers(node: Node, operands: tuple[Any, Any]) -> str:
     return f"{notation(text)}: texts that are numbers are compared as numbers"
 
 
-def _differ_by_case(one: Any, other: Any) -> bool:
-    texts = type(one) is str and type(other) is str and len(one) == len(other)
-    return texts and one != other and one.casefold() == other.casefold()
+def _differ_in_spelling(one: Any, other: Any) -> bool:
+    if type(one) is not str or type(other) is not str or one == other:
+        return False
+    if one.isascii() and other.isascii():  # quicker to tell
+        return len(one) == len(other) and one.casefold() == other.casefold()
+    return _without_forms(one) == _without_forms(other)
 
 
-def _holds_in_another_case(holds: Callable[[str, str], bool], one: Any, other: Any) -> bool:
+def _without_forms(text: str) -> str:
+    """Return a text without its case, and without the forms of its letters and blanks."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _holds_otherwise(holds: Callable[[str, str], bool], one: Any, other: Any) -> bool:
     if type(one) is list:
-        return any(_differ_by_case(each, other) for each in one)
+        return any(_differ_in_spelling(each, other) for each in one)
     texts = type(one) is str and type(other) is str
-    return texts and holds(one.casefold(), other.casefold()) and not holds(one, other)
+    return texts and holds(_without_forms(one), _without_forms(other)) and not holds(one, other)
 
 
 def bracket_fault(record: NodeKinds, *, as_entries: bool) -> str | None:
@@ -181,19 +191,33 @@ def comparison_faults(record: NodeKinds) -> Iterator[tuple[bool, str]]:
 
 
 def other_spelling(record: NodeKinds) -> str | None:
-    """Return how a value is there that no element equals: in another case, or as null."""
+    """Return how a value is there that no element equals: in another spelling, or as null."""
     node, of = record.node, subject_at(record.node)
     other = node["children"][1 - of]
     if other["type"] != "literal":
         return None
     if record.spelling is not None:
         there, literal = record.spelling[of], record.spelling[1 - of]
+        what, sought = subject_of(node), constant(literal)
+        holds = HOLDS.get(node["value"], str.__eq__)
+        texts = [each for each in there if type(each) is str] if type(there) is list else [there]
+        if not any(holds(each.lower(), literal.lower()) for each in texts):
+            exact = next((f for f in _forms(literal, texts) if any(holds(t, f) for t in texts)), "")
+            advice = f": write `{json.dumps(exact)}`" if exact and "`" not in exact else ""
+            return f"{what}: {sought} is there with other forms of its letters or blanks{advice}"
         if node["value"] in HOLDS:
-            return f"{subject_of(node)}: {constant(literal)} is there in another case"
-        return (
-            f"{subject_of(node)}: {constant(there)} differs from {constant(literal)} by case alone"
-        )
+            return f"{what}: {sought} is there in another case"
+        return f"{what}: {constant(there)} differs from {sought} by case alone"
     return None if node["value"] in HOLDS else meant_as_null(record)
+
+
+def _forms(literal: str, texts: list[str]) -> Iterator[str]:
+    """Yield a literal with its letters and blanks in other forms, and the texts that are there."""
+    for form in ("NFC", "NFD"):
+        yield unicodedata.normalize(form, literal)
+    for blank in "\u00a0\u202f\u2009":
+        yield literal.replace(" ", blank)
+    yield from texts
 
 
 def tests(condition: Node) -> Iterator[Node]:
