@@ -241,7 +241,7 @@ def test_nothing_comes_with_what_is_there_instead(view: str, value: object, rema
 
 
 @pytest.mark.parametrize(
-    ("there", "condition", "written"),
+    ("there", "condition", "spelling"),
     [
         ("Cafe\u0301 12", "name=='Caf\xe9 12'", r'"Cafe\u0301 12"'),
         ("10\xa0kg", "name=='10 kg'", r'"10\u00a0kg"'),
@@ -252,15 +252,17 @@ def test_nothing_comes_with_what_is_there_instead(view: str, value: object, rema
     ],
 )
 def test_a_text_in_other_letters_comes_with_its_spelling(
-    there: object, condition: str, written: str
+    there: object, condition: str, spelling: str
 ) -> None:
     rows = {"rows": [{"name": "\xc9mile"}, {"name": there}]}
-    found, [remark] = ask(f"rows[?{condition}]", rows)
-    assert found == []
-    assert remark.endswith(f"is there with other forms of its letters or blanks: write `{written}`")
+    value, [remark] = ask(f"rows[?{condition}]", rows)
+    assert value == []
+    assert remark.endswith(
+        f"is there with other forms of its letters or blanks: write `{spelling}`"
+    )
     literal = re.search("'.*'", condition)
     assert literal is not None
-    assert ask(f"rows[?{condition.replace(literal[0], f'`{written}`')}].name", rows)[0] == [there]
+    assert ask(f"rows[?{condition.replace(literal[0], f'`{spelling}`')}].name", rows)[0] == [there]
 
 
 @pytest.mark.parametrize(
