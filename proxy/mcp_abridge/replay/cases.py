@@ -36,14 +36,14 @@ class CaseResult(Struct, frozen=True):
 
 def run(file: RuleFile, part: str = "") -> Iterator[CaseResult]:
     """Run the cases of `file` whose `rule: name` contains `part`, ignoring letter case."""
-    for rule, number, case in _cases(file):
+    for rule, number, case in cases(file):
         name = str(case.get("name", f"case {number}"))
         if part.lower() in f"{rule.name}: {name}".lower():
             message = "\n".join(check_case(file, rule, case))
             yield CaseResult(rule.name, name, _location(rule, number), not message, message)
 
 
-def _cases(file: RuleFile) -> Iterator[tuple[Rule, int, Case]]:
+def cases(file: RuleFile) -> Iterator[tuple[Rule, int, Case]]:
     """Yield every case of a file, with its rule and its number there, from 1."""
     for rule in file.rules:
         for number, case in enumerate(rule.tests, 1):
@@ -57,7 +57,7 @@ def _location(rule: Rule, number: int) -> str:
 
 def absent_files(file: RuleFile) -> Iterator[str]:
     """Yield a message for each case whose `given_file` is not there."""
-    for rule, number, case in _cases(file):
+    for rule, number, case in cases(file):
         if "given_file" in case and not os.path.isfile(path := _given_path(file, case)):
             yield f"{_location(rule, number)}: given_file: there is no file {path!r}"
 
