@@ -1,7 +1,7 @@
-"""The page of `report`, `replay` and `explain --html`: one file that opens without a network.
+"""The pages of `report`, `replay` and `explain --html`: files that open without a network.
 
-sums     what servers sent and models read, by tool and so on: the first tab
-calls    recorded calls, with what a model reads of each answer: the second tab
+sums     what servers sent and models read, by tool and so on, for `report`
+calls    recorded calls, with what a model reads of each answer, for `replay` and `explain`
 answer   one answer: its tree, the marks of what is shown, and the steps of its rule
 watch    the page over a loopback server, which follows rules and recordings
 
@@ -28,18 +28,10 @@ _STYLES = ("uplot/uPlot.min.css", "page.css", "calls.css")
 _SCRIPTS = ("uplot/uPlot.iife.min.js", "page.js", "calls.js")
 
 
-def render(
-    title: str, subtitle: str, *, sums: str = "", calls: str = "", live: bool = False
-) -> str:
-    """Return the page as HTML, with the tabs whose HTML is given.
-
-    If it is `live`, it may connect to the server that it came from.
-    """
+def render(title: str, subtitle: str, html: str, *, live: bool = False) -> str:
+    """Return a whole page; if it is `live`, it may connect to the server that it came from."""
     style = "".join(map(_file, _STYLES))
     script = f"/*!\n{_file('uplot/LICENSE')}\n*/\n" + "".join(map(_file, _SCRIPTS))
-    tabs = [("sums", "Sums", sums), ("calls", "Calls", calls)]
-    parts = [(name, label, html) for name, label, html in tabs if html]
-    buttons = (f'<a href="#{name}" id="to-{name}">{label}</a>' for name, label, _ in parts)
     return Template(_file("page.html")).substitute(
         style=style,
         style_hash=_hash(style),
@@ -48,10 +40,7 @@ def render(
         connect=" connect-src 'self';" if live else "",
         title=escape(title),
         subtitle=escape(subtitle),
-        tabs=f'<nav aria-label="Parts">{" ".join(buttons)}</nav>' if len(parts) > 1 else "",
-        main="\n".join(
-            f'<div id="tab-{name}" class="tab">\n{html}\n</div>' for name, _, html in parts
-        ),
+        main=html,
     )
 
 

@@ -1,4 +1,4 @@
-// The tab of calls: a list, and one call of it, both drawn from the data in the page; with --watch
+// The page of calls: a list, and one call of it, both drawn from the data in the page; with --watch
 // from the server that the page came from.
 (() => {
 const element = (id) => document.getElementById(id);
@@ -310,8 +310,8 @@ class Answer {
 
 // What is chosen.
 function route() {
-  const [tab, call] = location.hash.slice(1).split("/");
-  const given = tab === "calls" && call !== undefined && head.calls[call] !== undefined;
+  const [list, call] = location.hash.slice(1).split("/");
+  const given = list === "calls" && head.calls[call] !== undefined;
   element("list").hidden = given;
   element("call").hidden = !given;
   const before = open;

@@ -1,21 +1,7 @@
 "use strict";
 
-// One tab at a time, by the part of the address after its #.
-const tabs = [...document.querySelectorAll(".tab")];
-function choose() {
-  const [name] = location.hash.slice(1).split("/");
-  const chosen = tabs.find((tab) => tab.id === `tab-${name}`) ?? tabs.at(-1);
-  for (const tab of tabs) {
-    tab.hidden = tab !== chosen;
-    const link = document.getElementById(tab.id.replace("tab", "to"));
-    if (tab === chosen) link?.setAttribute("aria-current", "page");
-    else link?.removeAttribute("aria-current");
-  }
-}
-window.addEventListener("hashchange", choose);
-
 // Sorting: a button in each heading of a table.
-for (const table of document.querySelectorAll("#tab-sums table")) {
+for (const table of document.querySelectorAll("table.sortable")) {
   const headings = [...table.tHead.rows[0].cells];
   headings.forEach((heading, column) => {
     if (table.tBodies[0].rows[0]?.cells[column].dataset.value) heading.className = "number";
@@ -126,5 +112,4 @@ if (chart) {
   const fit = () => chart.clientWidth && plot.setSize({ width: chart.clientWidth, height: 260 });
   new ResizeObserver(fit).observe(chart);
 }
-choose();
 paint(dark);

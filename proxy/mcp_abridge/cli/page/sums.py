@@ -1,4 +1,4 @@
-"""The sums of a ledger or of recordings as HTML: what is still large, and what was saved.
+"""The sums of a ledger as HTML: what is still large, and what was saved.
 
 Without it, the largest tool of a busy week is found by reading tables in a terminal.
 """
@@ -31,15 +31,12 @@ KEYS = ("tool", "client", "rule", "server")
 
 
 class Sums(Struct, frozen=True):
-    """The sums of a period: by tool and so on, by day or hour in order, and what is beside them.
-
-    Recordings have no `times`.
-    """
+    """The sums of a period: by tool and so on, by day or hour in order, and what is beside them."""
 
     figures: Mapping[str, list[Figures]]
-    times: list[Figures] = []
-    warnings: list[Warnings] = []
-    definitions: list[Definitions] = []
+    times: list[Figures]
+    warnings: list[Warnings]
+    definitions: list[Definitions]
 
     @property
     def total(self) -> Figures:
@@ -61,7 +58,7 @@ def html(sums: Sums) -> str:
     parts = (
         _totals(sums.total, sums.definitions),
         _large(sums),
-        _over_time(sums.times) if sums.times else "",
+        _over_time(sums.times),
         _saved(sums),
         _others(sums),
     )
@@ -209,7 +206,7 @@ def _table(
         for column in columns
     )
     return (
-        f'<div class="scroll">\n<table>\n'
+        f'<div class="scroll">\n<table class="sortable">\n'
         f"<caption>{caption}</caption>\n<thead>\n<tr>{heads}</tr>\n</thead>\n"
         f"<tbody>\n{''.join(body)}</tbody>\n{foot}</table>\n</div>\n"
     )
