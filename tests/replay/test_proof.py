@@ -7,7 +7,7 @@ import pytest
 from mcp_abridge.replay.differences import to_json
 from mcp_abridge.replay.exchanges import make, text_result
 from mcp_abridge.replay.play import Replay
-from mcp_abridge.replay.proof import ShapedAnswer, used_values
+from mcp_abridge.replay.proof import used_values
 from mcp_abridge.ruleset.rule_set import RuleSet
 from msgspec import Raw
 
@@ -17,17 +17,16 @@ Call = tuple[str, dict[str, Any], Any]
 BOOKS = {"books": [{"id": f"bk_{n}", "number": 8000 + n, "title": "x" * 99} for n in range(40)]}
 
 
-def session(*calls: Call, by: RuleSet = EMPTY) -> list[ShapedAnswer]:
+def session(*calls: Call, by: RuleSet = EMPTY) -> list[Replay]:
     """Return the answers to calls: tool, arguments, and a document, a text or a whole result."""
     answered = []
-    for number, (tool, arguments, content) in enumerate(calls):
+    for tool, arguments, content in calls:
         if isinstance(content, dict) and "structuredContent" in content:
             result = Raw(to_json(content))
         else:
             text = content if isinstance(content, str) else json.dumps(content)
             result = text_result(text)
-        replay = Replay(by, make(tool, arguments, result))
-        answered.append(ShapedAnswer(f"{number}.json", replay))
+        answered.append(Replay(by, make(tool, arguments, result)))
     return answered
 
 
@@ -83,7 +82,7 @@ def test_a_value_that_no_answer_shows_any_more_is_lost() -> None:
         ("move", {"to": "bk_7"}, ""),
     ]
     [loss] = [each for each in used_values(session(*calls, by=keep)) if each.place == "lost"]
-    assert (loss.value, loss.file, loss.path) == ("bk_7", "0.json", "books[7].id")
+    assert (loss.value, loss.call, loss.path) == ("bk_7", 0, "books[7].id")
     assert loss.user == "get took it as id"
     # Another answer before the call shows it.
     calls[1:] = [("find", {}, "it is bk_7"), ("get", {"id": "bk_7"}, "ok")]
@@ -100,9 +99,9 @@ def test_a_value_that_no_answer_shows_any_more_is_lost() -> None:
 def test_a_value_on_another_page_or_in_a_view_is_not_lost(rule: str, further: Any) -> None:
     by = rules(f"- {rule}")
     [first, _] = session(("list", {}, BOOKS), ("get", {"id": "bk_39"}, "ok"), by=by)
-    assert "bk_39" not in first.replay.answer.text
+    assert "bk_39" not in first.answer.text
 
     assert usage(("list", {}, BOOKS), ("get", {"id": "bk_39"}, "ok"), by=by) == {
         "bk_39": ("books[39].id", "view")
     }
-    assert "bk_39" in first.replay.ask(further).text
+    assert "bk_39" in first.ask(further).text

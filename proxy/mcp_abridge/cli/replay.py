@@ -28,7 +28,7 @@ from mcp_abridge.errors import AbridgeError
 from mcp_abridge.replay.fit import RuleFit
 from mcp_abridge.replay.of_session import SessionRules
 from mcp_abridge.replay.play import Replay
-from mcp_abridge.replay.proof import ShapedAnswer, UsedValue, used_values
+from mcp_abridge.replay.proof import used_values
 from mcp_abridge.replay.recordings import NO_CALL, RecordedSession
 from mcp_abridge.ruleset.selection import NO_RULES, Selection
 from mcp_abridge.storage.redaction import Redaction
@@ -63,7 +63,7 @@ class Account:
         self._sizes: dict[tuple[str, str | None], ToolSizes] = {}
         self.fits: dict[tuple[str, str], RuleFit] = {}
         self.sessions = 0
-        self.used: list[UsedValue] = []
+        self.used: list[dict[str, Any]] = []
         self.over: list[dict[str, Any]] = []
 
     def add(self, session: RecordedSession, report: Callable[[AbridgeError], object]) -> None:
@@ -72,16 +72,15 @@ class Account:
         for rule_file in of_session.rules.files:
             for rule in rule_file.rules:
                 self.fits.setdefault((rule.place, rule.name), RuleFit(rule, rule_file))
-        answered = []
-        for file, replay in of_session.replays(report):
-            if replay is None:
-                continue
+        answered = [(file, each) for file, each in of_session.replays(report) if each is not None]
+        for file, replay in answered:
             self._count(file, replay)
             applied = replay.applied
             if applied and (fit := self.fits.get((applied.place, applied.name))) is not None:
                 fit.add(file, replay)
-            answered.append(ShapedAnswer(file, replay))
-        self.used += used_values(answered, json_text(session.tools))
+        for each in used_values([replay for _, replay in answered], json_text(session.tools)):
+            file, replay = answered[each.call]
+            self.used.append({"file": file, "tool": replay.exchange.tool, **asdict(each)})
         self.sessions += bool(answered)
 
     def _count(self, file: str, replay: Replay) -> None:
@@ -100,13 +99,13 @@ class Account:
 
     def report(self) -> dict[str, Any]:
         """Return the sizes by tool and rule, the largest first, and each kind of findings."""
-        places = [each.place for each in self.used]
+        places = [each["place"] for each in self.used]
         sizes = sorted(self._sizes.values(), key=lambda each: -each.before)
         return {
             "sessions": self.sessions,
             "tools": [asdict(each) for each in sizes],
             "used": {place: places.count(place) for place in ("shown", "view", "lost")},
-            "loss": [asdict(each) for each in self.used if each.place == "lost"],
+            "loss": [each for each in self.used if each["place"] == "lost"],
             "rot": [each for fit in self.fits.values() for each in fit.rot()],
             "drift": [each for fit in self.fits.values() for each in fit.drift()],
             "over": self.over,

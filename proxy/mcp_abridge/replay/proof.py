@@ -12,30 +12,24 @@ from mcp_abridge.replay.usage import Usage, has_word
 
 
 class UsedValue(Struct):
-    """A value that a call took from an earlier answer, and its place in the shaped one."""
+    """A value that a call took from an earlier answer, and its place in the shaped one.
+
+    `call` is the number of the call of that answer in its session.
+    """
 
     value: str
-    file: str
-    tool: str
+    call: int
     path: str
     user: str
     place: str = "lost"
 
 
-class ShapedAnswer(Struct):
-    """An answer with its recorded file."""
-
-    file: str
-    replay: Replay
-
-
-def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[UsedValue]:
+def used_values(session: Sequence[Replay], definitions: str = "") -> list[UsedValue]:
     """Return the values of the answers of a session that its later calls used.
 
     A value that the model had before, or a word of the tools' `definitions`, is none.
     """
-    calls = [(each.replay.exchange.tool, each.replay.exchange.arguments) for each in session]
-    usage = Usage(calls)
+    usage = Usage([(each.exchange.tool, each.exchange.arguments) for each in session])
     used: dict[tuple[str, int], UsedValue] = {}
     for number, answer in enumerate(session):
         leaves = list(_leaves(_parts(answer)))
@@ -45,11 +39,10 @@ def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[
             if value.isalpha() and value in definitions:
                 continue
             if after is None:
-                texts = answer.replay.texts[1]
+                texts = answer.texts[1]
                 after = _lines(leaf for each in texts for _, leaf in _leaves(answers.value(each)))
             path = next((path for path, leaf in leaves if has_word(value, leaf)), "")
-            new = UsedValue(value, answer.file, answer.replay.exchange.tool, path, user)
-            each = used.setdefault((value, index), new)
+            each = used.setdefault((value, index), UsedValue(value, number, path, user))
             if has_word(value, after):
                 each.place = "shown"
             elif each.place == "lost" and any(has_word(value, leaf) for leaf in _stored(answer)):
@@ -62,15 +55,15 @@ def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[
     ]
 
 
-def _stored(answer: ShapedAnswer) -> Iterator[str]:
-    for _, result in answer.replay.shaped:
+def _stored(answer: Replay) -> Iterator[str]:
+    for _, result in answer.shaped:
         if result.snapshot is not None:
             yield from (leaf for _, leaf in _leaves(loads(result.snapshot.document)))
 
 
-def _parts(answer: ShapedAnswer) -> Any:
+def _parts(answer: Replay) -> Any:
     """Return the document of the server's answer; with several copies or texts, all of them."""
-    before = answer.replay.before
+    before = answer.before
     if before.structured is not None:
         return loads(bytes(before.structured))
     values = [answers.value(text) for text in before.texts or (before.text,)]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Raw, Struct
-from msgspec.structs import asdict
 
 from mcp_abridge.cli.page import data, render
 from mcp_abridge.cli.page.answer import detail
@@ -20,7 +19,7 @@ from mcp_abridge.errors import AbridgeError
 from mcp_abridge.replay.exchanges import RecordedExchange
 from mcp_abridge.replay.of_session import SessionRules
 from mcp_abridge.replay.play import Replay
-from mcp_abridge.replay.proof import ShapedAnswer, UsedValue, used_values
+from mcp_abridge.replay.proof import UsedValue, used_values
 from mcp_abridge.replay.recordings import RecordedSession
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.selection import Selection
@@ -89,20 +88,11 @@ class RecordedCalls:
         """Yield the figures of all calls, in order; None for one that cannot be replayed."""
         for session in self.sessions:
             rules = self._rules(selection, session, client)
-            every: list[CallFigures | None] = []
-            answered: list[ShapedAnswer] = []
-            by_file: dict[str, CallFigures] = {}
-            for _, replay in rules.replays(self._report):
-                if replay is None:
-                    every.append(None)
-                    continue
-                figures = self._of(replay)
-                every.append(figures)
-                # Calls of a transcript are in one file.
-                answered.append(ShapedAnswer(str(len(by_file)), replay))
-                by_file[str(len(by_file))] = figures
-            for used in used_values(answered, json_text(session.tools)):
-                by_file[used.file].used = [*by_file[used.file].used, used]
+            replays = [replay for _, replay in rules.replays(self._report)]
+            every = [None if replay is None else self._of(replay) for replay in replays]
+            figures = [each for each in every if each is not None]
+            for used in used_values([*filter(None, replays)], json_text(session.tools)):
+                figures[used.call].used.append(used)
             yield from every
 
     def _rules(
@@ -192,11 +182,10 @@ def _answers(
 
 def with_uses(answer: dict[str, Any], figures: CallFigures | None) -> dict[str, Any]:
     """Return an answer with the values of it that later calls used, if they are known."""
-    used = [asdict(each) for each in figures.used] if figures else []
-    return {
-        **answer,
-        "used": [{key: printable(text) for key, text in each.items()} for each in used],
-    }
+    keys = ("value", "path", "user", "place")
+    every = figures.used if figures else ()
+    used = [{key: printable(getattr(each, key)) for key in keys} for each in every]
+    return {**answer, "used": used}
 
 
 def _without_copies(views: list[dict[str, Any]]) -> dict[str, Any]:
