@@ -9,7 +9,7 @@ gave it. Of a text, the lines are compared.
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -17,6 +17,8 @@ from mcp_abridge.document.tree import encode
 
 Mark = Literal["s", "c", "o"]
 """Of a leaf: shown, cut short, left out."""
+
+_Twin = tuple[str, str, str | bytes]
 
 _MANY = 200  # records that are compared with one that is shown
 _CUT = "…"  # stands where a text goes on
@@ -162,14 +164,6 @@ def _of_lines(lines: list[str], lines_read: list[str]) -> str:
     return "".join(signs)
 
 
-class _Index(NamedTuple):
-    """The leaves of a record by path and value, by name and value, and by value."""
-
-    paths: dict[tuple[str, Any], deque[_Leaf]]
-    names: dict[tuple[str, Any], deque[_Leaf]]
-    values: dict[Any, deque[_Leaf]]
-
-
 class _Coverage:
     """The marks of a server's answer, which grow with each document and text that is shown."""
 
@@ -178,7 +172,7 @@ class _Coverage:
         self.marks: list[Mark] = ["o"] * source.count
         self._used: set[int] = set()  # records
         self._with: dict[Any, list[int]] = {}  # by value: the records that have it
-        self._indexes: dict[int, _Index] = {}
+        self._indexes: dict[int, dict[_Twin, deque[_Leaf]]] = {}
         for number, record in enumerate(source.every):
             for leaf in record.leaves:
                 have = self._with.setdefault(_key(leaf.value), [])
@@ -257,31 +251,21 @@ class _Coverage:
 
     def _twin(self, record: _Record, piece: _Leaf) -> _Leaf | None:
         """Return the leaf of a record that a shown one stands for, by its path, name or value."""
-        index, key, last = self._index(record), _key(piece.value), _last(piece.path)
-        for leaves in (
-            index.paths.get((piece.path, key)),
-            index.names.get((last, key)),
-            index.values.get(key) if _tells(piece.value) else None,
-        ):
-            if leaves:
-                # The first of equal ones that is not marked yet; at the end the last one again.
-                while len(leaves) > 1 and self.marks[leaves[0].index] != "o":
-                    leaves.popleft()
-                return leaves[0]
-        if isinstance(piece.value, str) and _CUT in piece.value:
-            starts = (leaf for leaf in record.leaves if _begins(leaf.value, piece.value))
-            return next((leaf for leaf in starts if _last(leaf.path) == last), None)
-        return None
+        index = self._index(record)
+        for leaves in filter(None, map(index.get, _twins(piece))):
+            # The first of equal ones that is not marked yet; at the end the last one again.
+            while len(leaves) > 1 and self.marks[leaves[0].index] != "o":
+                leaves.popleft()
+            return leaves[0]
+        cut = isinstance(piece.value, str) and _CUT in piece.value
+        leaves_cut = (leaf for leaf in record.leaves if cut and _begins(leaf.value, piece.value))
+        return next((leaf for leaf in leaves_cut if _last(leaf.path) == _last(piece.path)), None)
 
-    def _index(self, record: _Record) -> "_Index":
-        index = self._indexes.get(id(record))
-        if index is None:
-            index = self._indexes[id(record)] = _Index({}, {}, {})
-            for leaf in record.leaves:
-                key = _key(leaf.value)
-                index.paths.setdefault((leaf.path, key), deque()).append(leaf)
-                index.names.setdefault((_last(leaf.path), key), deque()).append(leaf)
-                index.values.setdefault(key, deque()).append(leaf)
+    def _index(self, record: _Record) -> dict[_Twin, deque[_Leaf]]:
+        index = self._indexes.setdefault(id(record), {})
+        for leaf in record.leaves if not index else ():
+            for key in _twins(leaf):
+                index.setdefault(key, deque()).append(leaf)
         return index
 
     def _at(self, record: _Record, path: str) -> Iterator[_Leaf]:
@@ -301,6 +285,13 @@ class _Coverage:
             yield from leaves
         for each in inner:
             yield from self._at(each, tail.removeprefix("."))
+
+
+def _twins(leaf: _Leaf) -> list[_Twin]:
+    """Return by what another leaf is the same: path and value, name and value, or value alone."""
+    key = _key(leaf.value)
+    alone = [("", "", key)] if _tells(leaf.value) else []
+    return [("path", leaf.path, key), ("name", _last(leaf.path), key), *alone]
 
 
 def _last(path: str) -> str:
