@@ -179,3 +179,13 @@ def test_a_rule_may_have_the_budget_of_the_client_and_is_whole_where_that_is() -
 def cut_by_budget(value: dict[str, Any], client: str) -> int:
     without = {name: each for name, each in value.items() if name != "gone"}
     return first(document(without), client).visible_after
+
+
+def test_the_size_of_all_is_that_of_what_comes_however_the_server_spaces_it() -> None:
+    rows = [{"id": n, "text": f"entry {n}", "on": [n, n]} for n in range(400)]
+    before = first(tool_result(json.dumps({"rows": rows}, indent=2)), "claude-code")
+    [look] = texts(before.raw)
+    all_of_it = json.dumps({"rows": rows}, separators=(",", ":"))
+    assert f"view='all' gives all {len(all_of_it):,} bytes" in json.loads(look)["_abridged"]["more"]
+    [answered] = texts(everything(before, "claude-code").raw)
+    assert answered == f'{{"view":{all_of_it}}}'

@@ -318,6 +318,8 @@ def end_of_first(raw: bytes) -> int | None:
 def may_hold_another(raw: bytes) -> bool:
     """Return True if another message may follow the first one of a long line (a quick check)."""
     # `rfind` skips more of a text than `find` does: a third of the time.
+    if raw.startswith(_USUAL_STARTS[0]):  # all of this server have it; in a text it is escaped
+        return raw.rfind(_USUAL_STARTS[0][1:], 2) > 0
     return any(raw.rfind(start, 1) > 0 for start in _starts(raw))
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 from jmespath import Options
 from jmespath.visitor import TreeInterpreter, _Expression
-from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel, charge
-from mcp_abridge.document.tree import Number, Value
+from mcp_abridge.document.tree import Number
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.functions import ARRAY, MeteredFunctions
 from mcp_abridge.query.kind_words import TESTS
 from mcp_abridge.query.lookups import Lookups, slip_of
+from mcp_abridge.query.shapes import is_array
 
 # Units of a step that makes an array or an object, before its elements or members.
 _COSTS = dict.fromkeys(
@@ -255,11 +255,6 @@ class Interpreter(TreeInterpreter):
 
     def _is_false(self, value: Any) -> bool:
         return value is not True and (value is None or value is False or value in _EMPTY)
-
-
-def is_array(value: Value) -> bool:
-    """Return True for an array, opened or not."""
-    return memoryview(value)[0] == 0x5B if type(value) is Raw else isinstance(value, list)
 
 
 def ends_in(node: Any, kind: str) -> bool:

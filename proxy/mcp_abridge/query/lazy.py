@@ -12,12 +12,12 @@ from msgspec import Raw
 from mcp_abridge.document.fuel import Fuel, charge, cost
 from mcp_abridge.document.tree import Document, Number, Value, encode, loads, opened, plain
 from mcp_abridge.errors import OutOfFuel
-from mcp_abridge.query.jmespath import Interpreter, ends_in, is_array
+from mcp_abridge.query.jmespath import Interpreter, ends_in
 from mcp_abridge.query.kind_words import tests, true_anyhow
 from mcp_abridge.query.lookups import Lookups, members_named
 from mcp_abridge.query.patterns import FIRST_ALONE, truthy
 from mcp_abridge.query.rows import NULL, batches, columns, many, over, shared
-from mcp_abridge.query.shapes import rows_of, side_by_side
+from mcp_abridge.query.shapes import is_array, rows_of, side_by_side
 
 _UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
 _TESTED = 100  # elements whose values as conditions are looked at

@@ -70,6 +70,11 @@ def _arrays(value: Raw) -> Iterator[tuple[str, Raw]]:
                 yield name, member
 
 
+def is_array(value: Value) -> bool:
+    """Return True for an array, opened or not."""
+    return memoryview(value)[0] == 0x5B if type(value) is Raw else isinstance(value, list)
+
+
 def side_by_side(value: Value) -> dict[str, list[Value]] | None:
     """Return the arrays of an object that has nothing else, all of one length; None of others.
 
@@ -83,9 +88,11 @@ def side_by_side(value: Value) -> dict[str, list[Value]] | None:
     columns = dict[str, list[Value]]()
     count = 0
     # Members called `rows` are found by that name themselves.
-    for name, each in value.items() if isinstance(value, dict) and "rows" not in value else ():
+    if not isinstance(value, dict) or "rows" in value or not all(map(is_array, value.values())):
+        return None
+    for name, each in value.items():
         column = opened(each)
-        if not isinstance(column, list) or len(column) != (count or len(column)):
+        if len(column) != (count or len(column)):
             return None
         columns[name], count = column, len(column)
     heads = [opened(column[0]) for column in columns.values()] if count else []

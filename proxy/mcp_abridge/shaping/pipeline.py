@@ -163,7 +163,8 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
         from mcp_abridge.shaping.blobs import answer_first
 
         return answer_first(job, parse(job.raw, intact=True))
-    if rule.only_abridges and rule.max_bytes is not None and b'"resource_link"' in job.raw:
+    links = response.content is None and b'"resource_link"' in job.raw
+    if rule.only_abridges and rule.max_bytes is not None and links:
         located = locate_links(response.members, rule.max_bytes) or located
     if rule.only_abridges and located is not None and _unseen(job, located.frame):
         located = None

@@ -124,13 +124,17 @@ def examples_of(document: Document, call: Call) -> list[str]:
 
 
 def given_whole(document: Document, call: Call) -> bytes:
-    """Return a document as `view='all'` gives it; of a text that is too long, a part."""
+    """Return a document as `view='all'` gives it; of one that is too long, a part."""
     assert call.whole is not None
-    source = document.source if document.closers else document.cell[0]
+    source, most = document.source if document.closers else document.cell[0], call.whole.size
     content = source if isinstance(source, str) else text(source) if document.textual else None
+    if content is None and not document.closers:
+        # It is written compactly but once: the notice says its size, then it is cut.
+        source = document.cell[0] = document.json_of(source)
+        document.compact = True
     if content is None:
-        return encode(source)
-    part = content[: call.whole.size + 1]
+        return bytes(memoryview(raw(source))[: most + 1])
+    part = content[: most + 1]
     return encode(part) if call.structured else part.encode()
 
 

@@ -53,14 +53,18 @@ def _in_batches(
 
 
 def _spellings(values: list[Any]) -> list[bytes]:
-    """Return the bytes of each value; cut from those of all, they take half the time."""
+    """Return the bytes of each value; cut from those of all, they take half the time.
+
+    If all values are the same, so are their bytes: these are counted in no time.
+    """
     try:
-        parts = _NO_JSON.join(values).split(_NO_JSON)
+        whole = _NO_JSON.join(values) + _NO_JSON
     except TypeError:  # there is UNSET
-        parts = []
-    if len(parts) == len(values):
-        return parts
-    return [b"null" if each is UNSET else bytes(each) for each in values]
+        return [b"null" if each is UNSET else bytes(each) for each in values]
+    first = bytes(values[0])
+    if whole == (first + _NO_JSON) * len(values):
+        return [first] * len(values)
+    return whole[:-1].split(_NO_JSON)
 
 
 def _heads(paths: Collection[Names]) -> dict[str, list[Names]]:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import Structure, TextFrame
-from mcp_abridge.document.tree import Document, Value, compact, encode
+from mcp_abridge.document.tree import Document, Value, compact, encode, opened
 from mcp_abridge.document.tree import text as string
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.summary import notations
@@ -84,16 +84,24 @@ def read_structure(document: Document, fuel: Fuel, *, records: bool = False) -> 
 
 def _longest_member(document: Document) -> tuple[tuple[str, ...], str | None]:
     """Return the names and the text of the member that is nearly all of an object; else no text."""
-    slot, names = document.root, tuple[str, ...]()
-    while len(names) < _DEEPEST and isinstance(members := slot.open(), dict):
+    # The document stays unopened: it would be written anew, however long it is.
+    value, names = document.cell[0], tuple[str, ...]()
+    if document.ready is not None and value is document.source:
+        value = document.ready
+    while len(names) < _DEEPEST and _is_object(value):
+        members = opened(value)
         sizes = {name: _size(value) for name, value in members.items()}
         name = max(sizes, key=lambda each: sizes[each], default="")
         if not name or sizes[name] < _NEARLY_ALL * sum(sizes.values()):
             break
-        slot, names = slot.child(name), (*names, name)
-        if (content := string(slot.get())) is not None:
+        value, names = members[name], (*names, name)
+        if (content := string(value)) is not None:
             return names, content
     return (), None
+
+
+def _is_object(value: Value) -> bool:
+    return memoryview(value)[0] == 0x7B if type(value) is Raw else isinstance(value, dict)
 
 
 def _size(value: Value) -> int:
