@@ -294,6 +294,17 @@ def _json_lines(rows: list[Any]) -> Sample:
     return Sample(("\n".join(map(dumps, rows)),), rows)
 
 
+def _json_log(rows: list[Any], line: str, place: int) -> Sample:
+    """Return lines of JSON with another line among them, which is a row of one text."""
+    place %= len(rows)
+    lines = [*map(dumps, rows)]
+    text = "\n".join([*lines[:place], line, *lines[place:]])
+    if len(rows) < 8:
+        return _text(text)
+    name = next(each for each in ("text", "line") if f'"{each}"' not in text)
+    return Sample((text,), [*rows[:place], {name: line}, *rows[place:]])
+
+
 def _yaml(rows: list[Any]) -> Sample:
     value = {"kind": "List", "items": rows}
     return Sample((yaml.safe_dump(value, sort_keys=False, allow_unicode=True),), value)
@@ -326,6 +337,7 @@ STRUCTURES = st.one_of(
     VALUES.map(_in_a_member),
     VALUES.map(_fenced),
     ROWS.map(_json_lines),
+    st.builds(_json_log, ROWS, st.sampled_from(["panic: at 7", '{"cut": "of', "[1]"]), PLACES),
     ROWS.map(_yaml),
     st.builds(_csv, PLAIN_ROWS, st.sampled_from(",\t;")),
 )

@@ -48,8 +48,11 @@ def _in_text(text: str, word: str, hits: dict[str, Any]) -> Iterator[str]:
         for name, some in beside.items():
             if not all(part in "\n".join(some) for part in hit.get(name, "").split("…")):
                 yield f"no {hit[name]!r} {name} line {hit['line']}"
-        above = [line.strip() for line in lines[: hit["line"] - 1]]
-        if "under" in hit and not any(hit["under"].endswith(line) for line in above if line):
+        above = [line.strip() for line in lines[: hit["line"] - 1] if line.strip()]
+        *_, last = hit.get("under", "").split(" > ")
+        clip = last.endswith("…")
+        ends = (last[:-1] in line if clip else line.endswith(last) for line in above)
+        if last and not any(ends):
             yield f"no {hit['under']!r} above line {hit['line']}"
 
 
@@ -81,12 +84,14 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
         if not own.items() <= counts.items() or not (cut or own.keys() == counts.keys()):
             yield f"other values of {each['path']} than {own}"
     for hit in hits.get("at", ()):
+        if hit["path"].endswith("…"):  # in little room
+            continue
         value = search(hit["path"], whole)
         if hit.get("text") is None:
             name = re.split(r'\.(?=\w+$|"[^"]*"$)', hit["path"])[-1]
             if not cut and not (word in name and _shows(value, hit.get("value", value))):
                 yield f"no member with such a name at {hit['path']}"
-        elif word not in _text_of(value) and hit["path"][-1] != "…":
+        elif word not in _text_of(value):
             yield f"no such word at {hit['path']}"
         elif not cut and (word not in hit["text"] or not _is_part(hit["text"], _text_of(value))):
             yield f"{hit['text']!r} of {value!r:.200}"

@@ -6,6 +6,7 @@ Without them the oracle would take a row for a cell that is not so.
 import json
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any
 
 _WHOLE = re.compile(r"(\d+) of \1")
@@ -15,7 +16,8 @@ _NODES = re.compile(r"nodes\((.+), &(.+)\)(.*)")
 
 def nodes(top: Any, name: str) -> list[dict[str, Any]]:
     """Return the objects of a tree, level by level, each with its depth and its place."""
-    return [row for depth in range(100) for row in _level(top, name, depth, depth)]
+    levels = ([*_level(top, name, depth, depth)] for depth in range(100))
+    return [row for level in takewhile(bool, levels) for row in level]
 
 
 def _level(top: Any, name: str, levels: int, depth: int, at: str = "") -> Iterator[dict[str, Any]]:

@@ -156,7 +156,7 @@ class _Walk:
         self._aligned(source, after, path, lambda one, other: self.value(one, other, f"{path}[]"))
         if {*map(type, source)} == {dict} and len(after) > 2:
             visible = {name for each in after if isinstance(each, dict) for name in each}
-            if str(self._notes.get(path)).count("columns"):
+            if self._note(path).count("columns"):
                 self._columns(source, len(after), visible, path)
 
     def _table(self, source: Any, after: dict[str, Any], path: str) -> None:
@@ -227,8 +227,13 @@ class _Walk:
     def _in_brief(self, path: str) -> bool:
         """Return True if a value is a row, of which a note says what is left out or the same."""
         array = path.removesuffix("[]")
-        notes = (self._notes.get(name) for name in (array or "@", "others"))
+        notes = (self._note(array), self._notes.get("others"))
         return array != path and (" columns" in str([*notes]) or bool(self._stated_columns(array)))
+
+    def _note(self, path: str) -> str:
+        """Return the note on a path; of a member that is called as a note is, it begins with @."""
+        note = self._notes.get(f"@.{path}", self._notes.get(path or "@"))
+        return note if isinstance(note, str) else ""
 
     def _stated_columns(self, path: str) -> list[str]:
         """Return the columns of the array at `path` of which the notes speak for all rows."""
@@ -241,7 +246,7 @@ class _Walk:
 
         Otherwise it is about other arrays at that path.
         """
-        without = _WITHOUT.search(str(self._notes.get(path or "@", "")))
+        without = _WITHOUT.search(self._note(path))
         listed = {_names(name)[0] for name in _listed(without)} - visible
         here = any(_in(name, listed) for row in rows if isinstance(row, dict) for name in row)
         return without if here else None
@@ -251,7 +256,7 @@ class _Walk:
         rows = rows[: count - (count < len(rows))]
         visible = visible | {_names(column)[0] for column in self._stated_columns(path)}
         every = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
-        without = _WITHOUT.search(str(self._notes.get(path or "@", "")))
+        without = _WITHOUT.search(self._note(path))
         if without is None and "columns" in str(self._notes.get("others")):
             return  # summed with others
         listed = {_names(name)[0] for name in _listed(without)}
