@@ -32,7 +32,7 @@ from mcp_abridge.system import platform
 _BACKUPS = 10  # of each file
 _BESIDE = ".mcp-abridge-"  # in the name of a folder beside a file that is being written
 NEW = ".new"  # of our own files that are being written
-_SYNTAXES: dict[str, type[Json | Toml | Yaml]] = {".toml": Toml, ".yaml": Yaml, ".yml": Yaml}
+_SYNTAXES: dict[str, type[Syntax]] = {".toml": Toml, ".yaml": Yaml, ".yml": Yaml}
 _PAUSE, _TRIES = 0.05, 20  # seconds that a client has to write a file whole, and how often
 
 
@@ -94,7 +94,7 @@ class ConfigFile:
 
     def _span(self, path: EntryPath) -> tuple[tuple[int, int], EntryPath]:
         if isinstance(self.syntax, Json):
-            return self._layout.span(path), ()
+            return self._layout.span(path)[1:], ()
         return (0, len(self.before)), path
 
     def entry(self, path: EntryPath, text: str | None = None) -> Any:

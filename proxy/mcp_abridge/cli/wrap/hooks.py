@@ -150,7 +150,7 @@ def _with(text: str, syntax: Syntax, place: HookFile, entry: _Entry) -> str:
     depth = next(each for each in (2, 1, 0) if entry_at(settings, place.event[:each]) is not None)
     container = entry_at(settings, place.event[:depth])
     piece = pieces[depth]
-    at = Json().locate(text, place.event[:depth])[0] + 1
+    at = Json().locate(text, place.event[:depth])[1] + 1
     if not container:
         # The space tells what was there from what is added around it.
         return f"{text[:at]}{piece}{' ' * (depth > 0)}{text[at:]}"

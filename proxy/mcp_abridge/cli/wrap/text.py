@@ -19,6 +19,8 @@ from mcp_abridge.document.possessive import possessive
 from mcp_abridge.errors import AbridgeError
 
 EntryPath = tuple[str, ...]
+Span = tuple[int, int, int]
+"""Where a member starts, and where its value starts and ends."""
 
 # What is not closed goes on to the end, or the rest would be searched from each of its parts.
 _STRING = '"' + possessive(r'[^"\\]++|\\.') + r'(?:"|\\?\Z)'
@@ -30,6 +32,7 @@ _COMMENT = re.compile(
 _NO_COMMA = rf'[^",]++|{_STRING}|,(?!\s*+[}}\]])'
 _TRAILING = re.compile(rf"(?>{_NO_COMMA}){possessive(_NO_COMMA)}|(?P<blank>,)", re.DOTALL)
 _SPACE = re.compile(r"\s*")
+_COMMA = re.compile(r"\s*,[ \t]*(?:\r?\n)?[ \t]*")
 _VISIBLE = re.compile(r"[^\r\n]")
 _GAP = re.compile(r"(?:\s|(?://|#)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _MARK = "\N{OBJECT REPLACEMENT CHARACTER}"
@@ -66,23 +69,20 @@ def key_of(container: Any, name: str) -> Any:
 class Syntax(Protocol):
     """Reads and edits the text of a file, or of the part of it that an edit needs."""
 
-    assign: str
-    quote: str
+    assign, quote = ": ", ""
 
     def read(self, text: str) -> Any:
         """Return the document. Raises SyntaxProblem, and ValueError if no place is known."""
 
-    def locate(self, text: str, path: EntryPath) -> tuple[int, int]:
-        """Return the start and the end of the value at a path. Raises LookupError without one."""
+    def locate(self, text: str, path: EntryPath) -> Span:
+        """Return where the member at a path is. Raises LookupError without one."""
 
-    def key_start(self, text: str, path: EntryPath, value: int) -> int:
-        """Return the start of the key of the value at a path, which begins at `value`."""
-
-    def separator(self, text: str, path: EntryPath, lead: str) -> str:
-        """Return the text between two members; `lead` is what the first has before it."""
+    def has_commas(self, text: str, path: EntryPath, lead: str) -> bool:
+        """Return True if commas part the member at a path, with `lead` before it, from others."""
 
     def literal(self, value: Any) -> str:
         """Return a value in one line."""
+        return json_text(value)
 
     def text_of(self, value: Any, path: EntryPath) -> str:
         """Return the value at a path for people to read; in a list, it is an element of one."""
@@ -92,15 +92,19 @@ class Syntax(Protocol):
 
     def alone(self, text: str, path: EntryPath) -> str:
         """Return the value at a path as `put_back` takes it."""
+        _, start, end = self.locate(text, path)
+        return text[start:end]
 
     def put_back(self, text: str, path: EntryPath, alone: str) -> str:
         """Return the text with another value at a path, though its layout is another one now."""
+        _, start, end = self.locate(text, path)
+        return text[:start] + alone + text[end:]
 
 
-class Json:
+class Json(Syntax):
     """Reads and edits JSON."""
 
-    assign, quote = ": ", '"'
+    quote = '"'
 
     def read(self, text: str) -> Any:
         with suppress(ValueError):
@@ -110,34 +114,20 @@ class Json:
         except json.JSONDecodeError as error:
             raise SyntaxProblem(error.lineno, error.colno, error.msg.lower()) from None
 
-    def locate(self, text: str, path: EntryPath) -> tuple[int, int]:
+    def locate(self, text: str, path: EntryPath) -> Span:
         return JsonLayout(text).span(path)
 
-    def literal(self, value: Any) -> str:
-        return json_text(value)
+    def has_commas(self, text: str, path: EntryPath, lead: str) -> bool:
+        return True
 
     def text_of(self, value: Any, path: EntryPath) -> str:
         return json_text({path[-2 if isinstance(value, list) else -1]: value}, indent=2)
 
-    def key_start(self, text: str, path: EntryPath, value: int) -> int:
-        return _key_start(_plain(text), value, path[-1])
-
-    def separator(self, text: str, path: EntryPath, lead: str) -> str:
-        return ", " if lead.strip() else f",{newline(text)}{lead}"
-
-    def alone(self, text: str, path: EntryPath) -> str:
-        return text
-
-    def put_back(self, text: str, path: EntryPath, alone: str) -> str:
-        return alone
-
     def remove(self, text: str, path: EntryPath) -> str:
-        (start, end), plain = self.locate(text, path), _plain(text)
-        start = _key_start(plain, start, path[-1])
-        if comma := re.compile(r"\s*,").match(plain, end):
-            blank = re.compile(r"[ \t]*(?:\r?\n)?[ \t]*").match(text, comma.end())
-            return text[:start] + text[blank.end() if blank else comma.end() :]
-        at = plain.rindex(",", 0, start)
+        start, _, end = self.locate(text, path)
+        if comma := _COMMA.match(text, end):
+            return text[:start] + text[comma.end() :]
+        at = _plain(text).rindex(",", 0, start)
         return text[:at] + text[at + 1 : start].rstrip() + text[end:]
 
 
@@ -146,23 +136,24 @@ class JsonLayout:
 
     def __init__(self, text: str) -> None:
         self._plain = _plain(text)
-        self._members: dict[EntryPath, dict[str, tuple[int, int]]] = {}
+        self._members: dict[EntryPath, dict[str, Span]] = {}
 
-    def span(self, path: EntryPath) -> tuple[int, int]:
-        """Return the start and the end of the value at a path. Raises KeyError without one."""
+    def span(self, path: EntryPath) -> Span:
+        """Return where the member at a path is. Raises KeyError without one."""
         if not path:
-            return _skip(self._plain, 0), len(self._plain.rstrip())
+            start = _skip(self._plain, 0)
+            return start, start, len(self._plain.rstrip())
         parent = path[:-1]
         if parent not in self._members:
-            start, _ = self.span(parent)
+            _, start, _ = self.span(parent)
             self._members[parent] = dict(_members(self._plain, start))
         return self._members[parent][path[-1]]
 
 
-class Toml:
+class Toml(Syntax):
     """Reads and edits TOML."""
 
-    assign, quote = " = ", ""
+    assign = " = "
 
     def read(self, text: str) -> Any:
         try:
@@ -175,7 +166,7 @@ class Toml:
         except TOMLKitError as error:  # a key that is there twice has no line
             raise ValueError(str(error).lower().removesuffix(".")) from None
 
-    def locate(self, text: str, path: EntryPath) -> tuple[int, int]:
+    def locate(self, text: str, path: EntryPath) -> Span:
         document, parent = self._parent(text, path)
         if tomlkit.dumps(document) != text:
             reason = f"[[{path[0]}]] has other tables between its own; put them together first"
@@ -183,19 +174,17 @@ class Toml:
         length = len(parent[path[-1]].as_string())
         parent[path[-1]] = _MARK  # it stands in the text at the start of the value
         start = tomlkit.dumps(document).index(f'"{_MARK}"')
-        return start, start + length
+        key = text.rindex(path[-1], 0, start)
+        return key - (text[key - 1] in "\"'"), start, start + length
+
+    def has_commas(self, text: str, path: EntryPath, lead: str) -> bool:
+        return "{" in lead
 
     def literal(self, value: Any) -> str:
         if isinstance(value, dict):
             members = (f"{json_text(key)} = {self.literal(value[key])}" for key in value)
             return f"{{ {', '.join(members)} }}"
         return json_text(value)
-
-    def key_start(self, text: str, path: EntryPath, value: int) -> int:
-        return _key_start(text, value, path[-1])
-
-    def separator(self, text: str, path: EntryPath, lead: str) -> str:
-        return ", " if "{" in lead else newline(text) + lead
 
     def remove(self, text: str, path: EntryPath) -> str:
         document, parent = self._parent(text, path)
@@ -235,8 +224,7 @@ def replace(
     """
     if not members:
         return syntax.remove(text, path)
-    start, end = syntax.locate(text, path)
-    key = syntax.key_start(text, path, start)
+    key, start, end = syntax.locate(text, path)
     lead = text[text.rfind("\n", 0, key) + 1 : key]
     quote, assign = syntax.quote, syntax.assign
     words = [f"{quote}{name}{quote}{assign}{syntax.literal(members[name])}" for name in members]
@@ -245,12 +233,15 @@ def replace(
     elif path[-1] in members:
         # The first keeps its key, and the space around its colon.
         words[0] = text[key:start] + syntax.literal(members[path[-1]])
-    return text[:key] + syntax.separator(text, path, lead).join(words) + text[end:]
+    between = newline(text) + re.sub(r"\S", " ", lead)
+    if syntax.has_commas(text, path, lead):
+        between = ", " if lead.strip() else f",{between}"
+    return text[:key] + between.join(words) + text[end:]
 
 
 def put_first(syntax: Syntax, text: str, path: EntryPath, words: list[str]) -> str:
     """Return the text with words before the elements of the array at a path, in its layout."""
-    start, _ = syntax.locate(text, path)
+    _, start, _ = syntax.locate(text, path)
     if re.match(r"-\s", text[start : start + 2]):  # a block of YAML
         lead = newline(text) + text[text.rfind("\n", 0, start) + 1 : start]
         return text[:start] + "".join(f"- {syntax.literal(w)}{lead}" for w in words) + text[start:]
@@ -271,11 +262,6 @@ def newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _key_start(text: str, value: int, key: str) -> int:
-    at = text.rindex(key, 0, value)
-    return at - (text[at - 1] in "\"'")
-
-
 def _plain(text: str) -> str:
     """Return JSON of the same length: comments and trailing commas are blank."""
     for pattern in (_COMMENT, _TRAILING):
@@ -285,16 +271,16 @@ def _plain(text: str) -> str:
     return text
 
 
-def _members(text: str, at: int) -> Iterator[tuple[str, tuple[int, int]]]:
+def _members(text: str, at: int) -> Iterator[tuple[str, Span]]:
     decoder = json.JSONDecoder(strict=False)
     if text[at] != "{":
         return
     at = _skip(text, at + 1)
     while text[at] != "}":
-        key, at = decoder.raw_decode(text, at)
-        start = _skip(text, _skip(text, at) + 1)
+        key, colon = decoder.raw_decode(text, at)
+        start = _skip(text, _skip(text, colon) + 1)
         _, end = decoder.raw_decode(text, start)
-        yield key, (start, end)
+        yield key, (at, start, end)
         at = _skip(text, end)
         if text[at] == ",":
             at = _skip(text, at + 1)

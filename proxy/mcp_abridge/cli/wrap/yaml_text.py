@@ -6,14 +6,19 @@ is refused; an alias has no value here, so that no file can grow by it.
 
 import json
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 import yaml
 
-from mcp_abridge.cli.terminal import json_text
-from mcp_abridge.cli.wrap.text import EntryPath, NotPossible, SyntaxProblem, newline
+from mcp_abridge.cli.wrap.text import (
+    EntryPath,
+    NotPossible,
+    Span,
+    Syntax,
+    SyntaxProblem,
+    key_of,
+)
 from mcp_abridge.ruleset.loading.yaml_errors import explain
 
 _MOST = 500_000  # characters; some seconds
@@ -40,51 +45,37 @@ class _Loader(yaml.BaseLoader):
         return yaml.ScalarNode(_ALIAS, f"*{anchor}", start, start)
 
 
-class Yaml:
+class Yaml(Syntax):
     """Reads and edits YAML; scalars are read as version 1.2 does, whose `yes` is a text."""
-
-    assign, quote = ": ", ""
 
     def read(self, text: str) -> Any:
         node = _compose(text)[0]
         return {} if node is None else _value(node)
 
-    def locate(self, text: str, path: EntryPath) -> tuple[int, int]:
-        _, node = _nodes(text, path)[-1]
-        if node.start_mark.index == node.end_mark.index:
+    def locate(self, text: str, path: EntryPath) -> Span:
+        key, node = _nodes(text, path)[-1]
+        start = node.start_mark.index
+        if start == node.end_mark.index:
             raise NotPossible(f"its {path[-1]} has no value: remove it, or give it one")
-        return node.start_mark.index, _end(node)
+        return (key or node).start_mark.index, start, _end(node)
 
-    def key_start(self, text: str, path: EntryPath, value: int) -> int:
-        key, _ = _nodes(text, path)[-1]
-        return int(key.start_mark.index)
-
-    def separator(self, text: str, path: EntryPath, lead: str) -> str:
-        (_, parent), _ = _nodes(text, path)[-2:]
-        return ", " if parent.flow_style else newline(text) + re.sub("[^ ]", " ", lead)
-
-    def literal(self, value: Any) -> str:
-        return json_text(value)
+    def has_commas(self, text: str, path: EntryPath, lead: str) -> bool:
+        return bool(_nodes(text, path)[-2][1].flow_style)
 
     def text_of(self, value: Any, path: EntryPath) -> str:
         whole = value if isinstance(value, list) else {path[-1]: value}
         return yaml.safe_dump(whole, allow_unicode=True, sort_keys=False, width=10_000)
 
     def remove(self, text: str, path: EntryPath) -> str:
-        (_, parent), (key, node) = _nodes(text, path)[-2:]
-        start, end = key.start_mark.index, _end(node)
+        start, _, end = self.locate(text, path)
         line = text.rfind("\n", 0, start) + 1
-        if parent.flow_style or text[line:start].strip():
+        if text[line:start].strip() or self.has_commas(text, path, ""):
             raise NotPossible(f"its {path[-1]} has no line of its own: write its members in lines")
         rest = _REST_OF_LINE.match(text, end)
         return text[:line] + text[rest.end() :] if rest else text[:start] + text[end:].lstrip(" ")
 
     def alone(self, text: str, path: EntryPath) -> str:
         return self.literal(_value(_nodes(text, path)[-1][1]))
-
-    def put_back(self, text: str, path: EntryPath, alone: str) -> str:
-        start, end = self.locate(text, path)
-        return text[:start] + alone + text[end:]
 
 
 @lru_cache(8)
@@ -103,7 +94,7 @@ def _compose(text: str) -> tuple[Any, list[int]]:
 
 def _value(node: Any) -> Any:
     if isinstance(node, yaml.MappingNode):
-        return {key.value: _value(each) for key, each in node.value if _is_scalar(key)}
+        return {key.value: _value(each) for key, each in node.value if key.id == "scalar"}
     if isinstance(node, yaml.SequenceNode):
         return [_value(each) for each in node.value]
     if node.tag == _ALIAS or (node.style is None and node.value in ("", "~")):
@@ -120,33 +111,17 @@ def _nodes(text: str, path: EntryPath) -> list[tuple[Any, Any]]:
     root, anchor_marks = _compose(text)
     nodes = [(None, root)]
     for name in path:
-        matches = [pair for pair in _members(nodes[-1][1]) if _name(*pair) == name]
-        nodes.append(matches[0])
+        _, node = nodes[-1]
+        if isinstance(node, yaml.SequenceNode):
+            nodes.append((None, node.value[key_of(_value(node), name)]))
+        else:  # the last of equal keys counts
+            nodes.append([pair for pair in node.value if pair[0].value == name][-1])
     entry = nodes[-2][1]
     starts = {node.start_mark.index for _, node in nodes}
     inside = range(entry.start_mark.index, entry.end_mark.index)
     if any(mark in starts or mark in inside for mark in anchor_marks):
         raise NotPossible("its entry has an anchor or an alias of YAML; edit it by hand")
     return nodes
-
-
-def _members(node: Any) -> Iterator[tuple[Any, Any]]:
-    if isinstance(node, yaml.MappingNode):
-        yield from reversed(node.value)  # the last of equal keys counts
-    elif isinstance(node, yaml.SequenceNode):
-        yield from ((None, each) for each in node.value)
-
-
-def _name(key: Any, node: Any) -> Any:
-    """Return the name of a member, or the `name` of an element in a list."""
-    if key is None:
-        names = (each.value for key, each in _members(node) if _name(key, each) == "name")
-        return next(names, None)
-    return key.value if _is_scalar(key) else None
-
-
-def _is_scalar(node: Any) -> bool:
-    return isinstance(node, yaml.ScalarNode)
 
 
 def _end(node: Any) -> int:
