@@ -44,10 +44,11 @@ class Client(Struct, frozen=True):
 
     `name` is a case-insensitive glob over `clientInfo.name`. `budget_bytes` is the default budget
     of a response, measured on the copies that the model reads. `beyond` describes what the client
-    does with a result above `limit_bytes` (None: no known limit), `beyond_bytes` is how much of it
-    the model then reads. A limit in characters is given as that many bytes, which is stricter.
-    `limit_tokens` applies beside `limit_bytes`; `tokens_env` is the variable with the user's own
-    limit in tokens. `author_bytes`: up to so many bytes, the author of a tool may raise the limit.
+    does with a result above `limit_bytes` (None: no known limit), of which the model then reads
+    `beyond_bytes` (None: that limit). A limit in characters is given as that many bytes, which is
+    stricter. `limit_tokens` applies beside `limit_bytes`; `tokens_env` is the variable with the
+    user's own limit in tokens. `author_bytes`: up to so many bytes, the author of a tool may raise
+    the limit.
     `code_mode` identifies a call whose result goes to a script of the model: the path to a text in
     `params._meta`, and its prefix. The results of all calls do if the first of the variables
     `scripts_env` that is set is true, or in versions that match one of `scripts_versions`.
@@ -59,9 +60,9 @@ class Client(Struct, frozen=True):
 
     name: str
     shows: Shows
-    budget_bytes: int
+    budget_bytes: int = 10_000
     limit_bytes: int | None = None
-    beyond_bytes: int = 0
+    beyond_bytes: int | None = None
     beyond: str | None = None
     measured: str | None = None
     source: str | None = None
@@ -93,7 +94,7 @@ class Client(Struct, frozen=True):
         """
         if self.limit_bytes is None or size <= self.limit_bytes:
             return 0
-        return size - self.beyond_bytes
+        return size - (self.limit_bytes if self.beyond_bytes is None else self.beyond_bytes)
 
     def writes_scripts(self, version: str | None, environ: Mapping[str, str]) -> bool:
         """Return True if the results of all calls go to scripts, which compute with the whole.
@@ -124,7 +125,6 @@ class Client(Struct, frozen=True):
 
 _TRUE = frozenset(("1", "on", "true", "yes"))
 _SMALL = 8_000  # the smallest known limit
-_ROOMY = 10_000
 _WHOLE = 50_000  # about what the clients show that people code with
 _SPARE = 100  # bytes; Codex counts a head of its own
 _BYTES_PER_TOKEN = 2  # of rows of numbers; Claude Code counts no result below that
@@ -164,7 +164,6 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         "claude-code*",
         "structured",
-        _ROOMY,
         limit_bytes=50_000,
         beyond_bytes=1_500,
         beyond="is saved to a file; the model reads at most its first 2 kB, or an error",
@@ -183,9 +182,7 @@ CLIENTS: tuple[Client, ...] = (
         Client(
             name,
             "either",
-            _ROOMY,
             limit_bytes=150_000,
-            beyond_bytes=150_000,
             beyond="is cut; over 1 MiB the call fails",
             source="https://claude.com/docs/connectors/building",
         )
@@ -201,7 +198,6 @@ CLIENTS: tuple[Client, ...] = (
         "structured",
         _SMALL,
         limit_bytes=48_000,
-        beyond_bytes=48_000,
         beyond="loses its middle",
         measured="Codex 0.171.0",
         base64=("resource",),
@@ -215,6 +211,7 @@ CLIENTS: tuple[Client, ...] = (
         "structured",
         _SMALL,
         limit_bytes=8_192,
+        beyond_bytes=0,
         beyond=f"{_FILE}path",
         source="https://github.com/microsoft/vscode/issues/290063",
     ),
@@ -238,7 +235,6 @@ CLIENTS: tuple[Client, ...] = (
         "both",
         _SMALL,
         limit_bytes=10_240,
-        beyond_bytes=10_240,
         beyond="loses its middle without a word, or is saved to a file",
         source="https://github.com/github/copilot-cli/issues/1732",
     ),
@@ -254,9 +250,7 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         "gemini-cli*",
         "text",
-        _ROOMY,
         limit_bytes=40_000,
-        beyond_bytes=40_000,
         beyond="loses its middle and is saved to a file",
         measured="Gemini CLI 0.61.0",
         base64=_NONE,
@@ -267,7 +261,6 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         "qwen-cli-mcp-client*",
         "once_in_javascript",
-        _ROOMY,
         limit_bytes=28_000,
         beyond_bytes=2_500,
         beyond=f"{_FILE}beginning",
@@ -279,7 +272,6 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         "kimi-code*",
         "once_in_javascript",
-        _ROOMY,
         limit_bytes=50_000,
         beyond_bytes=5_800,
         beyond=f"{_FILE}beginning and its end",
@@ -292,7 +284,6 @@ CLIENTS: tuple[Client, ...] = (
         "result",
         7_800,
         limit_bytes=8_000,
-        beyond_bytes=8_000,
         beyond="loses its middle",
         measured="Cline CLI 3.0.65",
         base64=_ALL,
@@ -301,8 +292,8 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         "goose*",
         "text",
-        _ROOMY,
         limit_bytes=200_000,
+        beyond_bytes=0,
         beyond=f"{_FILE}path",
         source="https://github.com/aaif-goose/goose/pull/9256",
     ),
@@ -312,7 +303,6 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         "opencode*",
         "text",
-        _ROOMY,
         limit_bytes=50_000,
         beyond_bytes=386,
         beyond=f"{_FILE}first lines, nothing of a single long one",
@@ -323,17 +313,14 @@ CLIENTS: tuple[Client, ...] = (
         scripts_versions=("2.*", "0.0.0-*", "unknown"),
     ),
     # No limit: Continue summarises its context once that is full.
-    Client(
-        "continue-cli-client*", "blocks", _ROOMY, measured="Continue CLI 1.5.47", needs=("text",)
-    ),
-    Client("ai-sdk-mcp-client*", "blocks", _ROOMY, measured="AI SDK 7.0.173", needs=("text",)),
-    Client("mcp-use*", "text", _ROOMY, measured="mcp-use 1.7.1", needs=("text",)),
+    Client("continue-cli-client*", "blocks", measured="Continue CLI 1.5.47", needs=("text",)),
+    Client("ai-sdk-mcp-client*", "blocks", measured="AI SDK 7.0.173", needs=("text",)),
+    Client("mcp-use*", "text", measured="mcp-use 1.7.1", needs=("text",)),
     # One name for Pydantic AI and FastMCP's client, which read structuredContent, and for Agno,
     # which reads the text.
     Client(
         "fastmcp*",
         "either",
-        _ROOMY,
         measured="Agno 3.1.10, FastMCP 4.2.3, Pydantic AI 2.68.0",
         needs=("text",),
     ),
@@ -341,12 +328,11 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         "@langchain/mcp-adapters*",
         "result",
-        _ROOMY,
         measured="LangChain JS 1.1.4",
         base64=_NONE,
         needs=("block",),
     ),
-    Client("google-adk*", "result", _ROOMY, measured="Google ADK 2.13.0", base64=_ALL),
+    Client("google-adk*", "result", measured="Google ADK 2.13.0", base64=_ALL),
     Client("inspector-cli*", "both", _SMALL, measured="MCP Inspector CLI 2.12.0"),
     # Reported to take structuredContent (modelcontextprotocol/modelcontextprotocol#1411), and
     # later to take content alone; long results go to a file, from a size that is not documented.
@@ -363,7 +349,7 @@ CLIENTS: tuple[Client, ...] = (
     ),
     # One survey read the source of the next four; they have no known limit.
     *(
-        Client(name, "text", _ROOMY, source=_SURVEY)
+        Client(name, "text", source=_SURVEY)
         for name in ("zed*", "cline*", "roo?code*", "@librechat/*")
     ),
 )
