@@ -60,8 +60,24 @@ class Server(NamedTuple):
     @property
     def fault(self) -> str | None:
         """Why a wrapped entry cannot start here, such as an environment that was removed."""
-        command = self.words[0] if self.own_words is not None else ""
-        return _fault(command) if command else None
+        import shutil
+
+        if self.own_words is None:
+            return None
+        command = self.words[0]
+        if _is_template(command) or (os.path.dirname(command) and not os.path.isabs(command)):
+            return None  # where it lies depends on its client
+        path = shutil.which(command)
+        if path is None:
+            where = "does not exist" if os.path.isabs(command) else "is not on the PATH"
+            return f"its command {command} {where}"
+        line = b""
+        with suppress(OSError), open_regular(path) as file:
+            line = file.readline(_LINE)
+        interpreter = os.fsdecode(line[2:].strip()) if line.startswith(b"#!/") else ""
+        if interpreter and not os.path.exists(interpreter.split(" ")[0]):
+            return f"its command {command} starts {interpreter}, which does not exist"
+        return None
 
     @property
     def scope(self) -> str:
@@ -104,24 +120,6 @@ def own_words(entry: Any) -> list[str] | None:
         # Under uvx with its version: mcp-abridge@1.2.3.
         if re.fullmatch(rf"{PROGRAM}(\.exe|[@=\[].*)?", re.split(r"[/\\]", word)[-1]):
             return words[at + 1 :]
-    return None
-
-
-def _fault(command: str) -> str | None:
-    import shutil
-
-    if _is_template(command) or (os.path.dirname(command) and not os.path.isabs(command)):
-        return None  # where it lies depends on its client
-    path = shutil.which(command)
-    if path is None:
-        where = "does not exist" if os.path.isabs(command) else "is not on the PATH"
-        return f"its command {command} {where}"
-    line = b""
-    with suppress(OSError), open_regular(path) as file:
-        line = file.readline(_LINE)
-    interpreter = os.fsdecode(line[2:].strip()) if line.startswith(b"#!/") else ""
-    if interpreter and not os.path.exists(interpreter.split(" ")[0]):
-        return f"its command {command} starts {interpreter}, which does not exist"
     return None
 
 

@@ -118,7 +118,7 @@ def _write(
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "xb") as new:
                 new.write(place.empty)
-        records.begin([(path,)])
+        records.begin(path)
         backup = file.write()
         records.finish()
         if file.text.encode() == place.empty:

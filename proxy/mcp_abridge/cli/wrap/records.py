@@ -4,7 +4,7 @@ import json  # texts of clients may hold what orjson refuses: lone surrogates
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape, glob
 from typing import Any
@@ -24,8 +24,6 @@ from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.regular import open_regular
 from mcp_abridge.system import platform
 
-_UNFINISHED = "unfinished"
-
 EntryKey = tuple[str, ...]
 """A file and the path of an entry in it; without a path, the whole file."""
 
@@ -39,7 +37,6 @@ class Records:
     def __init__(self, *, dry_run: bool = False) -> None:
         self._path = os.path.join(state_folder(), "originals.json")
         self._entries: dict[EntryKey, list[Any]] = {}
-        self._unfinished: set[EntryKey] = set()
         with suppress(FileNotFoundError), open_regular(self._path) as file:
             self._load(file.read())
         if not dry_run:
@@ -55,7 +52,6 @@ class Records:
     def _load(self, raw: bytes) -> None:
         try:
             document = json.loads(raw)
-            self._unfinished = set(map(_key, document.pop(_UNFINISHED, ())))
             for key, record in document.items():
                 before, after, *_ = self._entries[_key(key)] = record
                 if not all(isinstance(text, str) for text in (before, after, *record[2:3])):
@@ -103,39 +99,34 @@ class Records:
             f" {backups_folder()} the file as it was"
         )
 
-    def begin(self, keys: Iterable[EntryKey]) -> None:
-        """Save the records before the files of these keys are written."""
-        self._unfinished.update(keys)
+    def begin(self, path: str | None = None) -> None:
+        """Save the records before files are written: one of `path`, if it has no servers."""
+        if path is not None:
+            self._entries[path,] = ["", ""]
         self._save()
 
     def finish(self) -> None:
         """Remove what no wrapped entry needs: records, backups, and copies beside the files."""
-        if not self._unfinished:
-            return
-        remaining: set[EntryKey] = set()
-        for path in {path for path, *_ in self._unfinished}:
-            entries = [key for key in self._unfinished if key[0] == path and key[1:]]
+        before = list(self._entries)
+        for path in {path for path, *_ in before}:
             remove_leftovers(path)
+            self._entries.pop((path,), None)
+            keys = [key for key in self._entries if key[0] == path]
             try:
                 document = ConfigFile(path).document
-            except FileNotFoundError:
-                continue
             except (AbridgeError, OSError, ValueError):  # its client may be writing it
-                remaining.update(entries)
                 continue
-            for key in entries:
+            for key in keys:
                 entry = entry_at(document, key[1:])
                 if entry is not None and own_words(entry) is None:
-                    self._entries.pop(key, None)
-            if entries and not any(file == path for file, *_ in self._entries):
+                    del self._entries[key]
+            if keys and not any(file == path for file, *_ in self._entries):
                 remove_backups(path)
-        self._unfinished = remaining
-        self._save()
+        if before != list(self._entries):
+            self._save()
 
     def _save(self) -> None:
-        content: dict[str, Any] = {json.dumps(key): self._entries[key] for key in self._entries}
-        if self._unfinished:
-            content[_UNFINISHED] = [json.dumps(key) for key in sorted(self._unfinished)]
+        content = {json.dumps(key): self._entries[key] for key in self._entries}
         if content:
             write_state(self._path, json.dumps(content).encode())
         else:

@@ -1,6 +1,5 @@
 """Functions that make results of tools short: without them, an agent's own tools answer in full."""
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
@@ -127,17 +126,14 @@ class Abridge:
     def _perform(self, call: "ToolCall", enter: Callable[[], Sequence[Output]]) -> None:
         """Enter the session, by one thread at a time, and carry out what it asks for."""
         with self._lock:
-            queue = deque(enter())
-        while queue:
-            output = queue.popleft()
+            outputs = enter()
+        for output in outputs:
             if isinstance(output, ToServer):
                 call._request = output.raw
             elif isinstance(output, ToClient):
                 call._hear(output.raw)
             elif not isinstance(output, Noise):
-                enter = self._carried_out(output)
-                with self._lock:
-                    queue += enter()
+                self._perform(call, self._carried_out(output))
 
     def _carried_out(self, output: Any) -> Callable[[], Outputs]:
         if isinstance(output, Shape):
