@@ -62,6 +62,7 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> Any:
     from mcp_abridge.document.tree import encode, loads
     from mcp_abridge.replay import exchanges
     from mcp_abridge.replay.differences import to_json
+    from mcp_abridge.storage.regular import make_room, write_private
 
     event = loads(replace_lone(raw))
     reading = read(event, arguments.client, arguments.tools or ())
@@ -75,20 +76,11 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> Any:
     replay = replay_of(call, arguments, lambda: command(arguments, path))
     cut = replay.outcome != "untouched"
     if cut:
-        _keep(path, recording)
+        folder = os.path.dirname(path)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        # Older answers go if they take too much room, as do the files beside them.
+        make_room(folder, ".", _SECONDS, size=_MOST - len(recording), number=_FILES)
+        write_private(path, recording)
     count(replay, call, answer.server)
     text = "\n".join(replay.answer.texts_for(replay.shows))
     return FORMS[arguments.client].write(event, replay.answer, text) if cut else None
-
-
-def _keep(path: str, recording: bytes) -> None:
-    """Store an answer for an hour, in a file that only its owner can read.
-
-    Older answers go if they take too much room, as do the files beside them.
-    """
-    from mcp_abridge.storage.regular import make_room, write_private
-
-    folder = os.path.dirname(path)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    make_room(folder, ".", _SECONDS, size=_MOST - len(recording), number=_FILES)
-    write_private(path, recording)

@@ -68,7 +68,9 @@ def drawn(job: ShapeJob, result: ShapeResult, draw: Draw) -> ShapeResult:
         if isinstance(picture, Picture):
             blocks[blob.index] = _with_picture(blocks[blob.index], picture)
             notes[drawing.name] = _words(blob, picture)
-            example = example or _example(drawing.name, picture)
+            width, height = (min(each, LONGEST_SIDE) for each in picture.original)
+            part = f"{drawing.name.removesuffix(')')}, [0, 0, {width}, {height}])"
+            example = example or part
         elif job.view is not None:
             line = message.refusal(job.id, f"view: {drawing.name}: {picture}", job.modern)
             return replace(result, raw=line, outcome="refused", drawings=())
@@ -124,8 +126,3 @@ def _words(blob: Blob, picture: Picture) -> str:
         of = f" of {original}" * (picture.size != picture.original)
         words = f"{size}{of} pixels, {len(picture.data):,} of {blob.size:,} bytes"
     return words + f", the first of {picture.frames} frames" * (picture.frames > 1)
-
-
-def _example(name: str, picture: Picture) -> str:
-    width, height = (min(each, LONGEST_SIDE) for each in picture.original)
-    return f"{name.removesuffix(')')}, [0, 0, {width}, {height}])"

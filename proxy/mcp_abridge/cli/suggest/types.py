@@ -110,7 +110,11 @@ def _rule(
         if len(encode(schema := _schema(root, depth, strict=strict))) <= _MOST or depth == 1
     )
     if not strict:
-        schema = {**schema, "type": "object", "properties": _with_text(schema)}
+        own = schema.get("properties", {})
+        # For answers of other types.
+        note = {"type": "string", "description": "the whole answer, if it has another shape"}
+        own = {**own, "text": {} if "text" in own else note}
+        schema = {**schema, "type": "object", "properties": own}
     rule = TypedRule([tool], len(answers), len(objects), list(_optional(root)), schema)
     spec = {
         "tools": tool,
@@ -135,13 +139,6 @@ def _evidence(rule: TypedRule) -> str:
     others = rule.answers - rule.objects
     line += f", {others} of them no objects" if others else ""
     return line + (f"; not in all: {short_list(rule.not_in_all)}" if rule.not_in_all else "")
-
-
-def _with_text(schema: Schema) -> Schema:
-    """Declare the member for answers of other types."""
-    note = {"type": "string", "description": "the whole answer, if it has another shape"}
-    own = schema.get("properties", {})
-    return {**own, "text": {} if "text" in own else note}
 
 
 def _optional(node: MemberProfile) -> Iterator[str]:

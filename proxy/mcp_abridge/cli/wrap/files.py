@@ -175,7 +175,13 @@ class ConfigFile:
             path = os.path.join(beside, name)
             raw = self._new_content or (self._mark + self.text).encode()
             write_private(path, raw, sync=True)
-            _take_attributes(path, self.path, status)
+            if not platform.keep_owner(path, status):
+                raise NotPossible(
+                    f"{self.path} belongs to another user or group, which it would lose; edit it"
+                    " by hand"
+                )
+            shutil.copystat(self.path, path)
+            os.utime(path)  # whoever watches the file looks at its time
             if _content(self.path) != self.raw or not _put(path, self.path, self.raw):
                 raise Changed(f"{self.path} was changed meanwhile; try again")
         finally:
@@ -231,16 +237,6 @@ def _put(new: str, path: str, raw: bytes) -> bool:
     if os.stat(new).st_ino != ours:  # and again
         platform.exchange(new, path)
     return False
-
-
-def _take_attributes(path: str, original: str, status: os.stat_result) -> None:
-    """Give a file the owner, group, mode and extended attributes of another."""
-    if not platform.keep_owner(path, status):
-        raise NotPossible(
-            f"{original} belongs to another user or group, which it would lose; edit it by hand"
-        )
-    shutil.copystat(original, path)
-    os.utime(path)  # whoever watches the file looks at its time
 
 
 def _without(document: Any, path: EntryPath) -> Any:

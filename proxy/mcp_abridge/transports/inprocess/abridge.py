@@ -131,7 +131,8 @@ class Abridge:
             if isinstance(output, ToServer):
                 call._request = output.raw
             elif isinstance(output, ToClient):
-                call._hear(output.raw)
+                if "id" in members(output.raw):  # no notification
+                    call._line = output.raw
             elif not isinstance(output, Noise):
                 self._perform(call, self._carried_out(output))
 
@@ -202,7 +203,3 @@ class ToolCall:
     def _respond(self, result: bytes) -> None:
         line = message.result(self._id, Raw(result))
         self._abridge._perform(self, partial(self._abridge._session.from_server, line))
-
-    def _hear(self, line: bytes) -> None:
-        if "id" in members(line):  # no notification
-            self._line = line

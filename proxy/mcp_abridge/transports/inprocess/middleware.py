@@ -100,7 +100,9 @@ class AbridgeMiddleware:
                 connection.state[_STATE] = self._begin(), str(uuid.uuid4())
             driver, session = connection.state[_STATE]
             return driver, f"{caller}\n{session}"
-        key = caller, _client(ctx)  # a client has limits of its own
+        params = ctx.session.client_params
+        client = "" if params is None else params.client_info.name[: message.LONGEST_NAME]
+        key = caller, client  # which has limits of its own
         driver = self._drivers.pop(key, None) or self._begin()
         self._drivers[key] = driver
         if len(self._drivers) > _MOST:
@@ -190,11 +192,6 @@ class _Request:
 def _params(raw: bytes) -> dict[str, Any]:
     params: dict[str, Any] = from_json(bytes(members(raw)["params"]))
     return params
-
-
-def _client(ctx: Context) -> str:
-    params = ctx.session.client_params
-    return "" if params is None else params.client_info.name[: message.LONGEST_NAME]
 
 
 def _identity(ctx: Context) -> str:

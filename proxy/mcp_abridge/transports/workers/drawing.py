@@ -54,19 +54,16 @@ def picture(data: bytes, box: Box | None) -> Picture | str:
             ImageOps.exif_transpose(image, in_place=True)
         if image.size != size:
             original = original[1], original[0]
-        if box is not None and (box := _within(image, *box)) is None:
-            return f"that is no part of its {image.width} x {image.height} pixels"
+        if box is not None:
+            x, y, width, height = box
+            box = x, y, min(width, image.width - x), min(height, image.height - y)
+            if min(box[2:]) <= 0:
+                return f"that is no part of its {image.width} x {image.height} pixels"
         part = image if box is None else image.crop((*box[:2], box[0] + box[2], box[1] + box[3]))
         part = _scalable(part)
         _shorten(part, LONGEST_SIDE)
         file = _file_of(_opaque(part), photo=photo)
     return Picture(*file, original, box, frames)
-
-
-def _within(image: Image.Image, x: int, y: int, width: int, height: int) -> Box | None:
-    """Return the part of a box that lies in an image, None if no pixel does."""
-    width, height = min(width, image.width - x), min(height, image.height - y)
-    return (x, y, width, height) if width > 0 and height > 0 else None
 
 
 def _scalable(image: Image.Image) -> Image.Image:
