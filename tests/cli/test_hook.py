@@ -174,6 +174,9 @@ def test_an_answer_within_the_budget_and_other_blocks_are_unchanged(
     output, _ = run_hook([image, *blocks(WHOLE)])
     assert output["updatedMCPToolOutput"][0] == image
     [file] = (tmp_path / "mcp-abridge" / "answers").glob("*.json")
+    words = "view: there is no blob(0): the answer has none that a view can show\n"
+    assert run("view", file, "blob(0)", code=1) == (words, "")
+    file.write_text(json.dumps({"content": [PICTURE, *blocks(WHOLE)]}))
     words = "mcp-abridge view: blob(0): no text; the answer has it as it came\n"
     assert run("view", file, "blob(0)", code=2) == ("", words)
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mcp_abridge.replay.answers import ClientView
 
 Event = dict[str, Any]
-Block = dict[str, Any]
 
 BUILT_IN = {"Bash": "stdout", "WebFetch": "result"}
 """Claude Code's own tools that `--tools` may name, and the member of their output that is cut."""
@@ -77,7 +76,7 @@ def _claude(event: Event) -> Answer | None:
     if not re.match("mcp__.+__", name):
         return None
     if isinstance(response, list):
-        result = {"content": [_as_mcp(block) for block in response]}
+        result = {"content": response}
     elif isinstance(response, str):
         whole = saved_answer(response, event["transcript_path"])
         result = _texts(response if whole is None else whole)
@@ -109,24 +108,10 @@ def _for_claude(event: Event, view: "ClientView", text: str) -> Any:
         rest = {name: value for name, value in own if not name.startswith("persisted")}
         output["updatedToolOutput"] = {**rest, member: text}
     else:
-        blocks = [_as_sent(block) for block in loads(view.line)["result"]["content"]]
+        blocks = loads(view.line)["result"]["content"]
         # The second is the name in earlier versions.
         output |= {"updatedToolOutput": blocks, "updatedMCPToolOutput": blocks}
     return {"hookSpecificOutput": output}
-
-
-def _as_mcp(block: Block) -> Block:
-    source = block.get("source")
-    if block.get("type") != "image" or not isinstance(source, dict) or "data" not in source:
-        return block
-    return {"type": "image", "data": source["data"], "mimeType": source["media_type"]}
-
-
-def _as_sent(block: Block) -> Block:
-    if block.get("type") != "image" or "data" not in block:
-        return block
-    source = {"type": "base64", "media_type": block["mimeType"], "data": block["data"]}
-    return {"type": "image", "source": source}
 
 
 def _codex(event: Event) -> Answer | None:

@@ -208,7 +208,7 @@ def _answer(job: ShapeJob, blocks: list[Raw], structured: bool) -> ShapeResult:
     name, blobs = f"{match[1]}({int(match[2])})", blobs_in(blocks)
     blob = next((each for each in blobs if each.name == name), None)
     if blob is None:
-        names = ", ".join(each.name for each in blobs) or "no images and no blobs"
+        names = ", ".join(each.name for each in blobs) or "none that a view can show"
         raise Refusal(f"view: there is no {name}: the answer has {names}")
     hidden = blob.is_image and blob.type in job.base64 and "image" not in job.base64
     block = blob.as_image() if hidden else blocks[blob.index]
