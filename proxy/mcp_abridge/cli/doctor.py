@@ -78,11 +78,11 @@ def _ledger(settings: argparse.Namespace) -> Finding:
 
 def _entries() -> Iterator[_Lines]:
     from mcp_abridge.cli.wrap.changes import Configs, faults
-    from mcp_abridge.cli.wrap.records import recorded_keys
+    from mcp_abridge.cli.wrap.records import recorded
 
     errors: list[AbridgeError] = []
     configs = Configs(None)
-    configs.add(recorded_keys(errors.append))
+    configs.add(recorded(errors.append))
     yield from (("warning", str(each)) for each in (*errors, *faults(configs)))
 
 

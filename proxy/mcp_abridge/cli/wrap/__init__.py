@@ -24,7 +24,7 @@ from mcp_abridge.cli.terminal import (
 from mcp_abridge.cli.wrap import changes, entry, hooks
 from mcp_abridge.cli.wrap.files import ConfigFile
 from mcp_abridge.cli.wrap.places import DIALECTS
-from mcp_abridge.cli.wrap.records import Records, recorded_keys
+from mcp_abridge.cli.wrap.records import Records, recorded
 from mcp_abridge.cli.wrap.text import NotPossible
 from mcp_abridge.document.masks import MASK, masked_words
 from mcp_abridge.ruleset.selection import absolute
@@ -119,7 +119,7 @@ def _wrap(
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    keys = recorded_keys(partial(refuse_error, "wrap"))
+    clients = recorded(partial(refuse_error, "wrap"))
     configs = changes.Configs(arguments.client)
     configs.report_problems("wrap")
     rows = [
@@ -134,7 +134,7 @@ def _list(arguments: argparse.Namespace) -> int:
     ]
     show(arguments, rows, _print_table)
     code = int(bool(configs.problems))
-    configs.add(keys)
+    configs.add(clients)
     print_lines(*changes.faults(configs), stderr=True)
     bare = [row["server"] for row in rows if not row["wrapped"]]
     if not rows:

@@ -3,7 +3,7 @@
 import argparse
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,7 +12,7 @@ from mcp_abridge.cli.terminal import print_lines, refuse, show
 from mcp_abridge.cli.wrap.difference import difference
 from mcp_abridge.cli.wrap.entry import Server, server_at, servers
 from mcp_abridge.cli.wrap.files import Changed, ConfigFile, load
-from mcp_abridge.cli.wrap.places import CLIENTS, HOOKS, files, place_of
+from mcp_abridge.cli.wrap.places import CLIENTS, HOOKS, Place, files
 from mcp_abridge.cli.wrap.records import EntryKey, Records, exclusive
 from mcp_abridge.cli.wrap.text import NotPossible, SyntaxProblem, entry_at
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
@@ -52,13 +52,13 @@ class Configs:
             if file := self._load(path):
                 self.servers += servers(place, path, file.document)
 
-    def add(self, keys: Iterable[EntryKey]) -> None:
-        """Read the entries with these keys, too, wherever they are."""
+    def add(self, clients: Mapping[EntryKey, str]) -> None:
+        """Read the recorded entries of these clients, too, wherever they are."""
         here = {(one.file, *one.path) for one in self.servers}
-        for path, *names in sorted(set(keys) - here):
-            place = place_of(path)
-            if self._client in (None, place.client) and (file := self._load(path)):
-                self.servers += server_at(place, path, tuple(names), file.document)
+        for key in sorted(clients.keys() - here):
+            place = Place(clients[key], f"in {key[0]}", key[0])
+            if self._client in (None, place.client) and (file := self._load(key[0])):
+                self.servers += server_at(place, key[0], key[1:], file.document)
 
     def _load(self, path: str) -> ConfigFile | None:
         try:
@@ -110,7 +110,7 @@ def _change(verb: str, arguments: argparse.Namespace, edit: Edit, notes: Mapping
     configs = Configs(arguments.client)
     if verb == "unwrap" and arguments.all:
         # In the folders of other projects, too, what was wrapped is restored.
-        configs.add(records.keys)
+        configs.add(records.clients)
     configs.report_problems(verb)
     if problem := configs.unknown(arguments.names):
         return refuse(verb, problem)

@@ -127,7 +127,7 @@ def _write(
         else:
             note = f"; its backup is {backup}{place.note}" if verb == "wrap" else ""
             print_lines(f"{path} is written{note}", stderr=True)
-    if verb == "unwrap" and not any(key[0] == path for key in records.keys):
+    if verb == "unwrap" and not any(key[0] == path for key in records.clients):
         remove_backups(path)
     return changed
 

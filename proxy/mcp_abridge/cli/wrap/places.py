@@ -1,8 +1,9 @@
 """The clients' configurations as data: without it, each would be code of its own.
 
 A path has `{NAME:default}` for a variable that the client itself obeys, and `{CONFIG}` for the
-folder of applications on this platform. A path that is relative belongs to a project: it is looked
-for in the current folder and in those above it, up to the root of a repository.
+folder of applications on this platform; `(c)` is there or not. A path that is relative belongs to a
+project: it is looked for in the current folder and in those above it, up to the root of a
+repository.
 """
 
 import os
@@ -64,13 +65,10 @@ PLACES = (
     *(
         Place("opencode", scope, path, at)
         for scope, path in (
-            ("user", f"{_XDG}/opencode/opencode.json"),
-            ("user", f"{_XDG}/opencode/opencode.jsonc"),
+            ("user", f"{_XDG}/opencode/opencode.json(c)"),
             ("user", "{OPENCODE_CONFIG:}"),
-            ("project", "opencode.json"),
-            ("project", "opencode.jsonc"),
-            ("project", ".opencode/opencode.json"),
-            ("project", ".opencode/opencode.jsonc"),
+            ("project", "opencode.json(c)"),
+            ("project", ".opencode/opencode.json(c)"),
         )
         for at in (("mcp",), ("mcp", "servers"))
     ),
@@ -98,12 +96,8 @@ PLACES = (
     Place("qoder", "local", ".qoder/settings.local.json"),
     # The programs below were not run; the places are those of their documentation.
     # raw.githubusercontent.com/Kilo-Org/kilocode/main/packages/kilo-docs, using-in-kilo-code.md
-    *(Place("kilo", "user", f"{_XDG}/kilo/kilo.{end}", ("mcp",)) for end in ("json", "jsonc")),
-    *(
-        Place("kilo", "project", f"{folder}kilo.{end}", ("mcp",))
-        for folder in ("", ".kilo/")
-        for end in ("json", "jsonc")
-    ),
+    *_both("kilo", f"{_XDG}/kilo/kilo.json(c)", "kilo.json(c)", ("mcp",)),
+    Place("kilo", "project", ".kilo/kilo.json(c)", ("mcp",)),
     # block.github.io/goose/docs/guides/config-files
     Place("goose", "user", f"{_XDG}/goose/config.yaml", ("extensions",)),
     Place("goose", "user", "{APPDATA}/Block/goose/config/config.yaml", ("extensions",)),
@@ -252,20 +246,9 @@ def files(client: str | None) -> Iterator[tuple[Place, str]]:
                     yield place, path
 
 
-def place_of(path: str) -> Place:
-    """Return a place for a file outside of the current folder and of the user's own files."""
-    start, closest = len(path), Place("another client", f"in {path}", path)
-    for place in PLACES:
-        tail = place.path.rpartition("}")[2].lstrip("~/")
-        pattern = "/" + re.escape(tail).replace(r"\*", "[^/]*") + "$"
-        match = re.search(pattern, path.replace(os.sep, "/"))
-        if tail and match and match.start() < start:
-            start = match.start()
-            closest = place._replace(scope=f"in {path[:start]}")
-    return closest
-
-
 def _candidates(pattern: str) -> list[str]:
+    if "(c)" in pattern:
+        return [path for end in ("", "c") for path in _candidates(pattern.replace("(c)", end))]
     path = os.path.expanduser(re.sub(r"\{(\w+):?([^}]*)\}", _variable, pattern))
     if os.path.isabs(path) or not path:
         return glob(path) if "*" in path else [path] if path else []

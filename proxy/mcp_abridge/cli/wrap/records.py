@@ -45,16 +45,16 @@ class Records:
             self.finish()
 
     @property
-    def keys(self) -> list[EntryKey]:
-        """The entries of which an original is recorded."""
-        return list(self._entries)
+    def clients(self) -> dict[EntryKey, str]:
+        """The clients of the entries of which an original is recorded."""
+        return {key: client for key, (*_, client) in self._entries.items()}
 
     def _load(self, raw: bytes) -> None:
         try:
             document = json.loads(raw)
             for key, record in document.items():
-                before, after, *_ = self._entries[_key(key)] = record
-                if not all(isinstance(text, str) for text in (before, after, *record[2:3])):
+                *texts, _, client = self._entries[_key(key)] = record
+                if [*map(type, (*texts, client))] != [str] * 4:
                     raise ValueError
         except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
             raise AbridgeError(
@@ -74,14 +74,14 @@ class Records:
         syntax = file.syntax
         # A client may write all anew: the entry is then put at the end.
         record.append(syntax.alone(before, inner))
-        record.append(entry_at(syntax.read(after), inner))
+        record += entry_at(syntax.read(after), inner), server.place.client
 
     def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str:
         """Return the part of a server with its original. Raises NotPossible."""
         record = self._entries.get((server.file, *server.path))
         if record is None:
             raise NotPossible("its original entry is not recorded; write it by hand")
-        before, after, *whole = record
+        before, after, alone, entry, _ = record
         part, inner = file.part(server.path)
         for match in re.finditer(f"(?={re.escape(after)})", part):
             end = match.start() + len(after)
@@ -89,9 +89,9 @@ class Records:
             with suppress(AbridgeError, AttributeError, TypeError):
                 if is_original(text):
                     return text
-        if whole and _filled(whole[1]) == _filled(server.entry):
+        if _filled(entry) == _filled(server.entry):
             # The client has written the whole file in a layout of its own.
-            text = file.syntax.put_back(part, inner, whole[0])
+            text = file.syntax.put_back(part, inner, alone)
             if is_original(text):
                 return text
         raise NotPossible(
@@ -102,7 +102,7 @@ class Records:
     def begin(self, path: str | None = None) -> None:
         """Save the records before files are written: one of `path`, if it has no servers."""
         if path is not None:
-            self._entries[path,] = ["", ""]
+            self._entries[path,] = ["", "", "", None, ""]
         self._save()
 
     def finish(self) -> None:
@@ -150,8 +150,8 @@ def exclusive(*, wait: bool = True) -> Iterator[bool]:
         yield free
 
 
-def recorded_keys(report: Callable[[AbridgeError], object]) -> list[EntryKey]:
-    """Return the entries of which an original is recorded; `report` gets the error if none can be.
+def recorded(report: Callable[[AbridgeError], object]) -> dict[EntryKey, str]:
+    """Return the clients of recorded entries, see Records; `report` gets the error if that fails.
 
     What a killed run has left is removed, unless one is at work.
     """
@@ -160,10 +160,10 @@ def recorded_keys(report: Callable[[AbridgeError], object]) -> list[EntryKey]:
             with suppress(OSError), exclusive(wait=False) as free:
                 if free:
                     Records()
-        return Records(dry_run=True).keys
+        return Records(dry_run=True).clients
     except AbridgeError as error:
         report(error)
-        return []
+        return {}
 
 
 def _filled(entry: Any) -> Any:
