@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, TypedDict
 
 import msgspec
@@ -37,12 +38,23 @@ def row_type(
     `kind`, and no others. None if a name is one that a Struct's field may not have, here or in
     `inner`.
     """
+    return _row_type(tuple(fields), tuple((inner or {}).items()), strict=strict, kind=kind)
+
+
+@lru_cache(maxsize=32)  # a tool answers in the same form again; to make a type takes 50 us
+def _row_type(
+    fields: tuple[str, ...],
+    inner: tuple[tuple[str, type[msgspec.Struct] | None], ...],
+    *,
+    strict: bool,
+    kind: Any,
+) -> type[msgspec.Struct] | None:
     names = {f"f{index}": name for index, name in enumerate(fields)}
-    if None in (inner or {}).values() or not all(map(_OF_FIELDS, names.values())):
+    if None in dict(inner).values() or not all(map(_OF_FIELDS, fields)):
         return None
     kinds: dict[str, Any] = {
         name: UnsetType | None | row | list[row | None]  # type: ignore[valid-type]
-        for name, row in (inner or {}).items()
+        for name, row in inner
     }
     return msgspec.defstruct(
         "Row",

@@ -5,6 +5,7 @@ plan, since an expression goes down as many levels as it spells; nor see which h
 in a forecast whose times are one array, and its temperatures another.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -15,6 +16,7 @@ from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.tree import Value, opened
 
 _SAMPLE = 200  # elements that are looked through for a tree
+_OBJECTS = re.compile(rb"\[\s*\{")  # the beginning of an array of objects
 
 
 def nodes(top: Value, name: str) -> Iterator[dict[str, Any]]:
@@ -52,7 +54,8 @@ def tree_member(rows: Sequence[Raw]) -> str | None:
     'a'
     >>> tree_member([Raw(b'{"a": [{"b": [{"b": 1}]}]}')])
     """
-    for row in islice(rows, _SAMPLE):
+    some = (row for row in islice(rows, _SAMPLE) if _OBJECTS.search(memoryview(row)))
+    for row in some:  # others need not be opened
         for name, inner in _arrays(row):
             below = chain.from_iterable(map(_arrays, islice(opened(inner), _SAMPLE)))
             if nameable(name) and any(each == name for each, _ in below):

@@ -63,8 +63,9 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _SOUGHT = re.compile(r"\w{3,}")
 _MOST_SOUGHT = 8  # words
 
-_Clip = tuple[int, ColumnPath, int, int]
-"""A text that is cut: its row, its column, the characters shown, and those of the whole."""
+_Clip = tuple[int, ColumnPath, int, list[int]]
+"""Texts of a column that are cut: the row of the first, the column, the characters shown of each,
+and those of each whole."""
 
 
 class Lookout(Struct, frozen=True):
@@ -119,10 +120,9 @@ class Brief(Struct):
     `first` and `last` count the rows shown from either end. `columns` is the number of columns
     shown, `omitted` are the paths of the others, the most telling first, with those at the
     end of which parts are shown; rows that are not shown may have more. `clips` are the texts that
-    are cut: the row's position, the column, the characters shown, and all. `loss` is in bytes of
-    the rows shown. `following` selects what is missing; `examples` are views of all rows. `facts`
-    are the statements on all rows, by the place of each member, if `value` is no table, which has
-    them itself.
+    are cut, by column. `loss` is in bytes of the rows shown. `following` selects what is missing;
+    `examples` are views of all rows. `facts` are the statements on all rows, by the place of each
+    member, if `value` is no table, which has them itself.
     """
 
     value: bytes
@@ -226,13 +226,21 @@ class _Page:
 
     def _cut(self, clips: dict[ColumnPath, int]) -> None:
         for path, clip in clips.items():
-            if not (self._table or all(isinstance(step, str) for step in path)):
+            single = all(isinstance(step, str) for step in path)
+            if not (self._table or single):
                 continue  # an array stays one
             cells = self.reading.cells[path]
-            whole, most = [*cells], clip + 2
+            whole, long = [*cells], dict[int, str]()
             for row, cell in enumerate(cells):
-                if cell is not None and len(memoryview(cell)) > most:
-                    cells[row] = self._clipped(row, path, cell, clip)
+                if cell is None or len(memoryview(cell)) <= clip + 2:
+                    continue
+                content = text(cell)
+                if content is None:
+                    cells[row] = self._shortened(path, cell, clip)
+                elif len(content) > clip and not content.endswith(NOTE_END):
+                    cells[row], long[row] = self._clipped(content, clip), content
+            if long and (single or isinstance(path[0], Pair)):
+                self.clips.append((next(iter(long)), path, clip, [*map(len, long.values())]))
             self._tell_apart(cells, whole, clip)
 
     def _tell_apart(self, cells: list[Raw | None], whole: list[Raw | None], clip: int) -> None:
@@ -254,14 +262,7 @@ class _Page:
             for row, content in texts.items() if 2 * len(ends) > len(texts) > 1 else ():
                 cells[row] = Raw(encode(f"{content[:head]}…{content[head - clip :]}"))
 
-    def _clipped(self, row: int, path: ColumnPath, cell: Raw, clip: int) -> Raw | None:
-        content = text(cell)
-        if content is None:
-            return self._shortened(path, cell, clip)
-        if len(content) <= clip or content.endswith(NOTE_END):
-            return cell
-        if all(isinstance(step, str) for step in path) or isinstance(path[0], Pair):
-            self.clips.append((row, path, clip, len(content)))
+    def _clipped(self, content: str, clip: int) -> Raw:
         start = max(sought_at(content, self._sought) - clip // 3, 0)
         start = min(start, len(content) - clip)
         part = content[start : start + clip]

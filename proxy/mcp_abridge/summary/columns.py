@@ -105,6 +105,7 @@ class Column:
         self.plain = len(self.names) == len(path)
         self.textual = {*map(_HEAD, self.values)} <= {0x22}
         self._sizes = [*map(len, self.values)]
+        self._longest = max(self._sizes, default=0)
         self._nulls = len(_NULL) * (len(cells) - len(self.values))
         self.size = (sum(self._sizes) + self._nulls) / len(cells)
 
@@ -119,7 +120,7 @@ class Column:
     def width(self, clip: int) -> float:
         """The average bytes of a cell if texts show `clip` characters."""
         most = clip + 5
-        if max(self._sizes, default=0) <= most or not (self.textual or EACH in self.path):
+        if self._longest <= most or not (self.textual or EACH in self.path):
             return self.size
         return (sum(min(size, most) for size in self._sizes) + self._nulls) / len(self.cells)
 

@@ -31,6 +31,7 @@ from mcp_abridge.summary.omissions import (
     MEMBERS,
     Omission,
     by_path,
+    of_texts,
 )
 from mcp_abridge.summary.place import UNSHOWN, Place, element_place, member_place
 from mcp_abridge.summary.tables import in_rows
@@ -248,13 +249,13 @@ class SizeReducer(Struct, kw_only=True):
             cut = replace(cut, names=rows.omitted, partial=visible < count)
             cut = replace(cut, following=rows.following, examples=rows.examples)
             self.omissions.append(cut)
-        for index, column, visible, total in rows.clips:
+        for index, column, clip, lengths in rows.clips:
             below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"
             for name in head_of(column):
                 below = member_place(below, name)
             if isinstance(column[0], Pair):
                 below = below[0], UNSHOWN
-            self._note(below, visible, total, CHARACTERS, total - visible)
+            self.omissions.append(of_texts(below, clip, lengths))
         return rows.value
 
     def _all(self, entries: list[_Entry], room: int, depth: int, least: int) -> list[bytes] | None:
@@ -263,6 +264,8 @@ class SizeReducer(Struct, kw_only=True):
         A member of which nothing can be shown is empty.
         """
         sizes = [len(memoryview(raw)) for _, raw, _ in entries]
+        if sum(min(size, least) for size in sizes) > room:
+            return None
         rest = room - 1 - sum(len(prefix) + 1 for prefix, _, _ in entries)
         elastic = [index for index, (_, raw, _) in enumerate(entries) if not _rigid(raw)]
         weights = self._weights(entries, elastic, sizes)

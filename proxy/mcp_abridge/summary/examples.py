@@ -115,11 +115,13 @@ def _numbers(rows: list[Raw], column: Column) -> bool:
 
 def _values(column: Column, facts: Facts) -> list[str]:
     """Return the values of a column by which rows can be filtered, as views spell them."""
-    values = sorted({*column.values})
-    texts = [content for value in values if (content := text(Raw(value))) is not None]
-    counted = facts.counts.get(column.names) if texts else None
-    if counted:
+    values, counted = {*column.values}, facts.counts.get(column.names)
+    several = 2 <= len(values) <= len(column.values) // 2
+    if not (several or counted):
+        return []
+    texts = [content for value in sorted(values) if (content := text(Raw(value))) is not None]
+    if counted and texts:
         texts = [name for name in counted if not _LITERAL.fullmatch(name)]
-    elif len(values) < 2 or 2 * len(values) > len(column.values):
+    elif not several:
         return []
     return [f"'{content}'" for content in texts if content and nameable(content)]

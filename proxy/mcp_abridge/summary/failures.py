@@ -69,8 +69,7 @@ _WORDS = 6  # of a line of prose, or more
 
 @cache
 def _patterns() -> tuple[Pattern, ...]:
-    close = f"(?:{_SURELY})|(?:{_HARMLESS})"
-    return Pattern(_WORD), Pattern(_SURELY), Pattern(_HARMLESS), Pattern(close)
+    return Pattern(_WORD), Pattern(_SURELY), Pattern(_HARMLESS)
 
 
 class Line(NamedTuple):
@@ -99,12 +98,13 @@ def failure(line: str, fuel: Fuel, word_end: int = 0) -> tuple[int, bool] | None
     >>> [failure(f"12 passed, {count} failed", Fuel()) for count in (0, 1)]
     [None, (19, False)]
     """
-    word, sure, harmless, close = _patterns()
-    if word_end and not close.search(line):
-        return word_end, False
-    line = harmless.replace(line, " ", fuel)
+    word, sure, harmless = _patterns()
+    if harmless.search(line):
+        line, word_end = harmless.replace(line, " ", fuel), 0
     if match := sure.search(line):
         return match.end(), True
+    if word_end:
+        return word_end, False
     match = word.search(line)
     return None if match is None else (match.end(), False)
 

@@ -20,5 +20,6 @@ WITH_KIND = re.compile(rb'"[a-z]{2,5}_[A-Za-z0-9]+"')
 """An id that says of what it is: `pi_3Mtw…`."""
 WITH_HASH = re.compile(rb'\[*"[^"]*?(?:[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{24})')
 DIGITS = re.compile(  # of an id the whole, of a name with a number the number
+    rb"(?<![A-Za-z0-9\x80-\xff])"  # a word is looked at once
     rb"[A-Za-z0-9\x80-\xff]*[0-9][A-Za-z\x80-\xff][A-Za-z0-9\x80-\xff]*|[0-9]+"
 )

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.measure import encoded_size
 from mcp_abridge.summary.examples import Example
+from mcp_abridge.summary.place import Place
 
 LONGEST = 100  # characters of a path in a note
 ELEMENTS, MEMBERS, CHARACTERS, COLUMNS = "", " members", " chars", " columns"
@@ -65,6 +66,17 @@ def _amount(cuts: Sequence[Omission]) -> str:
     return f"{visible} of {total}{more}{cuts[0].unit}"
 
 
+def of_texts(first: Place, clip: int, lengths: list[int]) -> Omission:
+    """Return the omission of texts of some lengths, of each of which `clip` characters are shown.
+
+    >>> str(of_texts(("rows[].note", "rows[3].note"), 24, [100, 70]))
+    '48 of 170 chars in 2 texts'
+    """
+    (path, place), visible, total = first, clip * len(lengths), sum(lengths)
+    cut = Omission(path, CHARACTERS, place, clip, lengths[0], total - visible, visible, total)
+    return replace(cut, count=len(lengths))
+
+
 def by_path(omissions: list[Omission]) -> list[Omission]:
     """Return one omission for each path and unit; the greatest loss first."""
     alike: dict[tuple[str, str], list[Omission]] = {}
@@ -77,8 +89,8 @@ def _merged(cuts: list[Omission]) -> Omission:
     visible, total = sum(cut.visible for cut in cuts), sum(cut.total for cut in cuts)
     loss, names = sum(cut.loss for cut in cuts), chain.from_iterable(cut.names for cut in cuts)
     first = replace(cuts[0], loss=loss, names=tuple(dict.fromkeys(names)))
-    partial = any(cut.partial for cut in cuts)
-    return replace(first, visible=visible, total=total, count=len(cuts), partial=partial)
+    partial, count = any(cut.partial for cut in cuts), sum(cut.count for cut in cuts)
+    return replace(first, visible=visible, total=total, count=count, partial=partial)
 
 
 def notes_on(cuts: list[Omission], way: dict[str, Any], room: int) -> dict[str, Any]:

@@ -112,7 +112,10 @@ def _unlike(lines: list[bytes], numbers: list[int], tenths: int) -> set[int] | N
 def _deviating(rows: list[list[bytes]]) -> set[int] | None:
     """Return the rows with a rare word if the others have regular ones; None if none have."""
     others: set[int] | None = None
+    most = _OFTEN + len(rows) // 10  # different words of a regular column
     for column in zip(*rows, strict=True):
+        if len({*column[: 2 * most]}) > most:
+            continue
         counts = Counter(column)
         often = sum(count for count in counts.values() if count * _OFTEN >= len(rows))
         if often * 10 < len(rows) * 9:

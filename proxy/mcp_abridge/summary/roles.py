@@ -84,7 +84,7 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     waiting = list(facts)
 
     def decoded(worth: Worth) -> bool:
-        return any(each.decodes(worth) for each in choice)
+        return worth.code and any(each.decodes(worth) for each in choice)
 
     def take(role: str, least: float = -8, longest: float = inf) -> Iterator[Worth]:
         fit = (each for each in waiting if getattr(each, role) > least)
@@ -176,8 +176,9 @@ def is_quantity(column: Column) -> bool:
     """Return True if the greatest value of a column means something: no id, no clock, no null."""
     if not column.values or forms.NUMBER.fullmatch(column.values[0]) is None:  # as all have to be
         return False
-    worth = Worth(column)
-    return worth.kinds > 1 and worth.value > -9 and not words.is_place(_number_name(column))
+    if len({*column.values}) < 2 or words.is_place(_number_name(column)):
+        return False
+    return Worth(column).value > -9
 
 
 def is_amount(column: Column) -> bool:
@@ -206,7 +207,7 @@ def _number_name(column: Column) -> str:
 
 def in_order_of_time(column: Column) -> bool:
     """Return True if the column holds times in their order, as in a log or a time series."""
-    if not Worth(column).clock:
-        return False
     values = [(len(value), value) if value[:1] != b'"' else (0, value) for value in column.values]
-    return len(set(values)) > 1 and values in (sorted(values), sorted(values, reverse=True))
+    if len(set(values)) < 2 or values not in (sorted(values), sorted(values, reverse=True)):
+        return False
+    return Worth(column).clock

@@ -54,6 +54,7 @@ class Worth:
         self.distinct = self.kinds / max(len(self.values), 1)
         self.filled = len(self.values) / len(column.cells)
         self.numeric = all(map(forms.NUMBER.fullmatch, self.values))
+        self.code = self.numeric and not words.CODES.isdisjoint(self.words[-1:])
         self.clock = self._is_clock()
         self.link = not self.numeric and self._mostly(forms.LINK)
         by_name = self.column.textual and not words.HASHES.isdisjoint(self.words[-1:])
@@ -128,8 +129,7 @@ class Worth:
         """
         beside = self.column.path[:-1] == other.column.path[:-1]
         alike = len(self.column.path) > 1 or self.words[:-1] == other.words[:-1] != ()
-        code = other.numeric and not words.CODES.isdisjoint(other.words[-1:])
-        if self.numeric or not (beside and alike and code):
+        if self.numeric or not (beside and alike and other.code):
             return False
         own, others = self.column.cells, other.column.cells
         pairs = {*zip(own, others, strict=True)}
