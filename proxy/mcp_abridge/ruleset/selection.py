@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -48,6 +48,7 @@ def load(names: Sequence[str], *, allow_python: bool = False) -> tuple[RuleFile,
 def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[LoadedRules]":
     """Yield the LoadedRules of each file that `names` refer to, in order; see `load`."""
     from mcp_abridge.ruleset.loading import rulefile
+    from mcp_abridge.ruleset.loading.yaml_nodes import MAX_BYTES
 
     for name in names:
         try:
@@ -58,7 +59,7 @@ def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[L
         for file in files:
             try:
                 # One byte over the limit shows that the file is too long.
-                raw = content(file, rulefile.MAX_BYTES + 1)
+                raw = content(file, MAX_BYTES + 1)
                 yield rulefile.read(file, raw, allow_python=allow_python)
             except (OSError, _NoFile) as error:
                 yield _unreadable(file, error)
@@ -131,11 +132,6 @@ def shipped(name: str) -> "Path":
 def library() -> "dict[str, Path]":
     """Return the bundled rule files by their names."""
     return {path.stem: path for path in sorted(shipped("rules").glob("*.yaml"))}
-
-
-@cache
-def _of_library(path: "Path") -> tuple[RuleFile, ...]:
-    return load([str(path)])
 
 
 class Selection:
@@ -224,9 +220,7 @@ class Selection:
             pattern = _server_name(path.read_text(encoding="utf-8"))
             if pattern is not None and matches(pattern, server):
                 self._log(f"the bundled rules {name!r} apply to server {server!r}")
-                # Copies, since a circuit breaker may disable a rule.
-                [file] = _of_library(path)
-                return (replace(file, rules=tuple(map(replace, file.rules))),)
+                return load([str(path)])
         return ()
 
 

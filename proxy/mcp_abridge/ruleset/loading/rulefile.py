@@ -21,14 +21,12 @@ from mcp_abridge.ruleset.loading.convert import (
 )
 from mcp_abridge.ruleset.loading.plugins import KINDS, PluginLoader
 from mcp_abridge.ruleset.loading.steps import Names, read_part
-from mcp_abridge.ruleset.loading.yaml_nodes import MAX_BYTES, Node, merged
+from mcp_abridge.ruleset.loading.yaml_nodes import Node, merged
 from mcp_abridge.ruleset.rule import Hidden, Rule
 from mcp_abridge.ruleset.rule_set import RuleFile
 from mcp_abridge.transforms import TRANSFORMS
 from mcp_abridge.transforms.contract import Contract
 from mcp_abridge.transforms.shapes import Part
-
-__all__ = ["MAX_BYTES", "LoadedRules", "read"]
 
 
 class LoadedRules(Struct, frozen=True):
