@@ -64,12 +64,9 @@ def _edit(
     changed, code = False, 0
     with nullcontext() if arguments.dry_run else exclusive():
         for client, entry in entries.items():
-            place, path = HOOKS[client], hook_path(client)
+            place, path, dry_run = HOOKS[client], hook_path(client), arguments.dry_run
             try:
-                file = ConfigFile(path, None if os.path.exists(path) else place.empty)
-                if entry is not None or PROGRAM in file.before:
-                    _edit_text(file, place, entry, replace=replace)
-                changed |= _write(verb, file, place, entry, dry_run=arguments.dry_run)
+                changed |= _edit_file(verb, path, place, entry, replace=replace, dry_run=dry_run)
             except _TROUBLE as error:
                 reason = str(error) if isinstance(error, AbridgeError | OSError) else _UNUSUAL
                 at = f":{error.line}:{error.column}" if isinstance(error, SyntaxProblem) else ""
@@ -83,51 +80,45 @@ def _edit(
     return code
 
 
-def _edit_text(file: ConfigFile, place: HookFile, entry: _Entry | None, *, replace: bool) -> None:
-    """Change the text of a file. Raises NotPossible if it is broken then, or hides the hook."""
-    text, syntax = file.text, file.syntax
-    own = _own_entry(file.document, place)
-    if own is not None and replace:
-        text = _without(text, _pieces(syntax, place, own))
-    if entry is not None and (own is None or replace):
-        text = _with(text, syntax, place, entry)
-    file.text = text
-    try:
-        own = _own_entry(syntax.read(text), place)
-    except (SyntaxProblem, ValueError):
-        raise NotPossible(_UNUSUAL) from None
-    if entry is not None and own is None:  # by a key that is null
-        raise NotPossible(_UNUSUAL)
-
-
-def _write(
-    verb: str, file: ConfigFile, place: HookFile, entry: _Entry | None, *, dry_run: bool
+def _edit_file(
+    verb: str, path: str, place: HookFile, entry: _Entry | None, *, replace: bool, dry_run: bool
 ) -> bool:
-    """Show and write what was changed. Returns True if anything was."""
-    records, path = Records(dry_run=dry_run), file.path
-    changed = file.text != file.before
-    if changed:
-        own = _own_entry(file.document, place)
-        elements = None if own is None else [masked_value(own)], None if entry is None else [entry]
-        file.changes[*place.event, PROGRAM] = elements
-        print_lines(*difference(file.syntax, path, file.changes))
-    if dry_run:
-        return changed
-    if changed:
+    """Show and write the change of a file. Returns True if there is any.
+
+    Raises NotPossible if the file would be broken, or hide the hook.
+    """
+    file = ConfigFile(path, None if os.path.exists(path) else place.empty)
+    records, syntax, text = Records(dry_run=dry_run), file.syntax, file.text
+    old = _own_entry(file.document, place) if entry is not None or PROGRAM in text else None
+    if old is not None and replace:
+        text = _without(text, _pieces(syntax, place, old))
+    if entry is not None and (old is None or replace):
+        text = _with(text, syntax, place, entry)
+    if changed := text != file.before:
+        try:
+            hidden = entry is not None and _own_entry(syntax.read(text), place) is None
+        except (SyntaxProblem, ValueError):
+            hidden = True
+        if hidden:  # by a key that is null, or the text is broken
+            raise NotPossible(_UNUSUAL)
+        elements = None if old is None else [masked_value(old)], None if entry is None else [entry]
+        print_lines(*difference(syntax, path, {(*place.event, PROGRAM): elements}))
+    if changed and not dry_run:
         if not os.path.exists(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "xb") as new:
                 new.write(place.empty)
         records.begin(path)
+        file.text = text
         backup = file.write()
         records.finish()
-        if file.text.encode() == place.empty:
+        if text.encode() == place.empty:
             platform.unlink(path)
             print_lines(f"{path} has nothing else, and is removed", stderr=True)
         else:
             note = f"; its backup is {backup}{place.note}" if verb == "wrap" else ""
             print_lines(f"{path} is written{note}", stderr=True)
-    if verb == "unwrap" and not any(key[0] == path for key in records.clients):
+    if verb == "unwrap" and not dry_run and not any(key[0] == path for key in records.clients):
         remove_backups(path)
     return changed
 
