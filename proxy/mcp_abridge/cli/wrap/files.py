@@ -16,7 +16,6 @@ from mcp_abridge.cli.wrap.difference import Changes, masked_value
 from mcp_abridge.cli.wrap.text import (
     EntryPath,
     Json,
-    JsonLayout,
     NotPossible,
     Syntax,
     Toml,
@@ -66,10 +65,6 @@ class ConfigFile:
         except RecursionError:
             raise ValueError("its values are nested too deeply") from None
 
-    @cached_property
-    def _layout(self) -> JsonLayout:
-        return JsonLayout(self.before)
-
     @property
     def text(self) -> str:
         text, at = "", 0
@@ -94,7 +89,7 @@ class ConfigFile:
 
     def _span(self, path: EntryPath) -> tuple[tuple[int, int], EntryPath]:
         if isinstance(self.syntax, Json):
-            return self._layout.span(path)[1:], ()
+            return self.syntax.locate(self.before, path)[1:], ()
         return (0, len(self.before)), path
 
     def entry(self, path: EntryPath, text: str | None = None) -> Any:

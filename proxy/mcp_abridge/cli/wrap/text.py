@@ -7,8 +7,9 @@ opencode and others do.
 
 import json  # orjson rounds long integers, and refuses lone surrogates
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, Protocol
 
 import tomlkit
@@ -115,7 +116,11 @@ class Json(Syntax):
             raise SyntaxProblem(error.lineno, error.colno, error.msg.lower()) from None
 
     def locate(self, text: str, path: EntryPath) -> Span:
-        return JsonLayout(text).span(path)
+        if path:
+            return _members(text, path[:-1])[path[-1]]
+        plain = _plain(text)
+        start = _skip(plain, 0)
+        return start, start, len(plain.rstrip())
 
     def has_commas(self, text: str, path: EntryPath, lead: str) -> bool:
         return True
@@ -129,25 +134,6 @@ class Json(Syntax):
             return text[:start] + text[comma.end() :]
         at = _plain(text).rindex(",", 0, start)
         return text[:at] + text[at + 1 : start].rstrip() + text[end:]
-
-
-class JsonLayout:
-    """Where the values of a JSON text stand: each object that holds one is looked through once."""
-
-    def __init__(self, text: str) -> None:
-        self._plain = _plain(text)
-        self._members: dict[EntryPath, dict[str, Span]] = {}
-
-    def span(self, path: EntryPath) -> Span:
-        """Return where the member at a path is. Raises KeyError without one."""
-        if not path:
-            start = _skip(self._plain, 0)
-            return start, start, len(self._plain.rstrip())
-        parent = path[:-1]
-        if parent not in self._members:
-            _, start, _ = self.span(parent)
-            self._members[parent] = dict(_members(self._plain, start))
-        return self._members[parent][path[-1]]
 
 
 class Toml(Syntax):
@@ -262,6 +248,7 @@ def newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
+@lru_cache(2)
 def _plain(text: str) -> str:
     """Return JSON of the same length: comments and trailing commas are blank."""
     for pattern in (_COMMENT, _TRAILING):
@@ -271,19 +258,24 @@ def _plain(text: str) -> str:
     return text
 
 
-def _members(text: str, at: int) -> Iterator[tuple[str, Span]]:
-    decoder = json.JSONDecoder(strict=False)
-    if text[at] != "{":
-        return
-    at = _skip(text, at + 1)
-    while text[at] != "}":
-        key, colon = decoder.raw_decode(text, at)
-        start = _skip(text, _skip(text, colon) + 1)
-        _, end = decoder.raw_decode(text, start)
-        yield key, (at, start, end)
-        at = _skip(text, end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
+@lru_cache(100)
+def _members(text: str, path: EntryPath) -> dict[str, Span]:
+    """Return where the members of the object at a path are: it is looked through once."""
+    plain, decoder = _plain(text), json.JSONDecoder(strict=False)
+    _, at, _ = Json().locate(text, path)
+    members: dict[str, Span] = {}
+    if plain[at] != "{":
+        return members
+    at = _skip(plain, at + 1)
+    while plain[at] != "}":
+        key, colon = decoder.raw_decode(plain, at)
+        start = _skip(plain, _skip(plain, colon) + 1)
+        _, end = decoder.raw_decode(plain, start)
+        members[key] = at, start, end
+        at = _skip(plain, end)
+        if plain[at] == ",":
+            at = _skip(plain, at + 1)
+    return members
 
 
 def _skip(text: str, at: int) -> int:

@@ -128,35 +128,29 @@ class _Request:
         self._number, self._id = number, b"%d" % number
         self._line = b""
         self._result: HandlerResult = None
-        self._error: MCPError | None = None
 
     async def answer(self, scope: str) -> HandlerResult:
         line = request(self._number, self._ctx.method, self._ctx.params)
+        answer = b""
         try:
             routed = await self._driver.from_client(line, b"", scope)
-            while (answer := await self._hear(routed)) is None:
-                routed = await self._go_on(routed, line)
+            while not answer:
+                for each in routed.to_client:
+                    if "id" in members(each):
+                        answer = each
+                    else:
+                        await self._ctx.session.send_tool_list_changed()
+                if not answer:
+                    routed = await self._go_on(routed, line)
         finally:
             self._driver.session.forget_pending([self._id])
-        if answer == self._line:  # as the server gave it
-            if self._error is not None:
-                raise self._error
-            return self._result
         parts = members(answer)
         if "error" in parts:
             raise MCPError.from_error_data(ErrorData.model_validate_json(bytes(parts["error"])))
+        if answer == self._line:  # as the server gave it
+            return self._result
         result: dict[str, Any] = from_json(bytes(parts["result"]))
         return result
-
-    async def _hear(self, routed: Routed) -> bytes | None:
-        """Return the answer among the lines for the client, and pass on that its tools changed."""
-        answer = None
-        for line in routed.to_client:
-            if "id" in members(line):
-                answer = line
-            else:
-                await self._ctx.session.send_tool_list_changed()
-        return answer
 
     async def _go_on(self, routed: Routed, line: bytes) -> Routed:
         """Have the server answer the request, or a question before it."""
@@ -167,7 +161,6 @@ class _Request:
         try:
             self._result = await self._call_next(ctx)
         except MCPError as error:
-            self._error = error
             body = {"jsonrpc": "2.0", "id": self._number, "error": Raw(definition(error.error))}
             self._line = encode(body)
         else:
