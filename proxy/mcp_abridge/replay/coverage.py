@@ -35,60 +35,37 @@ class _Leaf(Struct):
 class _Record(Struct):
     """An element of an array, or the root: its leaves, and the arrays of records in it by path.
 
-    `where` are the names on the way to its array, `array` is the number of that.
+    `where` are the names on the way to its array.
     """
 
     where: str
-    array: int = -1
     leaves: list[_Leaf] = []
     inner: dict[str, list["_Record"]] = {}
-    same: dict[str, Any] = {}
 
 
 class _Records:
     """A value taken apart: its records, outer ones first, and its leaves in the value's order."""
 
-    def __init__(self, value: Any, *, tables: bool = False) -> None:
-        self.count = self._arrays = 0
-        self._tables = tables
+    def __init__(self, value: Any) -> None:
+        self.count = 0
         self.root = _Record("")
         self.every = [self.root]
         self._read(value, "", self.root)
 
     def _read(self, value: Any, path: str, record: _Record) -> None:
-        if self._tables and (table := _table(value)) is not None:
-            rows, same = table
-            if all(_KEY in row for row in rows):
-                self._read_map(rows, path, record, same)
-            else:
-                self._read_array(rows, path, record, same)
-        elif isinstance(value, dict) and value:
+        if isinstance(value, dict) and value:
             for name, member in value.items():
                 self._read(member, f"{path}.{name}" if path else name, record)
         elif isinstance(value, list) and value:
-            self._read_array(value, path, record, {})
+            self._read_array(value, path, record)
         else:
             record.leaves.append(_Leaf(self.count, path, value))
             self.count += 1
 
-    def _read_map(
-        self, rows: list[dict[str, Any]], path: str, record: _Record, same: dict[str, Any]
-    ) -> None:
-        """Read the rows of an object with objects: each has the name of a member as its key."""
-        for row in rows:
-            place = f"{path}.{row[_KEY]}" if path else str(row[_KEY])
-            for name, cell in {**same, **row}.items():
-                if name != _KEY:
-                    self._read(cell, f"{place}{name.removeprefix(_VALUE)}", record)
-
-    def _read_array(
-        self, values: list[Any], path: str, record: _Record, same: dict[str, Any]
-    ) -> None:
-        array, self._arrays = self._arrays, self._arrays + 1
+    def _read_array(self, values: list[Any], path: str, record: _Record) -> None:
         for element in values:
             if isinstance(element, dict | list) and element:
-                where = f"{record.where}.{path}" if record.where else path
-                inner = _Record(where, array, same=same)
+                inner = _Record(f"{record.where}.{path}" if record.where else path)
                 record.inner.setdefault(path, []).append(inner)
                 self.every.append(inner)
                 members = element if isinstance(element, dict) else _by_position(element)
@@ -102,16 +79,30 @@ def _by_position(values: list[Any]) -> dict[str, Any]:
     return {str(index): value for index, value in enumerate(values)}
 
 
-def _table(value: Any) -> tuple[list[Any], dict[str, Any]] | None:
-    """Return the rows of an array in brief, as objects, and what is the same in all of them."""
-    if not isinstance(value, dict) or not isinstance(value.get("columns"), list):
-        return None
-    columns, rows = value["columns"], value.get("rows")
-    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        return None
-    same = value.get("same")
-    objects = [dict(zip(map(str, columns), row, strict=False)) for row in rows]
-    return objects, same if isinstance(same, dict) else {}
+def _expanded(value: Any, same: list[tuple[str, Any]]) -> Any:
+    """Return a shown value with its tables as the arrays or objects that they are in brief.
+
+    `same` gets what is the same in all rows of one, by its path in them.
+    """
+    if isinstance(value, list):
+        return [_expanded(each, same) for each in value]
+    if not isinstance(value, dict):
+        return value
+    columns, rows, own = (value.get(name) for name in ("columns", "rows", "same"))
+    if not isinstance(columns, list) or not isinstance(rows, list):
+        return {name: _expanded(each, same) for name, each in value.items()}
+    own = own if isinstance(own, dict) else {}
+    same += own.items()
+    pairs = (zip(map(str, columns), row, strict=False) for row in rows if isinstance(row, list))
+    objects = [_expanded({**own, **dict(each)}, same) for each in pairs]
+    if not all(_KEY in each for each in objects):
+        return objects
+    return {
+        f"{each[_KEY]}{name.removeprefix(_VALUE)}": cell
+        for each in objects
+        for name, cell in each.items()
+        if name != _KEY
+    }
 
 
 def marks(source: Any, texts: Iterable[Any]) -> str:
@@ -133,7 +124,7 @@ def marks(source: Any, texts: Iterable[Any]) -> str:
         if isinstance(each, str):
             coverage.take_text(each)
         else:
-            coverage.take(_Records(each, tables=True))
+            coverage.take(each)
     return "".join(coverage.marks)
 
 
@@ -179,19 +170,18 @@ class _Coverage:
                 if not have or have[-1] != number:
                     have.append(number)
 
-    def take(self, piece: _Records) -> None:
+    def take(self, shown: Any) -> None:
         """Mark what a shown document has."""
+        same: list[tuple[str, Any]] = []
+        piece = _Records(_expanded(shown, same))
         self._mark(piece.root, self._source.root)
-        arrays: dict[int, dict[str, Any]] = {}
         for record in piece.every[1:]:
             number = self._owner(record)
             if number is not None:
                 self._used.add(number)
-                owner = self._source.every[number]
-                self._mark(record, owner)
-                arrays[owner.array] = record.same
+                self._mark(record, self._source.every[number])
         for record in self._source.every[1:]:
-            for path, value in arrays.get(record.array, {}).items():
+            for path, value in same:
                 for leaf in self._at(record, path):
                     self._note(leaf, value)
         for leaf in piece.root.leaves:
