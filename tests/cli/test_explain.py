@@ -88,8 +88,7 @@ def test_each_step_is_listed_with_its_bytes_and_unmatched_paths(verb: Explain) -
 
     received, dropped, paged = result["steps"]
     size = len(json.dumps(ITEMS, separators=(",", ":")))
-    sizes = dict.fromkeys(("visible", "structured", "text"), size)
-    sizes["wire"] = len(answer(document(ITEMS, structured=True)))
+    sizes = {"visible": size, "wire": len(answer(document(ITEMS, structured=True)))}
     head = {"step": "received", "key": None, "said": None}
     assert received == {**head, **sizes, "missing": [], "warnings": []}
     after = document({"items": [{"id": n} for n in range(5)]}, structured=True)
@@ -135,14 +134,15 @@ def test_the_position_of_the_document_is_printed(
     assert place == (kind and {"kind": kind, "copies": copies})
 
 
-def test_both_kinds_of_clients_are_shown_with_the_first_lines(verb: Explain) -> None:
+def test_the_first_lines_are_shown_that_the_model_of_a_client_reads(verb: Explain) -> None:
     text = "".join(f"line {n}\n" for n in range(20))
     record("other", tool_result(text, "x" * 500, structuredContent={"lines": 20}))
-    views = verb.json()["shown"]
-    assert views["structured"] == {"bytes": 12, "tokens": 5, "lines": ['{"lines":20}']}
-    assert views["text"]["bytes"] == len(text) + 500
-    assert views["text"]["lines"][:2] == ["line 0", "line 1"]
-    assert views["text"]["lines"][-1] == "… (+14 lines)"
+    shown = verb.json("--client", "codex")["shown"]
+    assert shown == {"bytes": 12, "tokens": 5, "lines": ['{"lines":20}']}
+    shown = verb.json("--client", "opencode")["shown"]
+    assert shown["bytes"] == len(text) + 500
+    assert shown["lines"][:2] == ["line 0", "line 1"]
+    assert shown["lines"][-1] == "… (+14 lines)"
 
 
 def test_clients_whose_limit_is_overrun_are_listed_before_and_after(
@@ -203,7 +203,7 @@ def test_explain_prints_the_way_from_the_call_to_the_model(verb: Explain) -> Non
     assert "matched nothing: gone.field" in lines
     cells = [text.split() for text in lines]
     assert [row[3:] for row in cells if row[:1] == ["drop"]] == [["gone.field"]]
-    assert "what the model reads in every client, " in out
+    assert "what the model reads, " in out
     assert '  {"items":[{"id":0}],"pagination":{"total":60,' in out
     assert ["codex*", "48,000"] in [row[:2] for row in cells]
 
@@ -335,7 +335,7 @@ def test_an_error_is_followed_through_the_steps_for_errors(
     assert [f"{step['key']}: {step['step']}" for step in result["steps"]] == steps
     if outcome == "error":
         assert result["missing"] == ["gone.why"]
-    last = {key: result["steps"][-1][key] for key in ("wire", "visible", "structured", "text")}
+    last = {key: result["steps"][-1][key] for key in ("wire", "visible")}
     assert result["after"] == last
     if outcome == "refused" and result["upstream"] is not None:
         warning = {"kind": "contract: a maximum", "said": "a: 6 is greater than the maximum of 5"}

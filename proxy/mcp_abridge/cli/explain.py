@@ -153,7 +153,10 @@ def _print(account: dict[str, Any]) -> None:
     if account["steps"]:
         console().print(rows)
     at_steps = (f"at {title}: {message}" for message, title in remarks.items() if message)
-    print_lines(*at_steps, *_findings(account), *_in_models(account))
+    shown = account["shown"]
+    size = f"{shown['bytes']:,} bytes, about {shown['tokens']:,} tokens"
+    print_lines(*at_steps, *_findings(account), "", f"what the model reads, {size}:")
+    print_lines(*(f"  {line}" for line in shown["lines"]))
     rows = table("client", ">limit", ">before", ">after", "what is over the limit")
     keys = ("before", "after")
     for client in account["clients"]:
@@ -210,17 +213,3 @@ def _findings(account: dict[str, Any]) -> Iterator[str]:
         yield f"{name}: made smaller on its way to a client, if the extra `images` is installed"
     for path, words in account["vocabulary"].items():
         yield f"words of {path}: {', '.join(words)}"
-
-
-def _in_models(account: dict[str, Any]) -> Iterator[str]:
-    texts = account["shown"]
-    structured = "clients that show structuredContent where there is some"
-    names = {"structured": structured, "text": "clients that show text"}
-    if texts["structured"] == texts["text"]:
-        single = account["after"]["structured"] is None
-        names = {"text": "every client" if single else "clients that show one copy"}
-    for kind, name in names.items():
-        size = f"{texts[kind]['bytes']:,} bytes, about {texts[kind]['tokens']:,} tokens"
-        yield ""
-        yield f"what the model reads in {name}, {size}:"
-        yield from (f"  {line}" for line in texts[kind]["lines"])

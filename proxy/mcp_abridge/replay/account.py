@@ -67,7 +67,7 @@ def account_of(replay: Replay, replay_for: Callable[[str], Replay] | None = None
         "log": list(dict.fromkeys(replay.log)),
         "before": _sizes(replay.before, replay.shows),
         "after": _sizes(replay.answer, replay.shows),
-        "shown": _for_models(replay.answer),
+        "shown": _shown(replay),
         "clients": list(_clients(replay_for or (lambda _: replay))),
     }
 
@@ -239,34 +239,23 @@ def _vocabulary(rule: Rule) -> dict[str, list[str]]:
     return {path: list(permitted) for path, permitted in words.items()}
 
 
-def _sizes(answer: ClientView, shows: Shows) -> dict[str, int | None]:
+def _sizes(answer: ClientView, shows: Shows) -> dict[str, int]:
     return {
         "wire": len(answer.line),
         "visible": answer.visible_size.to(shows),
-        "structured": answer.visible_size.structured,
-        "text": answer.visible_size.text,
     }
 
 
-def _for_models(answer: ClientView) -> dict[str, Any]:
-    sizes, raw = answer.visible_size, answer.structured
-    structured = answer.text if raw is None else bytes(raw).decode()
-    return {
-        kind: {"bytes": size, "tokens": tokens(text), "lines": _first_lines(text)}
-        for kind, size, text in (
-            ("structured", sizes.to("structured"), structured),
-            ("text", sizes.to("text"), answer.text),
-        )
-    }
-
-
-def _first_lines(text: str) -> list[str]:
+def _shown(replay: Replay) -> dict[str, Any]:
+    """Return what the model of the client reads: its size, and its first lines."""
+    text = "\n".join(replay.texts[1])
     lines = text.split("\n")
     first = [
         line[:_MAX_WIDTH] + f"… (+{len(line) - _MAX_WIDTH} chars)" * (len(line) > _MAX_WIDTH)
         for line in lines[:_MAX_LINES]
     ]
-    return first if len(lines) <= _MAX_LINES else [*first, f"… (+{len(lines) - _MAX_LINES} lines)"]
+    first += [f"… (+{len(lines) - _MAX_LINES} lines)"] * (len(lines) > _MAX_LINES)
+    return {"bytes": replay.sizes[1], "tokens": tokens(text), "lines": first}
 
 
 def _clients(replay_for: Callable[[str], Replay]) -> Iterator[dict[str, Any]]:
