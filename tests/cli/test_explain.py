@@ -137,12 +137,12 @@ def test_the_position_of_the_document_is_printed(
 def test_the_first_lines_are_shown_that_the_model_of_a_client_reads(verb: Explain) -> None:
     text = "".join(f"line {n}\n" for n in range(20))
     record("other", tool_result(text, "x" * 500, structuredContent={"lines": 20}))
-    shown = verb.json("--client", "codex")["shown"]
-    assert shown == {"bytes": 12, "tokens": 5, "lines": ['{"lines":20}']}
-    shown = verb.json("--client", "opencode")["shown"]
-    assert shown["bytes"] == len(text) + 500
-    assert shown["lines"][:2] == ["line 0", "line 1"]
-    assert shown["lines"][-1] == "… (+14 lines)"
+    view = verb.json("--client", "codex")["shown"]
+    assert view == {"bytes": 12, "tokens": 5, "lines": ['{"lines":20}']}
+    view = verb.json("--client", "opencode")["shown"]
+    assert view["bytes"] == len(text) + 500
+    assert view["lines"][:2] == ["line 0", "line 1"]
+    assert view["lines"][-1] == "… (+14 lines)"
 
 
 def test_clients_whose_limit_is_overrun_are_listed_before_and_after(

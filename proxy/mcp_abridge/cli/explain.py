@@ -153,10 +153,10 @@ def _print(account: dict[str, Any]) -> None:
     if account["steps"]:
         console().print(rows)
     at_steps = (f"at {title}: {message}" for message, title in remarks.items() if message)
-    shown = account["shown"]
-    size = f"{shown['bytes']:,} bytes, about {shown['tokens']:,} tokens"
+    text = account["shown"]
+    size = f"{text['bytes']:,} bytes, about {text['tokens']:,} tokens"
     print_lines(*at_steps, *_findings(account), "", f"what the model reads, {size}:")
-    print_lines(*(f"  {line}" for line in shown["lines"]))
+    print_lines(*(f"  {line}" for line in text["lines"]))
     rows = table("client", ">limit", ">before", ">after", "what is over the limit")
     keys = ("before", "after")
     for client in account["clients"]:

@@ -67,7 +67,7 @@ def account_of(replay: Replay, replay_for: Callable[[str], Replay] | None = None
         "log": list(dict.fromkeys(replay.log)),
         "before": _sizes(replay.before, replay.shows),
         "after": _sizes(replay.answer, replay.shows),
-        "shown": _shown(replay),
+        "shown": _text_read(replay),
         "clients": list(_clients(replay_for or (lambda _: replay))),
     }
 
@@ -246,8 +246,8 @@ def _sizes(answer: ClientView, shows: Shows) -> dict[str, int]:
     }
 
 
-def _shown(replay: Replay) -> dict[str, Any]:
-    """Return what the model of the client reads: its size, and its first lines."""
+def _text_read(replay: Replay) -> dict[str, Any]:
+    """Return the size and the first lines of the text that the model of the client reads."""
     text = "\n".join(replay.texts[1])
     lines = text.split("\n")
     first = [

@@ -170,10 +170,10 @@ class _Coverage:
                 if not have or have[-1] != number:
                     have.append(number)
 
-    def take(self, shown: Any) -> None:
+    def take(self, document: Any) -> None:
         """Mark what a shown document has."""
         same: list[tuple[str, Any]] = []
-        piece = _Records(_expanded(shown, same))
+        piece = _Records(_expanded(document, same))
         self._mark(piece.root, self._source.root)
         for record in piece.every[1:]:
             number = self._owner(record)
