@@ -190,9 +190,8 @@ def _opening(account: dict[str, Any]) -> Iterator[str]:
     for key, value in (account["guard"] or {}).items():
         if value and key != "name":
             yield f"guard {account['guard']['name']}, {key}: {json_text(value)}"
-    document = account["document"]
-    if document is not None:
-        yield f"document: {document['kind']}, {' and '.join(document['copies'])}"
+    if account["document"] is not None:
+        yield f"document: {account['document']}"
     elif account["rule"] is not None and account["upstream"] is not None:
         yield "document: none that a transform could work on"
     yield f"outcome: {account['outcome']}"

@@ -24,7 +24,6 @@ from mcp_abridge.ruleset.guard import Allow
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping.job import ShapeJob
 from mcp_abridge.shaping.pipeline import shape
-from mcp_abridge.shaping.result.frame import Copy
 from mcp_abridge.transforms.base import Transform
 from mcp_abridge.transforms.filter import Filter
 from mcp_abridge.transforms.jmespath import Jmespath
@@ -93,32 +92,16 @@ def _guard(replay: Replay) -> dict[str, Any] | None:
     return account
 
 
-def _document(replay: Replay, rule: Rule) -> dict[str, Any] | None:
-    """Return the kind and the places of the document that the steps work on; None if none."""
+def _document(replay: Replay, rule: Rule) -> str | None:
+    """Return the kind of the document that the steps work on; None if there is none."""
     if not replay.calls:
-        refusal = {"kind": "text", "copies": ["the refusal"]}
-        return refusal if _runs_on_error(replay, rule) else None
+        return "text" if _runs_on_error(replay, rule) else None
     if replay.before.error is not None:
-        message = {"kind": "text", "copies": ["the message of the error"]}
-        return message if rule.errors else None
+        return "text" if rule.errors else None
     located = replay.document(rule)
     if located is None:
         return None
-    kind = "text" if located.document.textual else "JSON"
-    return {"kind": kind, "copies": [_place(copy) for copy in located.frame.copies]}
-
-
-def _place(copy: Copy) -> str:
-    numbers = ", ".join(str(index + 1) for index in copy.blocks)
-    match copy.where:
-        case "structured":
-            return "structuredContent"
-        case "member":
-            block = "the text block in " if copy.as_block else ""
-            return f"{block}the member {copy.member!r} of structuredContent"
-        case _ if len(copy.blocks) > 1:
-            return f"content blocks {numbers}, an element each"
-    return f"content block {numbers}{', as a JSON string' if copy.quoted else ''}"
+    return "text" if located.document.textual else "JSON"
 
 
 def _runs_on_error(replay: Replay, rule: Rule) -> bool:
