@@ -194,8 +194,10 @@ class Document:
         return compact(encode(self.cell[0]))
 
     def json_of(self, value: Value) -> Raw:
-        """Return a value that parts of this document are in as compact JSON."""
-        return raw(value) if self.compact else Raw(compact(raw(value)))
+        """Return a value that parts of this document are in as compact JSON, itself if it is."""
+        whole = raw(value)
+        content = whole if self.compact else compact(whole)
+        return whole if len(memoryview(content)) == len(memoryview(whole)) else Raw(content)
 
 
 def level(value: Raw) -> Value:

@@ -298,6 +298,7 @@ class _Task(Struct, frozen=True):
                 call.tool, self.bound, sought_by(call.arguments), call.ordered, self._light
             ),
             facts=[],
+            members=self.document.ready if raw is self.document.source else None,
         )
         if head == 0x7B:
             fitted = reducer.fit(raw, bound - reserve, (path, ""))

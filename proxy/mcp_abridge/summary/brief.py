@@ -230,7 +230,7 @@ class _Page:
             if not (self._table or single):
                 continue  # an array stays one
             cells = self.reading.cells[path]
-            whole, long = [*cells], dict[int, str]()
+            whole, long, parts = [*cells], dict[int, str](), list[str]()
             for row, cell in enumerate(cells):
                 if cell is None or len(memoryview(cell)) <= clip + 2:
                     continue
@@ -238,7 +238,10 @@ class _Page:
                 if content is None:
                     cells[row] = self._shortened(path, cell, clip)
                 elif len(content) > clip and not content.endswith(NOTE_END):
-                    cells[row], long[row] = self._clipped(content, clip), content
+                    long[row] = content
+                    parts.append(self._clipped(content, clip))
+            for row, part in zip(long, encode_lines(parts), strict=True):
+                cells[row] = Raw(part)
             if long and (single or isinstance(path[0], Pair)):
                 self.clips.append((next(iter(long)), path, clip, [*map(len, long.values())]))
             self._tell_apart(cells, whole, clip)
@@ -262,12 +265,12 @@ class _Page:
             for row, content in texts.items() if 2 * len(ends) > len(texts) > 1 else ():
                 cells[row] = Raw(encode(f"{content[:head]}…{content[head - clip :]}"))
 
-    def _clipped(self, content: str, clip: int) -> Raw:
+    def _clipped(self, content: str, clip: int) -> str:
         start = max(sought_at(content, self._sought) - clip // 3, 0)
         start = min(start, len(content) - clip)
         part = content[start : start + clip]
         mark = "…" if start + clip < len(content) else ""
-        return Raw(encode(f"{'…' if start else ''}{part}{mark}"))
+        return f"{'…' if start else ''}{part}{mark}"
 
     def _shortened(self, path: ColumnPath, cell: Raw, clip: int) -> Raw | None:
         """Return fewer elements of an array that a column is about; any other large value goes."""

@@ -93,8 +93,8 @@ class Column:
     """A column as a sample of the rows has it: `cells` has a value for each, null as None.
 
     `plain`: no array lies on the way, and the path has `names` alone. `size` is the average of the
-    bytes of a cell. `role` and `rank` are what `roles` makes of it; the smallest rank is chosen
-    first.
+    bytes of a cell, `longest` are those of the longest. `role` and `rank` are what `roles` makes of
+    it; the smallest rank is chosen first.
     """
 
     def __init__(self, path: ColumnPath, cells: list[bytes | None], position: int) -> None:
@@ -105,7 +105,7 @@ class Column:
         self.plain = len(self.names) == len(path)
         self.textual = {*map(_HEAD, self.values)} <= {0x22}
         self._sizes = [*map(len, self.values)]
-        self._longest = max(self._sizes, default=0)
+        self.longest = max(self._sizes, default=0)
         self._nulls = len(_NULL) * (len(cells) - len(self.values))
         self.size = (sum(self._sizes) + self._nulls) / len(cells)
 
@@ -120,7 +120,7 @@ class Column:
     def width(self, clip: int) -> float:
         """The average bytes of a cell if texts show `clip` characters."""
         most = clip + 5
-        if self._longest <= most or not (self.textual or EACH in self.path):
+        if self.longest <= most or not (self.textual or EACH in self.path):
             return self.size
         return (sum(min(size, most) for size in self._sizes) + self._nulls) / len(self.cells)
 

@@ -64,9 +64,9 @@ class SizeReducer(Struct, kw_only=True):
 
     `blocks`: the value is an array of the texts of several blocks, which all stay if they can.
     `breadth`: of arrays of objects all rows stay in brief, as objects or as a `table`; `lookout` is
-    what is known of the call.
-    `both_ends`: of a long string the end is shown too, if the room is ample. `omissions` begins
-    with those made before. `facts` are what is said of all rows, if tables cannot say it.
+    what is known of the call. `both_ends`: of a long string the end is shown too, if the room is
+    ample. `omissions` begins with those made before. `facts` are what is said of all rows, if
+    tables cannot say it. `members` is the outermost level of the whole if that has been decoded.
     """
 
     blocks: bool = False
@@ -76,6 +76,7 @@ class SizeReducer(Struct, kw_only=True):
     omissions: list[Omission] = []
     lookout: Lookout = Lookout()
     facts: list[tuple[str, dict[str, Any]]] = []
+    members: dict[str, Raw] | None = None
 
     @property
     def statements(self) -> dict[str, dict[str, Any]]:
@@ -103,7 +104,7 @@ class SizeReducer(Struct, kw_only=True):
             return raw
         if room < len(f'"{MARK}"'.encode()) or _rigid(raw) or depth > DEEPEST:
             return None
-        value = level(raw)
+        value = level(raw) if depth or self.members is None else self.members
         if isinstance(value, str):
             return self._string(value, room, at)
         before = len(self.omissions), len(self.facts)

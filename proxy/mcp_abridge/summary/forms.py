@@ -19,7 +19,19 @@ PLACE = re.compile(rb'"@?\.?[\w-]*\[\d+\]')
 WITH_KIND = re.compile(rb'"[a-z]{2,5}_[A-Za-z0-9]+"')
 """An id that says of what it is: `pi_3Mtw…`."""
 WITH_HASH = re.compile(rb'\[*"[^"]*?(?:[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{24})')
-DIGITS = re.compile(  # of an id the whole, of a name with a number the number
+_WITH_NUMBER = re.compile(  # of an id the whole, of a name with a number the number
     rb"(?<![A-Za-z0-9\x80-\xff])"  # a word is looked at once
     rb"[A-Za-z0-9\x80-\xff]*[0-9][A-Za-z\x80-\xff][A-Za-z0-9\x80-\xff]*|[0-9]+"
 )
+_IN_ID = re.compile(rb"[0-9][A-Za-z\x80-\xff]")
+
+
+def without_numbers(text: bytes) -> bytes:
+    """Return texts without what only counts them, and so does not name them.
+
+    >>> without_numbers(b"Fix 12 in v2, a4f9b2e")
+    b'Fix  in v, '
+    """
+    if _IN_ID.search(text) is None:
+        return text.translate(None, b"0123456789")
+    return _WITH_NUMBER.sub(b"", text)

@@ -18,6 +18,7 @@ _BEGINNING = 40  # bytes of a name that are shown in a list, about
 _READ = 300  # bytes of a text that is rather read than looked at
 _LONG = 60  # bytes that a name has more, for which it is worth 1 less
 _LESS = 0.05  # a name that ends with a word is worth less than the word
+_SHORTEST_HASH = 16  # bytes of a value with a hash in it
 _NUMERAL = 14  # bytes of a number that is written as a text, at most
 _LENGTHS = 2  # different lengths that such numbers have
 _PARTS = 4  # by which the names of the parts of a row are worth less than a second name
@@ -148,13 +149,14 @@ class Worth:
             return -9
         telling = [value[:_BEGINNING] for value in self.values if value != _EMPTY]
         text, count = b"\n".join(telling), max(len(self.values), 1)
-        self.in_words = len({*forms.DIGITS.sub(b"", text).split(b"\n")})
+        self.in_words = len({*forms.without_numbers(text).split(b"\n")})
         word = self.word(words.NAMES)
         score = len({*telling}) / count + 2 * self.in_words / count + (b" " in text)
         score += 2 * len(telling) / len(self.column.cells) + word - self._away
         score -= 2 * (self._each > 0 and not word)  # of its parts, which have names of their own
         score -= min(max(self.column.size - _BEGINNING, 0) / _LONG, 2)
         one = self.column.size <= _READ and b" " not in self.values[0]  # word
+        one = one and self.column.longest >= _SHORTEST_HASH
         hashes = self.opaque or (one and self._mostly(forms.WITH_HASH))
         score -= 3 * self.link + 2 * hashes + 3 * self.opaque + (self.distinct < 0.3)
         score -= 2 * (self._prose + self._others)
