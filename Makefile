@@ -68,16 +68,14 @@ faults: servers
 	FAULTS=long $(RUN) -m pytest -m fault -o testpaths=tests -o faulthandler_timeout=900 \
 	    -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
-# What `test` shows in a few cases each, in all of them: scripts' types, pictures (with tesseract, if it is
-# there), traces, servers with the middleware, agents, clients over HTTP, answers that are another
-# account's, pages of many calls, the commands of the pages of examples, looks at real results, views of
-# many rows, the evidence of questions, resources in both eras, tasks, and servers that change.
-DOORS := answers looks query/test_rows.py cli/suggest/test_types.py cli/page pages pictures \
-    test_telemetry.py test_in_process.py test_http_clients.py transports/workers/test_pictures.py \
-    transports/inprocess/test_middleware.py callers/test_two_callers.py test_resources.py \
-    test_tasks.py test_server_changes.py
+# What `test` shows in a few cases each, or leaves out, in all cases: the files of tests that ask how long
+# the run is. Among others scripts' types, pictures (with tesseract, if it is there), traces, agents,
+# official clients on stdio and over HTTP, answers that are another account's, pages of many calls, the
+# commands of all pages, looks at real results, the evidence of questions, tasks, and servers that change.
+DOORS = $(shell grep -rlE 'faults.scale import|mark[.]long' tests --include='test_*.py')
 doors: servers
-	FAULTS=long $(RUN) -m pytest -n 2 $(DOORS:%=tests/%) $(ARGS)
+	$(RUN) tests/servers/install.py agents sqlite
+	FAULTS=long $(RUN) -m pytest -n 2 -m 'not fault' tests/answers $(DOORS) $(ARGS)
 
 # Two callers in random orders on every road for five minutes: neither ever sees the other's secret.
 callers: $(VENV)/.test
@@ -93,8 +91,8 @@ clients: $(VENV)/.test
 
 # The bundled rules against all running servers that they are for, some of them large.
 rules: servers
-	$(RUN) tests/servers/install.py further
-	$(RUN) -m pytest -n 2 tests/test_bundled_rules.py $(ARGS)
+	$(RUN) tests/servers/install.py rules apis grafana sentry atlassian serena
+	FAULTS=long $(RUN) -m pytest -n 2 tests/test_bundled_rules.py $(ARGS)
 
 # The official conformance suite, directly and through the proxy.
 conformance: $(VENV)/.test

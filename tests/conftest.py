@@ -12,11 +12,14 @@ import hypothesis
 import pytest
 from mcp_abridge.system import platform
 
+from tests.faults.scale import LONG, scaled
 from tests.servers.install import require
 
 # The same examples on every run, and no limit of time: a slow machine is not a bug.
 # To look for new ones: pytest --hypothesis-profile=explore; `make unit` takes few of them.
-hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=15)
+hypothesis.settings.register_profile(
+    "steady", derandomize=True, deadline=None, max_examples=scaled(10, 15)
+)
 hypothesis.settings.register_profile("few", derandomize=True, deadline=None, max_examples=5)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("steady")
@@ -52,8 +55,15 @@ LONGEST = {
 }
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the longest files first: all would wait for the worker that gets one last."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep long tests out of a short run; and run the longest files first.
+
+    All would wait for the worker that gets one last.
+    """
+    long = [item for item in items if not LONG and item.get_closest_marker("long")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     items.sort(key=lambda item: item.path.name not in LONGEST)
 
 

@@ -11,6 +11,7 @@ import orjson
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from tests.faults.scale import scaled
 from tests.python_client import Mode, PythonClient, System, within
 from tests.serving import FRONTS, Front
 from tests.wrapped import ROOT, texts
@@ -202,7 +203,7 @@ def test_a_conflict_keeps_its_error_and_three_paths_are_three_items(
     assert [text] == texts(direct.call("batch_read", {"paths": paths}))
 
 
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"][: scaled(1, 2)])
 def test_the_tools_are_the_servers_own_but_for_the_list_the_batch_and_the_retired_one(
     mode: Mode, base: Base, direct: PythonClient
 ) -> None:

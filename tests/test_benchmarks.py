@@ -19,6 +19,7 @@ def test_a_leg_over_http_can_be_measured(name: str) -> None:
     assert min(*figures.direct, *figures.wrapped) > 0
 
 
+@pytest.mark.long
 def test_the_load_on_the_knowledge_base_is_printed_for_each_kind_of_request() -> None:
     completed = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks.load", "--seconds", "1", "-c", "2"],

@@ -1,4 +1,7 @@
-"""The bundled rule files against the running servers: they fit, and what a call needs stays."""
+"""The bundled rule files against the running servers: they fit, and what a call needs stays.
+
+`make rules` installs the servers, and runs these tests.
+"""
 
 import re
 import shutil
@@ -29,11 +32,11 @@ from tests.servers import (
     slack_api,
     supabase_api,
 )
-from tests.servers.install import has
+from tests.servers.install import needs
 from tests.servers.web_api import certificate, web_api
 from tests.wire import Wire
 
-pytestmark = pytest.mark.usefixtures("servers")
+pytestmark = [pytest.mark.usefixtures("servers"), pytest.mark.long]
 
 BUDGET = 8_000
 SHOP = Path(__file__).parent / "servers" / "shop.html"
@@ -104,6 +107,7 @@ def shop(path: str) -> bytes:
     return b"" if path.endswith(".png") else SHOP.read_bytes()
 
 
+@needs("rules")
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
 def test_the_rules_for_playwright_keep_the_refs_of_clickable_elements(tmp_path: Path) -> None:
     with (
@@ -127,6 +131,7 @@ def test_the_rules_for_playwright_keep_the_refs_of_clickable_elements(tmp_path: 
         assert "Ref e99999 not found" in server.call("browser_click", target="e99999")
 
 
+@needs("rules")
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
 def test_the_rules_for_chrome_devtools_keep_every_uid() -> None:
     with (
@@ -148,14 +153,14 @@ def test_the_rules_for_chrome_devtools_keep_every_uid() -> None:
 class Api(NamedTuple):
     """A server before a made-up API: how it starts, and calls.
 
-    Each of `excerpts` must be in an answer. `part` is that of tests.servers.install, if it has one.
+    Each of `excerpts` must be in an answer. `part` is that of tests.servers.install.
     """
 
     answers: Any
     command: Callable[[str, Path], list[str]]
     excerpts: list[str]
     calls: list[tuple[str, dict[str, Any]]]
-    part: str = ""
+    part: str
 
 
 IN_SHOP = {"organizationSlug": "shop"}
@@ -209,6 +214,7 @@ APIS = {
             ("pods_log", POD),
             ("pods_get", {"namespace": "nowhere", "name": "x"}),
         ],
+        "rules",
     ),
     "firecrawl": Api(
         firecrawl_api.ANSWERS,
@@ -295,13 +301,13 @@ def lamps(project: Path) -> Path:
     return project
 
 
-@pytest.mark.parametrize("name", APIS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=needs(api.part)) for name, api in APIS.items()]
+)
 def test_the_rules_for_a_server_fit_it_and_keep_ids_names_and_states(
     name: str, tmp_path: Path
 ) -> None:
     api = APIS[name]
-    if api.part and not has(api.part):
-        pytest.skip("`make rules` installs it")
     cert = certificate(tmp_path, "slack.com", "shop.slack.com") if name == "slack" else None
     with web_api(api.answers, cert) as url, ruled(name, api.command(url, tmp_path)) as server:
         answers = "\n".join(server.call(tool, **arguments) for tool, arguments in api.calls)

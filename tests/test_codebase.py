@@ -17,6 +17,7 @@ from mcp_abridge.storage import ledger_totals
 
 from examples.codebase import transitions
 from tests import servers
+from tests.faults.scale import scaled
 from tests.python_client import Mode, System, connected, logged, reaching
 from tests.serving import FRONTS, upstream
 from tests.wrapped import ROOT, texts, wrapped
@@ -100,7 +101,7 @@ def started(transport: str, rules: Path, folder: Path, mode: Mode) -> Iterator[J
         yield Jobs(client, folder / "no log")
 
 
-@pytest.fixture(scope="module", params=WAYS)
+@pytest.fixture(scope="module", params=list(WAYS)[: scaled(1, 2)])
 def jobs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Jobs]:
@@ -144,7 +145,7 @@ def project() -> str:
 
 
 @pytest.mark.usefixtures("servers")
-@pytest.mark.parametrize("sdk", ["v1", "v2"])
+@pytest.mark.parametrize("sdk", ["v1", "v2"][: scaled(1, 2)])
 def test_the_typescript_clients_take_every_answer_that_keeps_to_its_contract(
     sdk: Literal["v1", "v2"], refusing: Path, project: str
 ) -> None:

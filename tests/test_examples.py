@@ -127,7 +127,8 @@ def running(request: pytest.FixtureRequest, ways: Ways) -> Running:
     return ways(getattr(request, "param", "stdio"))
 
 
-over_http_too = pytest.mark.parametrize("running", ["stdio", "http"], indirect=True)
+HTTP = pytest.param("http", marks=pytest.mark.long)
+over_http_too = pytest.mark.parametrize("running", ["stdio", HTTP], indirect=True)
 
 
 SUMMARY = [
@@ -181,7 +182,9 @@ def test_progress_of_any_size_becomes_a_summary_of_sixteen_keys(state: str, sync
 
 
 @pytest.mark.parametrize(
-    ("running", "mode"), [("stdio", "legacy"), ("http", "2026-07-28")], indirect=["running"]
+    ("running", "mode"),
+    [("stdio", "legacy"), pytest.param("http", "2026-07-28", marks=pytest.mark.long)],
+    indirect=["running"],
 )
 def test_all_else_of_the_document_sync_is_as_the_server_has_it(mode: Mode, sync: Sync) -> None:
     example = sync("paused", mode=mode)

@@ -11,6 +11,7 @@ from tests.pages.commands import ran
 pytestmark = pytest.mark.usefixtures("servers")
 
 
+@pytest.mark.long
 def test_the_commands_of_the_page_work_as_written(tmp_path: Path) -> None:
     started = time.monotonic()
     completed = ran("rules/FIRST_RULE.md", tmp_path)

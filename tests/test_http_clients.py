@@ -57,10 +57,10 @@ class Client(NamedTuple):
 
 
 CLIENTS_BY_WAY = [
+    Client("v2", "auto", "2026-07-28", "http to a command"),
     Client("v1", "legacy", "2025-11-25", "http"),
     Client("v2", "legacy", "2025-11-25", "http to a command"),
     Client("v2", "auto", "2026-07-28", "http"),
-    Client("v2", "auto", "2026-07-28", "http to a command"),
 ]
 
 
@@ -88,8 +88,8 @@ def converse(client: Client, url: str) -> Record:
     return msgspec.json.decode(completed.stdout, type=Record)
 
 
-# Both SDKs, both eras and both ways, or each with each other.
-@pytest.mark.parametrize("client", CLIENTS_BY_WAY[:: scaled(3, 1)], ids=" ".join)
+# One conversation, or both SDKs, both eras and both ways.
+@pytest.mark.parametrize("client", CLIENTS_BY_WAY[: scaled(1, 4)], ids=" ".join)
 def test_a_conversation_through_the_proxy_is_that_with_the_server_but_for_the_rules(
     client: Client, tmp_path: Path
 ) -> None:

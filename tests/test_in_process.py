@@ -9,8 +9,8 @@ import pytest
 
 from tests import servers
 from tests.clients.model import Model, Step
-from tests.faults.scale import scaled
 from tests.python_client import connected
+from tests.servers.install import needs
 from tests.wrapped import ROOT, texts
 
 FOLDER = ROOT / "examples" / "in-process"
@@ -23,7 +23,7 @@ CONSOLE = re.compile(
 AGENTS = ("pydantic_ai_agent.py", "langchain_agent.py", "openai_agent.py")
 SERVERS = {
     "sdk": [sys.executable, str(FOLDER / "sdk_server.py")],
-    "fastmcp": servers.with_agents(FOLDER / "fastmcp_server.py"),
+    "fastmcp": servers.with_packages("fastmcp", FOLDER / "fastmcp_server.py"),
 }
 
 
@@ -50,9 +50,9 @@ def test_the_servers_answer_in_brief_and_show_the_rest(kind: str) -> None:
         assert texts(client.call("list_issues", view)) == ['{"view":["Crash 42"]}']
 
 
-@pytest.mark.usefixtures("servers")
-# Each takes seconds to start.
-@pytest.mark.parametrize("agent", AGENTS[: scaled(1, 3)])
+@pytest.mark.long
+@needs("agents")
+@pytest.mark.parametrize("agent", AGENTS)
 def test_the_model_of_an_agent_reads_the_answer_in_brief_then_the_view_it_asks_for(
     agent: str,
 ) -> None:
@@ -61,7 +61,7 @@ def test_the_model_of_an_agent_reads_the_answer_in_brief_then_the_view_it_asks_f
     with Model([*plan, Step("list_issues", {**call, "view": "length(issues)"})]) as model:
         keys = {"OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_API_KEY": "-"}
         run = subprocess.run(
-            [*servers.with_agents(FOLDER / agent), "Which issues are open?"],
+            [*servers.with_packages("agents", FOLDER / agent), "Which issues are open?"],
             env={**os.environ, **keys, "OPENAI_AGENTS_DISABLE_TRACING": "1"},
             capture_output=True,
             text=True,

@@ -18,7 +18,6 @@ from mcp_abridge.transports.client import LOGIN
 
 from tests.cli.test_current_folder import OWN, RULES
 from tests.cli.test_current_folder import SERVER as SHELF
-from tests.faults.scale import scaled
 from tests.release.archives import omissions
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -176,7 +175,8 @@ def test_the_wheel_has_licences_links_and_an_sbom_of_others_code(wheels: dict[st
 ORDERS = [("ours", "other"), ("other", "ours")]
 
 
-@pytest.mark.parametrize("order", ORDERS[: scaled(1, 2)], ids="-".join)
+@pytest.mark.long
+@pytest.mark.parametrize("order", ORDERS, ids="-".join)
 def test_beside_the_package_proxy_py_everything_works(
     order: tuple[str, str], wheels: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from tests import servers
+from tests.faults.scale import scaled
 from tests.history import with_history
 from tests.python_client import Mode, connected
 from tests.servers import Call, typescript
@@ -130,12 +131,13 @@ def speak(client: Client, mode: Mode, command: list[str], *calls: Talk) -> Spoke
 @pytest.mark.parametrize(
     ("client", "mode", "rules"),
     [
-        ("python", "legacy", "bundled"),
         ("python", "auto", "shaping"),
+        ("v1", "auto", "bundled"),
+        ("v2", "auto", "none"),
+        ("python", "legacy", "bundled"),
         ("v1", "auto", "shaping"),
         ("v2", "auto", "bundled"),
-        ("v2", "auto", "none"),
-    ],
+    ][: scaled(3, 6)],
 )
 def test_the_official_clients_take_every_result_of_the_filesystem(
     client: Client, mode: Mode, rules: str, place: Path, tmp_path: Path
@@ -167,11 +169,11 @@ def log_of_git(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("client", "mode", "version", "rules"),
     [
-        ("python", "legacy", "2025-11-25", "none"),
         ("python", "auto", "2026-07-28", "bundled"),
+        ("python", "legacy", "2025-11-25", "none"),
         ("v1", "auto", "2025-11-25", "bundled"),
         ("v2", "auto", "2026-07-28", "none"),
-    ],
+    ][: scaled(1, 4)],
 )
 def test_the_official_clients_speak_either_era_with_git(
     client: Client, mode: Mode, version: str, rules: str, log_of_git: Path, tmp_path: Path

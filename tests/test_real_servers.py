@@ -11,11 +11,13 @@ from mcp_abridge.ruleset import selection as ruleset
 
 from tests import servers
 from tests.history import with_history
+from tests.servers.install import needs
 from tests.wire import Ended, Wire
 from tests.wrapped import Result, Tee, notice, sizes, texts, wrapped
 
 pytestmark = pytest.mark.usefixtures("servers")
 
+WITH_SQLITE = [pytest.mark.long, needs("sqlite")]
 BUDGET = 8_000  # what a client that nobody knows gets
 
 # Each line differs from the others, and bytes from characters.
@@ -203,8 +205,8 @@ def of_long_answers(tree: Path, repository: Path) -> list[tuple[list[str], list[
     ("client", "budget", "bundled"),
     [
         ("wire", BUDGET, True),
-        ("claude-code", 10_000, False),
-        ("github-copilot", BUDGET, False),
+        pytest.param("claude-code", 10_000, False, marks=pytest.mark.long),
+        pytest.param("github-copilot", BUDGET, False, marks=pytest.mark.long),
     ],
 )
 def test_no_answer_is_larger_than_the_budget_and_each_cut_says_so(
@@ -256,7 +258,7 @@ def test_slices_of_an_answer_give_all_of_it_without_a_second_call(
         assert len(server.tee.calls()) == 1
 
 
-@pytest.mark.parametrize("word", ["filesystem", "git", "sqlite"])
+@pytest.mark.parametrize("word", ["filesystem", "git", pytest.param("sqlite", marks=WITH_SQLITE)])
 def test_a_bundled_file_names_its_server_and_tools_that_it_has(
     word: str, tree: Path, repository: Path, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ WAYS: tuple[tuple[str, Mode], ...] = (
 )
 
 
-@pytest.mark.parametrize(("front", "mode"), WAYS[: scaled(3, 6)])
+@pytest.mark.parametrize(("front", "mode"), WAYS[: scaled(2, 6)])
 def test_a_long_resource_is_cut_and_its_notice_names_the_uri_of_the_rest(
     front: str, mode: Mode, tmp_path: Path
 ) -> None:

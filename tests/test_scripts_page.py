@@ -11,6 +11,7 @@ from tests.pages.commands import ran
 pytestmark = pytest.mark.usefixtures("servers")
 
 
+@pytest.mark.long
 def test_the_commands_of_the_page_wrap_for_scripts_and_learn_types(tmp_path: Path) -> None:
     completed = ran("examples/scripts.md", tmp_path)
     assert completed.returncode == 0, completed.stdout[-2000:] + completed.stderr

@@ -72,13 +72,13 @@ def front(way: str, folder: Path) -> Iterator[list[str]]:
 @pytest.mark.parametrize(
     ("way", "era"),
     [
+        ("http to a command", "2026-07-28"),
+        ("http to a command", "legacy"),
         ("stdio", "2026-07-28"),
         ("stdio to a URL", "legacy"),
-        ("http to a command", "legacy"),
-        ("http to a command", "2026-07-28"),
         ("http", "legacy"),
         ("http", "2026-07-28"),
-    ][:: scaled(3, 1)],
+    ][: scaled(1, 6)],
 )
 def test_client_proxy_and_server_are_in_one_trace(
     way: str, era: str, tmp_path: Path, collector: Collector

@@ -2,7 +2,9 @@
 
 import os
 
+LONG = os.environ.get("FAULTS") == "long"
+
 
 def scaled(short: int, long: int) -> int:
     """Return how often to do something: `make faults` does it `long`, `make test` `short`."""
-    return long if os.environ.get("FAULTS") == "long" else short
+    return long if LONG else short

@@ -97,7 +97,13 @@ HALF = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
 
 @on_posix("no limit on descriptors")
 @pytest.mark.fault(47, "http")
-@pytest.mark.parametrize("first", [HALF + b"X-Drip: ", HALF + b"\r\n{"], ids=["head", "body"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(HALF + b"X-Drip: ", id="head"),
+        pytest.param(HALF + b"\r\n{", id="body", marks=pytest.mark.long),
+    ],
+)
 def test_idle_connections_keep_no_client_out(first: bytes) -> None:
     with serving(*PLAIN, program=LIMITED) as sidecar, ExitStack() as open:
         session = sidecar.begin()

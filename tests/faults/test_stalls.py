@@ -31,7 +31,7 @@ rules:
 - {{tools: "{LARGE}", response: [{{keep: [a]}}]}}
 """
 PLACES = (
-    *(("url", SPINS), ("command", LARGE), ("command", EXPLODES)),
+    *(("command", LARGE), ("url", SPINS), ("command", EXPLODES)),
     *(("url", EXPLODES), ("url", LARGE), ("command", SPINS)),
 )
 WORST = 1.0  # seconds that a ping may take on a machine that does much else
@@ -59,7 +59,7 @@ def server() -> Iterator[RawServer]:
 
 
 @pytest.mark.fault(36, "http")
-@pytest.mark.parametrize(("place", "tool"), PLACES[: scaled(2, 6)])
+@pytest.mark.parametrize(("place", "tool"), PLACES[: scaled(1, 6)])
 def test_others_are_answered_while_a_rule_works(
     rules: tuple[str, ...], server: RawServer, place: str, tool: str
 ) -> None:
@@ -82,7 +82,7 @@ def test_others_are_answered_while_a_rule_works(
 
 
 @pytest.mark.fault(36, "stdio")
-@pytest.mark.parametrize("place", ["command", "url"])
+@pytest.mark.parametrize("place", ["command", "url"][: scaled(1, 2)])
 def test_messages_of_the_client_go_on_while_a_rule_works(
     rules: tuple[str, ...], server: RawServer, place: str, tmp_path: Path
 ) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from mcp_abridge.cli import VERBS, main
 
-from tests.faults.scale import scaled
 from tests.pages import ROOT, blocks, pages, prose
 from tests.pages.commands import NOT_RUN, lines_of, ran
 
@@ -35,9 +34,13 @@ CALL = re.compile(r"`(mcp-abridge [^\s`]+ [^`>]+)")
 THINGS = {"[": "", "]": "", " SIZE": " 8kB", "--client C": "--client codex"}
 
 
-# What the pages of examples run, their own tests do, too; each of their servers takes a second.
-EXAMPLES = ("agentdata", "codebase", "fullsync", "obsidian", "satori")[: scaled(5, 0)]
-RUN = [page for page in SHELL if str(page) not in OWN and page.parent.name not in EXAMPLES]
+# What a newcomer does first; each takes seconds. What examples run, their own tests do, too.
+FIRST = ("README.md", "examples/setup.md")
+RUN = [
+    pytest.param(page, marks=[] if str(page) in FIRST else pytest.mark.long)
+    for page in SHELL
+    if str(page) not in OWN
+]
 
 
 @pytest.mark.usefixtures("servers")

@@ -170,9 +170,10 @@ def bytes_of(block: dict[str, Any]) -> bytes:
     return file(picture(block).convert("RGB"), "PNG")
 
 
+@pytest.mark.long
 @needs_ocr
 @pytest.mark.slow
-@pytest.mark.parametrize("sample", WITH_WORDS[:: scaled(5, 1)], ids=lambda sample: sample.name)
+@pytest.mark.parametrize("sample", WITH_WORDS, ids=lambda sample: sample.name)
 def test_no_fewer_words_are_read_than_if_the_vendor_scales_the_original(sample: Sample) -> None:
     raw, words = sample.make()
     ours = bytes_of(blocks(drawn(job(image(raw))))[0])
@@ -183,9 +184,10 @@ def test_no_fewer_words_are_read_than_if_the_vendor_scales_the_original(sample: 
     assert count > 200 or "scrolled" in sample.name
 
 
+@pytest.mark.long
 @needs_ocr
 @pytest.mark.slow
-@pytest.mark.parametrize("sample", WITH_WORDS[3 :: scaled(9, 6)], ids=lambda sample: sample.name)
+@pytest.mark.parametrize("sample", WITH_WORDS[3::6], ids=lambda sample: sample.name)
 def test_as_many_words_are_read_in_a_part_as_in_that_part_of_the_original(sample: Sample) -> None:
     raw, words = sample.make()
     original = Image.open(BytesIO(raw)).convert("RGB")
@@ -222,7 +224,9 @@ def test_the_rule_on_the_page_leaves_images_as_they_came() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sample", SAMPLES[:: scaled(10, 1)], ids=lambda sample: sample.name)
+@pytest.mark.parametrize(
+    "sample", SAMPLES[: scaled(1, len(SAMPLES))], ids=lambda sample: sample.name
+)
 def test_the_page_has_what_its_command_measures(sample: Sample) -> None:
     lines = page.PAGE.read_text().splitlines()
     [stated] = [line[2:-2].split(" | ") for line in lines if line.startswith(f"| {sample.name} |")]

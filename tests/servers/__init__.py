@@ -29,11 +29,11 @@ def everything() -> list[str]:
     return [node(), package("server-everything"), "stdio"]
 
 
-def with_agents(script: Path) -> list[str]:
-    """Run a script that imports FastMCP, or a framework of agents, by this Python."""
+def with_packages(part: str, script: Path) -> list[str]:
+    """Run a script by this Python; what it imports is in a part that `make servers` installs."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     root = CLIENTS.parents[2]
-    paths = (CACHE / "agents" / "lib" / version / "site-packages", root, root / "proxy")
+    paths = (CACHE / part / "lib" / version / "site-packages", root, root / "proxy")
     return ["env", f"PYTHONPATH={':'.join(map(str, paths))}", sys.executable, str(script)]
 
 

@@ -2,7 +2,8 @@
 
 What a file here pins goes into one folder of `.cache/servers`, together with a stamp of what was
 asked for, written last: a second run with the same pins does nothing, and an interrupted one is
-done again. Run as a script, by `make servers`; a test installs nothing, and has no time for it.
+done again. Run as a script, by `make servers`, or with the names of further
+parts; a test installs nothing, and has no time for it.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from mcp_abridge.system import platform
 
 HERE = Path(__file__).resolve().parent
@@ -72,22 +74,23 @@ Parts = Mapping[str, tuple[Path, How]]
 
 # What takes longest comes first: all would wait for it.
 PARTS: Parts = {
-    "agents": (HERE / "requirements-agents.txt", python_packages),
-    "sqlite": (HERE / "requirements-sqlite.txt", python_packages),
+    "fastmcp": (HERE / "requirements-fastmcp.txt", python_packages),
     "git": (HERE / "requirements-git.txt", python_packages),
     "node": (HERE / "package.json", npm_packages),
-    "rules": (HERE / "rules.json", npm_packages),
     "tokenizer": (HERE / "tokenizer.json", npm_packages),
     "browser": (HERE / "browser.json", npm_packages),
 }
 FURTHER: Parts = {
+    "agents": (HERE / "requirements-agents.txt", python_packages),
+    "sqlite": (HERE / "requirements-sqlite.txt", python_packages),
+    "rules": (HERE / "rules.json", npm_packages),
     "apis": (HERE / "apis.json", npm_packages),
     "grafana": (HERE / "requirements-grafana.txt", python_packages),
     "sentry": (HERE / "sentry.json", npm_packages),
     "atlassian": (HERE / "requirements-atlassian.txt", python_packages),
     "serena": (HERE / "requirements-serena.txt", python_packages),
 }
-"""Large ones, for tests of bundled rules that `make rules` runs."""
+"""Those that only `make rules` and `make doors` need, some of them large."""
 
 
 def install(env: Mapping[str, str], parts: Parts = PARTS, cache: Path = CACHE) -> None:
@@ -129,6 +132,12 @@ def stamp(folder: Path) -> Path:
 
 def has(name: str) -> bool:
     return is_installed(CACHE / name, FURTHER[name][0])
+
+
+def needs(name: str) -> pytest.MarkDecorator:
+    """Mark a test that only runs if a further part was installed."""
+    reason = f"`make doors` and `make rules` install it: {name}"
+    return pytest.mark.skipif(not has(name), reason=reason)
 
 
 def require(parts: Parts = PARTS, cache: Path = CACHE) -> None:
@@ -188,6 +197,6 @@ def only_one_at_a_time(cache: Path = CACHE) -> Iterator[None]:
 
 if __name__ == "__main__":
     try:
-        install(os.environ, FURTHER if sys.argv[1:] == ["further"] else PARTS)
+        install(os.environ, {name: FURTHER[name] for name in sys.argv[1:]} or PARTS)
     except NotInstalled as problem:
         sys.exit(f"the servers for the tests could not be installed: {problem}")

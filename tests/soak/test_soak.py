@@ -18,7 +18,7 @@ SHORT = Plan(calls=scaled(300, 3000), parts=2, changed=50, pause=0.0, spare=20_0
 
 
 # `make faults` and `make soak` go all ways: on pipes and over HTTP what is left would be the same.
-SHORT_WAYS = list(WAYS)[: scaled(2, len(WAYS))]
+SHORT_WAYS = list(WAYS)[: scaled(1, len(WAYS))]
 
 
 @pytest.mark.parametrize("way", SHORT_WAYS)

@@ -16,8 +16,8 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.cli.page.conftest import Click
+from tests.faults.scale import LONG
 
-LONG = os.environ.get("FAULTS") == "long"
 CALLS, LINE = (10_000, 10_000_000) if LONG else (500, 1_000_000)
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e"
 ISSUES = [

@@ -150,6 +150,7 @@ def test_the_page_goes_to_a_pipe_or_a_file(ledger: str, tmp_path: Path, run: Run
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_in_a_browser_the_page_sorts_draws_has_two_themes_and_loads_nothing(
     ledger: str, tmp_path: Path, click: Click

@@ -21,6 +21,7 @@ from tests import servers
 from tests.cli.conftest import Run
 from tests.cli.suggest.recorded import Calls, record, write
 from tests.history import with_history
+from tests.servers.install import needs
 from tests.wrapped import ROOT
 
 FULLSYNC = [sys.executable, str(ROOT / "examples/fullsync/server.py")]
@@ -156,7 +157,14 @@ def of_sqlite(folder: Path) -> tuple[list[str], Calls]:
 
 
 @pytest.mark.usefixtures("servers")
-@pytest.mark.parametrize("server", [of_filesystem, of_git, of_sqlite])
+@pytest.mark.parametrize(
+    "server",
+    [
+        of_filesystem,
+        pytest.param(of_git, marks=pytest.mark.long),
+        pytest.param(of_sqlite, marks=[pytest.mark.long, needs("sqlite")]),
+    ],
+)
 def test_the_drafts_take_70_percent_off_every_noisy_tool_of_a_server(
     server: Callable[[Path], tuple[list[str], Calls]], tmp_path: Path
 ) -> None:

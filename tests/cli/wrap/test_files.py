@@ -129,7 +129,7 @@ def test_two_runs_at_once_lose_no_original(home: Path, run: Run) -> None:
     names = [f"s{number}" for number in range(4)]
     text = json.dumps({"mcpServers": {name: {"command": name} for name in names}}, indent=1)
     file = write(home, ".cursor/mcp.json", text)
-    for _ in range(scaled(3, 100)):
+    for _ in range(scaled(2, 100)):
         runs = [
             subprocess.Popen([*command, "wrap", name], cwd=home, stderr=subprocess.PIPE)
             for name in names
@@ -143,7 +143,7 @@ def test_two_runs_at_once_lose_no_original(home: Path, run: Run) -> None:
 
 
 @pytest.mark.fault(52, "stdio")
-@pytest.mark.parametrize("verb", ["wrap", "unwrap"])
+@pytest.mark.parametrize("verb", ["unwrap", "wrap"][: scaled(1, 2)])
 @on_posix("no copy of a running process")
 def test_a_run_that_is_killed_at_a_file_operation_loses_and_leaves_nothing(
     verb: str, tmp_path: Path

@@ -12,6 +12,7 @@ import pytest
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.transports.client.forward_proxy import forward_proxy
 
+from tests.faults.scale import scaled
 from tests.faults.sidecar import RawResponse, serving
 from tests.forward_proxy import HOST, ForwardProxy, at, tools
 from tests.raw_http import (
@@ -222,7 +223,7 @@ def test_credentials_that_are_not_written_as_a_url_has_them_are_refused_and_not_
     assert "se" not in str(caught.value).partition("found ")[2]
 
 
-@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("scheme", ["http", "https"][: scaled(1, 2)])
 def test_a_proxy_that_refuses_is_named_with_what_it_said_and_the_next_step(scheme: str) -> None:
     variable = f"{scheme.upper()}_PROXY"
     url = f"{scheme}://{HOST}:3000/mcp"

@@ -210,13 +210,13 @@ def test_a_broken_image_passes_as_it_came_and_the_log_says_why(name: str) -> Non
 
 
 LARGEST: dict[str, tuple[Callable[[], bytes], tuple[int, int]]] = {
+    "30,000 pixels wide": (lambda: png(30_000, 3_000), (1568, 157)),
     "RGBA": (lambda: png(10_000, 10_000, 6), (1568, 1568)),
     "a photo of 108 megapixels": (
         lambda: file(Image.new("RGB", (12_000, 9_000), "gray"), "JPEG"),
         (1568, 1176),
     ),
     "gray with alpha": (lambda: png(10_000, 10_000, 4), (1568, 1568)),
-    "30,000 pixels wide": (lambda: png(30_000, 3_000), (1568, 157)),
 }
 
 
