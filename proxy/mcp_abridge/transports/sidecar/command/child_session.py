@@ -36,7 +36,6 @@ PRIMED = "2025-11-25"
 _EVENT_ID = re.compile(r"(\d{1,18})-(\d{1,18})")
 _REMEMBERED = 1000  # streams that a client may still want to resume
 _MOST_ASKED = 1000  # requests that wait for their answers, including those of disconnected clients
-_LAST_ANSWER = 5.0  # seconds for a server to answer a request that was cancelled
 
 
 class ChildSession:
@@ -174,26 +173,14 @@ class ChildSession:
             record.answered_by = "proxy"
         await self._route(routed)
         if b'"notifications/cancelled"' in raw:
-            self._on_cancelled(message.elements(raw), routed.to_server)
+            self._on_cancelled(message.elements(raw))
         await self._child.ready()
 
-    def _on_cancelled(self, messages: Iterable[bytes], forwarded: Iterable[bytes]) -> None:
-        """Answer cancelled requests soon if the server does not; it got `forwarded`.
-
-        The server does not know a call that was held: its cancellation names the proxy's query.
-        """
-        cancelled = {
-            correlate(each).cancels for line in forwarded for each in message.elements(line)
-        }
-        for each in messages:
-            cancels = correlate(each).cancels
-            if cancels is not None and cancels in self._pending:
-                wait = _LAST_ANSWER if cancels in cancelled else 0.0
-                self._loop.call_later(wait, self._give_up, cancels, self._pending[cancels])
-
-    def _give_up(self, id: bytes, stream: EventStream) -> None:
-        if self._pending.get(id) is stream:
-            self._deliver(message.error(id, message.CANCELLED, "Request cancelled"))
+    def _on_cancelled(self, messages: Iterable[bytes]) -> None:
+        """Answer cancelled requests: the server need not, and their streams would stay open."""
+        for id in (correlate(each).cancels for each in messages):
+            if id in self._pending:
+                self._deliver(message.error(id, message.CANCELLED, "Request cancelled"))
 
     async def _route(self, routed: Routed) -> None:
         # At once: no client message about a call that was held may overtake the call.
