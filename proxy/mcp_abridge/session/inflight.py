@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mcp_abridge.document import message
@@ -188,7 +188,7 @@ def recently_answered() -> Bounded[bytes, PendingRequest]:
     return Bounded(_MOST_ANSWERED, _MOST_ANSWERED_SIZE, lambda name, each: each.size + len(name))
 
 
-class InFlight:
+class InFlight(Struct, eq=False):
     """Requests by their slots, and responses that no request waits for.
 
     `pending` are those without a response, the oldest first; `suspended` are calls by the tokens of
@@ -198,22 +198,15 @@ class InFlight:
     With a `deadline`, a call is due that many seconds after it was sent, or showed progress.
     """
 
-    def __init__(
-        self,
-        *,
-        resumable: bool = False,
-        deadline: float | None = None,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
-        self._resumable = resumable
-        self._clock = clock
-        self.pending: OrderedDict[bytes, PendingRequest] = OrderedDict()
-        self._answered = recently_answered()
-        self._replaced: OrderedDict[bytes, None] = OrderedDict()
-        self._last_token = 0
-        self.deadline = deadline
-        self.queries = QueryIds()
-        self.suspended: dict[int, PendingRequest] = {}
+    resumable: bool = False
+    deadline: float | None = None
+    clock: Callable[[], float] = monotonic
+    pending: OrderedDict[bytes, PendingRequest] = field(default_factory=OrderedDict)
+    suspended: dict[int, PendingRequest] = {}
+    queries: QueryIds = field(default_factory=QueryIds)
+    _answered: Bounded[bytes, PendingRequest] = field(default_factory=recently_answered)
+    _replaced: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
+    _last_token: int = 0
 
     def suspend(self, pending: PendingRequest) -> int:
         """Record a call that waits, and return the token for its LoadSnapshot or Shape."""
@@ -248,7 +241,7 @@ class InFlight:
     def add(self, pending: PendingRequest, seconds: float | None = None) -> None:
         """Record a request, in place of an earlier one in its slot; it is due in some seconds."""
         slot = pending.slot
-        pending.due = None if seconds is None else self._clock() + seconds
+        pending.due = None if seconds is None else self.clock() + seconds
         self.retire(slot)
         # Responses in this slot are for the new request from now on.
         self._answered.drop(slot)
@@ -273,7 +266,7 @@ class InFlight:
     def answer(self, slot: bytes) -> PendingRequest | None:
         """Return the request that a response answers, for the first time or again."""
         pending = self.retire(slot)
-        if not self._resumable or isinstance(pending, PendingOwnRequest):
+        if not self.resumable or isinstance(pending, PendingOwnRequest):
             return pending
         if pending is None:
             return self._answered.get(slot)
@@ -314,7 +307,7 @@ class InFlight:
             seconds = self.deadline or 0.0
             if isinstance(pending, PendingOwnRequest):
                 seconds = pending.own_request.seconds
-            pending.due = self._clock() + seconds
+            pending.due = self.clock() + seconds
 
     def stop(self, slot: bytes) -> None:
         """Stop the time of a call: it is being answered, or its answer is not expected any more."""
@@ -324,11 +317,11 @@ class InFlight:
     def time_left(self, slots: Iterable[bytes] | None = None) -> float | None:
         """Return the seconds until the first of these calls, or of all, is due; None for none."""
         due = min((due for due, _ in self._due(slots)), default=None)
-        return None if due is None else max(0.0, due - self._clock())
+        return None if due is None else max(0.0, due - self.clock())
 
     def expire(self, slots: Iterable[bytes] | None = None) -> list[PendingRequest]:
         """Forget and return these calls, or of all, that are due: their responses will be late."""
-        now = self._clock()
+        now = self.clock()
         expired = [pending for due, pending in self._due(slots) if due <= now]
         for pending in expired:
             self.retire(pending.slot)

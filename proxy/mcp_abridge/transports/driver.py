@@ -48,23 +48,15 @@ class Routed(NamedTuple):
         return [*self.to_server, *(query.raw for query in self.queries)]
 
 
-class Driver:
+class Driver(Struct, eq=False):
     """One session; `on_noise` takes what is no message of the server, else the client does."""
 
-    def __init__(
-        self,
-        session: Session,
-        store: Store,
-        workers: Workers,
-        log: ErrorLog,
-        on_noise: Callable[[bytes], None] | None = None,
-    ) -> None:
-        self.session = session
-        self._store = store
-        self._workers = workers
-        self._log = log
-        self._on_noise = on_noise
-        self._shared = b""  # the facts of the server last written to the store
+    session: Session
+    _store: Store
+    _workers: Workers
+    _log: ErrorLog
+    _on_noise: Callable[[bytes], None] | None = None
+    _shared: bytes = b""  # the facts of the server last written to the store
 
     @property
     def _caller(self) -> str:

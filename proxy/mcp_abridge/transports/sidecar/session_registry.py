@@ -4,10 +4,10 @@ In the stateless era a caller has one for each client's name.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mcp_abridge.errors import StoreError
 from mcp_abridge.session.active_rules import PeerInfo
@@ -97,23 +97,15 @@ class _Known(Struct):
     rests: bool = False
 
 
-class SessionRegistry:
-    """At most `most` sessions of a route; `on_noise` receives output that is no message."""
+class SessionRegistry(Struct, eq=False):
+    """At most `_most` sessions of a route; `_on_noise` receives output that is no message."""
 
-    def __init__(
-        self,
-        route: Route,
-        shared: Services,
-        *,
-        most: int = _KEPT,
-        on_noise: Callable[[bytes], None] | None = None,
-    ) -> None:
-        self._most = most
-        self._on_noise = on_noise
-        self._route = route
-        self._shared = shared
-        self._sessions: OrderedDict[tuple[str, str | None], _Known] = OrderedDict()
-        self._numbers = count()
+    _route: Route
+    _shared: Services
+    _most: int = _KEPT
+    _on_noise: Callable[[bytes], None] | None = None
+    _sessions: OrderedDict[tuple[str, str | None], _Known] = field(default_factory=OrderedDict)
+    _numbers: Iterator[int] = field(default_factory=count)
 
     def __len__(self) -> int:
         return len(self._sessions)

@@ -8,22 +8,22 @@ from mcp_abridge.system import platform
 
 
 class Alarm:
-    """A wait of one thread, which is ended by bytes of other threads and of signal handlers."""
+    """A wait of one thread, ended by events of other threads, and by the numbers of signals."""
 
     def __init__(self) -> None:
-        self._bytes = SimpleQueue[int]()
+        self._events = SimpleQueue[str | int]()
 
-    def ring(self, byte: int) -> None:
+    def ring(self, event: str | int) -> None:
         """End the wait, or the next one, from any thread or signal handler."""
-        self._bytes.put(byte)
+        self._events.put(event)
 
-    def wait(self, seconds: float | None) -> int | None:
-        """Return the next byte, or None after some seconds."""
+    def wait(self, seconds: float | None) -> str | int | None:
+        """Return the next event, or None after some seconds."""
         until = monotonic() + (inf if seconds is None else seconds)
         while True:
             rest = until - monotonic()
             try:
-                return self._bytes.get(timeout=max(0.0, min(rest, platform.LONGEST_WAIT)))
+                return self._events.get(timeout=max(0.0, min(rest, platform.LONGEST_WAIT)))
             except Empty:
                 if rest <= platform.LONGEST_WAIT:
                     return None

@@ -218,7 +218,7 @@ class Relay:
             with suppress(RuntimeError):
                 Thread(target=self._guarded, args=(self._watch_calls,), daemon=True).start()
                 self._watches = True
-        self._alarm.ring(0)
+        self._alarm.ring("call")
 
     def _watch_calls(self) -> None:
         while True:

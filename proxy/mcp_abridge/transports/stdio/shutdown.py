@@ -6,6 +6,9 @@ The server's stdin is closed; then its group is sent SIGTERM, and SIGKILL.
 import signal
 from math import inf
 from time import monotonic, sleep
+from typing import Literal
+
+from msgspec import Struct, field
 
 from mcp_abridge.system import platform
 from mcp_abridge.transports.log import Log
@@ -23,43 +26,37 @@ _GRACE: dict[str, tuple[float, float]] = {
     "refused": (0.5, 1.0),
     "signal": (0.5, 1.0),
 }
-# The events that threads report, one byte each; a signal's byte is its number.
-_REPORTS = ("client began", "client ended", "client gone", "server deaf", "output over", "refused")
+Report = Literal[
+    "client began", "client ended", "client gone", "server deaf", "output over", "refused"
+]
+"""The events that threads report."""
 
 _LAST = 0.5  # seconds from SIGKILL until no more output is expected
 _SLOW = 5.0  # seconds for a client that is slow to read the rest, and sends no more requests
 _QUESTION = 1.0  # seconds for a client's first request
 
 
-class Shutdown:
-    """The shutdown of one session; `cause` is why the server could not be started."""
+class Shutdown(Struct, eq=False):
+    """The shutdown of one session; `_cause` is why the server could not be started."""
 
-    def __init__(
-        self,
-        child: platform.ChildProcess,
-        stdin: PipeWriter,
-        stdout: PipeReader,
-        log: Log,
-        cause: str | None = None,
-    ) -> None:
-        self._child = child
-        self._stdin = stdin
-        self._stdout = stdout
-        self._log = log
-        self._cause = cause
-        self._alarm = Alarm()
-        self._has_input = False  # the client has sent something
-        self._input_ended = False  # the client will send nothing more
-        self._output_ended = False  # the server will send nothing more
-        self._signal = 0
-        self._refusal: int | None = None
-        self._step = 0
-        self._kill_after = inf
-        self._deadline: float | None = None
+    _child: platform.ChildProcess
+    _stdin: PipeWriter
+    _stdout: PipeReader
+    _log: Log
+    _cause: str | None = None
+    _alarm: Alarm = field(default_factory=Alarm)
+    _has_input: bool = False  # the client has sent something
+    _input_ended: bool = False  # the client will send nothing more
+    _output_ended: bool = False  # the server will send nothing more
+    _signal: int = 0
+    _refusal: int | None = None
+    _step: int = 0
+    _kill_after: float = inf
+    _deadline: float | None = None
 
-    def report(self, event: str) -> None:
+    def report(self, event: Report) -> None:
         """Report an event, from any thread."""
-        self._alarm.ring(128 + _REPORTS.index(event))
+        self._alarm.ring(event)
 
     def refuse(self, code: int, reason: str) -> None:
         """End the session, from any thread, with this exit code, for a reason of the proxy's."""
@@ -122,13 +119,13 @@ class Shutdown:
         return failed and not self._step and not self._signal
 
     def _next(self, deadline: float | None) -> str:
-        byte = self._alarm.wait(None if deadline is None else deadline - monotonic())
-        if byte is None:
+        event = self._alarm.wait(None if deadline is None else deadline - monotonic())
+        if event is None:
             return "late"
-        if byte >= 128:
-            return _REPORTS[byte - 128]
-        if byte != platform.CHILD_ENDED:
-            again, self._signal = self._signal, byte
+        if isinstance(event, str):
+            return event
+        if event != platform.CHILD_ENDED:
+            again, self._signal = self._signal, event
             return "late" if again else "signal"
         return "child ended" if self._child.ended() else "another child"
 

@@ -34,7 +34,7 @@ class Stateless:
     def __init__(self, route: Route, shared: Services, start: Start) -> None:
         self.pool = Pool(start, shared.limits.children, shared.log)
         """The servers."""
-        self._sessions = SessionRegistry(route, shared, most=_KEPT, on_noise=shared.log.noise)
+        self._sessions = SessionRegistry(route, shared, _KEPT, shared.log.noise)
         self._parameters: headers.Parameters = {}
 
     async def post(self, request: Request, read: PostedBody) -> web.StreamResponse:
