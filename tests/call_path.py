@@ -101,7 +101,7 @@ def of_stdio() -> list[str]:
     os.dup2(stdin, 0)
     os.dup2(stdout, 1)
     ruleset, meters, log, profile = rules(f"- {RULE}"), Meters(), Log("error"), Profile()
-    session = Session(SessionState(lambda *_: ruleset, meters.of, log.warning))
+    session = Session(SessionState(lambda *_: ruleset, meters.of, log.warning, Memory()))
 
     def client() -> None:
         for id in (1, 2):
@@ -114,7 +114,7 @@ def of_stdio() -> list[str]:
 
     in_thread(client)
     threading.setprofile(profile)
-    Relay(server, session, Memory(), log, 1 << 20).run()
+    Relay(server, session, log, 1 << 20).run()
     raise AssertionError("the client ends the process")
 
 

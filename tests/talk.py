@@ -6,15 +6,11 @@ from time import monotonic
 
 from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.outputs import (
-    ClaimCall,
-    DropSnapshots,
-    LoadSnapshot,
     Noise,
     Outputs,
     Probe,
     RunInBackground,
     Shape,
-    StoreSnapshot,
     ToClient,
     ToServer,
 )
@@ -53,11 +49,11 @@ class Talk:
         self.lists: list[bytes] = []
         self.queries: list[bytes] = []
         self.meter = Meters()
-        self.store = Memory()
         state = SessionState(
             self._rules,
             lambda *_: self.meter.of(None, None),
             self.log.append,
+            Memory(),
             calls=calls,
             resumable=resumable,
             deadline=deadline,
@@ -124,16 +120,6 @@ class Talk:
                     self.to_server.append(raw)
                 case Noise(raw):
                     self.noise.append(raw)
-                case StoreSnapshot(key, snapshot):
-                    self.store.put(key, snapshot)
-                case DropSnapshots(key):
-                    self.store.drop(key)
-                case LoadSnapshot(token, key):
-                    self._take(self.session.loaded(token, self.store.get(key)))
-                case ClaimCall(token, caller, call):
-                    assert self.session.state.calls is not None
-                    first = self.session.state.calls.claim(caller, call)
-                    self._take(self.session.claimed(token, first=first))
                 case RunInBackground(do, then):
                     self._take(then(do()))
                 case Shape(job):

@@ -320,7 +320,7 @@ def files(folder: Path) -> Iterator[Path]:
 
 # The names that stand for a promise of the transports: whoever uses one has a part in it.
 PROMISES = {
-    "perform what the session returns": {"carry_out"},
+    "perform what the session returns": {"Shape"},
     "end a call or a query that is overdue": {"expire", "time_left"},
     "read the lines of a child": {"error_for_long_line"},
     "end a child: its stdin, TERM, then KILL": {"TERMINATE"},

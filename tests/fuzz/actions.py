@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator
 
-from mcp_abridge.session.outputs import ClaimCall, LoadSnapshot, Shape, ToClient
+from mcp_abridge.session.outputs import RunInBackground, Shape, ToClient
 
 from tests.fuzz import speech
 from tests.fuzz.fuzzer import Wrong
@@ -119,8 +119,10 @@ def leave(world: World, dice: Dice) -> None:
     for task in [task for task in world.tasks if task.exchange == exchange]:
         for output in task.outputs:
             work = output.output if isinstance(output, Completion) else output
-            if isinstance(work, LoadSnapshot | ClaimCall | Shape):
-                world.session.given_up(work)
+            if isinstance(work, RunInBackground):
+                world.session.given_up(work.token)
+            elif isinstance(work, Shape):
+                world.session.given_up(work.job.token)
         world.tasks.remove(task)
     world.inbox = [each for each in world.inbox if each.exchange != exchange]
     world.account.over(exchange, excused=True)

@@ -5,18 +5,15 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 
 from mcp_abridge.document import message
+from mcp_abridge.errors import StoreError
 from mcp_abridge.session.inflight import PendingOwnRequest
 from mcp_abridge.session.outputs import (
-    ClaimCall,
-    DropSnapshots,
-    LoadSnapshot,
     Noise,
     Output,
     Outputs,
     Probe,
     RunInBackground,
     Shape,
-    StoreSnapshot,
     ToClient,
     ToServer,
 )
@@ -25,7 +22,7 @@ from mcp_abridge.session.state import SessionState
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.meter import Meters
-from mcp_abridge.storage.snapshots import Memory
+from mcp_abridge.storage.snapshots import Key, Memory, Snapshot
 from msgspec import Struct
 
 from tests.fuzz import covered
@@ -41,7 +38,7 @@ _LONG = 700  # bytes from which it is asked whether a line may be streamed
 class Completion(Struct):
     """The end of slow work, which the session is to be told."""
 
-    output: ClaimCall | Shape | RunInBackground
+    output: Shape | RunInBackground
     then: Callable[[], Outputs]
 
 
@@ -50,6 +47,17 @@ class Task(Struct):
 
     outputs: deque[Output | Completion]
     exchange: bytes
+
+
+class Away(Memory):
+    """A store that may be away when the next snapshot is looked up."""
+
+    away = False
+
+    def get(self, key: Key) -> Snapshot | None:
+        if self.away:
+            raise StoreError("the store is away")
+        return super().get(key)
 
 
 class World:
@@ -62,11 +70,12 @@ class World:
         self.now = 0.0
         self.log: list[str] = []
         self.meter = Meters()
-        self.store = Memory(number=dice.pick((1, 2, 64)))
+        self.store = Away(number=dice.pick((1, 2, 64)))
         state = SessionState(
             lambda *_: self.rules,
             lambda *_: self.meter.of(None, None),
             self.log.append,
+            self.store,
             calls=RecentCalls(),
             resumable=dice.one_in(3),
             deadline=dice.pick((None, None, 5.0)),
@@ -180,23 +189,11 @@ class World:
         elif isinstance(output, Probe):
             self.probes[output.token] = exchange
             self._to_server(output.raw, exchange)
-        elif isinstance(output, StoreSnapshot):
-            self.store.put(output.key, output.snapshot)
-        elif isinstance(output, DropSnapshots):
-            self.store.drop(output.key)
-        elif isinstance(output, LoadSnapshot):
-            away = "the store is away" if dice is not None and dice.one_in(12) else None
-            snapshot = None if away else self.store.get(output.key)
-            self._follow(task, self.session.loaded(output.token, snapshot, away))
-        elif isinstance(output, ClaimCall):
-            assert self.session.state.calls is not None
-            first = self.session.state.calls.claim(output.caller, output.call)
-            then = partial(self.session.claimed, output.token, first=first)
-            self._follow(task, (Completion(output, then),))
         elif isinstance(output, Shape):
             then = partial(self.session.shaped, output.job, pipeline.shape(output.job))
             self._follow(task, (Completion(output, then),))
         elif isinstance(output, RunInBackground):
+            self.store.away = dice is not None and dice.one_in(12)
             self._follow(task, (Completion(output, partial(output.then, output.do())),))
         elif isinstance(output, Completion):
             self._follow(task, output.then())

@@ -1,10 +1,11 @@
 """Calls for a part of an answer that is not stored: when the server is asked for its tools."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
-from mcp_abridge.session.outputs import ClaimCall, LoadSnapshot, Probe, RunInBackground
+from mcp_abridge.session.outputs import Probe, RunInBackground
 from mcp_abridge.storage.calls import RecentCalls
 
 from tests.builders import answer, call, document, rules, texts
@@ -50,16 +51,17 @@ def test_a_call_stays_its_callers_own_while_the_server_lists_its_tools() -> None
     session = looking().session
     session.state.scope = "jane"
     [load] = session.from_client(LOOK)
-    assert isinstance(load, LoadSnapshot)
-    [probe] = session.loaded(load.token, None)
+    assert isinstance(load, RunInBackground)
+    [probe] = load.then(load.do())
     assert isinstance(probe, Probe)
     session.state.scope = "joe"
     listed = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (probe.token, page({}))
     [reading] = session.from_server(listed)
     assert isinstance(reading, RunInBackground)
     [claim] = reading.then(reading.do())
-    assert isinstance(claim, ClaimCall)
-    assert claim.caller == "jane"
+    assert isinstance(claim, RunInBackground)
+    assert isinstance(claim.do, partial)
+    assert claim.do.args[0] == "jane"
 
 
 def test_a_view_of_the_tools_own_goes_to_the_server_once_that_is_known() -> None:
@@ -75,7 +77,7 @@ def test_a_page_of_an_earlier_session_is_there_once_the_tools_own_arguments_are_
     earlier.exchange(call("list", {"limit": 9}), answer(ITEMS))
 
     talk = Talk(PAGES, calls=RecentCalls())
-    talk.store = earlier.store
+    talk.session.state.store = earlier.session.state.store
     talk.lists = [json.dumps({"tools": [own("limit")]}).encode()]
     assert items(talk.replied(call("list", {"limit": 9, "offset": 2}))) == [3, 4]
 

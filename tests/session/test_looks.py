@@ -108,7 +108,7 @@ def test_the_same_call_after_a_long_time_is_no_sign(monkeypatch: pytest.MonkeyPa
 
 def test_what_another_session_has_shown_is_judged_by_the_one_that_is_asked() -> None:
     first, second = Talk(BOUND), Talk(BOUND)
-    second.store = first.store
+    second.session.state.store = first.session.state.store
     first.exchange(call("get"), answer(LONG))
     for id in (2, 3):
         second.replied(call("get", {"view": "all"}, id=id))

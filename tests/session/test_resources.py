@@ -122,7 +122,7 @@ def test_a_view_without_a_stored_answer_reads_the_resource_by_its_own_uri() -> N
     assert talk.to_server == [read(_meta={"a": 1})]
     assert texts(reply)[0].startswith(LINES.splitlines()[0])
     assert texts(talk.replied(read(f"{LOG}#view=tail(1)"))) == [LINES.splitlines(keepends=True)[-1]]
-    talk.store = Memory()  # as if it had expired
+    talk.session.state.store = Memory()  # as if it had expired
     talk.exchange(read(f"{LOG}#view=tail(1)"), answer(contents(LINES)))
     assert talk.to_server[1:] == [read()]
 

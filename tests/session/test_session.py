@@ -175,12 +175,12 @@ def test_a_response_on_which_the_proxy_fails_passes_unless_its_rule_withholds(
 
 
 @pytest.mark.fault(34, "inside")
-@pytest.mark.parametrize("name", ["requests.loaded", "first_calls._listed", "first_calls.claimed"])
+@pytest.mark.parametrize("name", ["requests.loaded", "first_calls._listed", "first_calls._claimed"])
 def test_a_call_that_waits_is_answered_with_an_error_if_its_continuation_fails(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk = Talk(PAGES, calls=RecentCalls())
-    if name == "first_calls.claimed":
+    if name == "first_calls._claimed":
         talk.session.rules.learn({"list": ToolFacts()})
 
     def fail(*_: object, **options: object) -> None:

@@ -58,8 +58,10 @@ def make_driver(
 ) -> Driver:
     select = rules if callable(rules) else (lambda *_: rules)
     log = Log("error")
-    state = SessionState(select, Meters().of, log.warning, scope="s")
-    return Driver(Session(state), Memory() if store is None else store, Workers(), log, aside)
+    state = SessionState(
+        select, Meters().of, log.warning, Memory() if store is None else store, scope="s"
+    )
+    return Driver(Session(state), Workers(), log, aside)
 
 
 @pytest.mark.parametrize("store", [Memory, RemoteStore])

@@ -73,7 +73,7 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
         log.debug(f"started {options.command[0]!r} as process {server.pid}")
         if not server.guarded:
             log.warning(platform.UNGUARDED)
-    relay = Relay(server, session, _store(options, log), log, options.max_message, cause)
+    relay = Relay(server, session, log, options.max_message, cause)
     rules.refuse = relay.refuse
     _end(rules, records, log, relay.run)
 
@@ -92,7 +92,7 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     # No other session has to wait for a large document. Further messages of this client are
     # handled while a thread shapes a document that takes very long.
     workers = Workers(processes=0, max_here=sys.maxsize)
-    driver = Driver(session, _store(options, log), workers, log, log.write_noise)
+    driver = Driver(session, workers, log, log.write_noise)
     endpoint = HttpClient(url, options.max_message, options.headers)
     bridge = Bridge(endpoint, driver, log, options.max_message)
     rules.refuse = bridge.refuse
@@ -162,7 +162,10 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Record], Session]":
         records.append(Ledger(path, meters, warn=log.warning, recent=calls))
     recorders, new_session = recording(options, log)
     scope, deadline = _scope(options), options.deadline
-    state = SessionState(rules, meters.of, log.warning, scope=scope, calls=calls, deadline=deadline)
+    store = _store(options, log)
+    state = SessionState(
+        rules, meters.of, log.warning, store, scope=scope, calls=calls, deadline=deadline
+    )
     records += recorders
     if traces is not None:
         state.tracer = traces.tracer(options.url or tuple(options.command))

@@ -21,7 +21,6 @@ from mcp_abridge.ruleset.guard import Decision, Guard, QueryResult
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session import outputs
-from mcp_abridge.session.effects import carry_out
 from mcp_abridge.session.guards import LATE
 from mcp_abridge.session.outputs import Output
 from mcp_abridge.session.session import Session
@@ -92,10 +91,10 @@ class Replay:
         self.queries: list[dict[str, Any]] = []
         self.decisions: list[Decided] = []
         self._first_call, self._query_result, self._facts = first_call, query_result, facts
-        self._reader, self._store = reader, Memory()
+        self._reader = reader
         self._meters = Meters(lambda row, _: setattr(self, "row", row))
         recording = rules.with_rules(self._recorded)
-        state = SessionState(lambda *_: recording, self._meters.of, self.log.append)
+        state = SessionState(lambda *_: recording, self._meters.of, self.log.append, Memory())
         self._session = Session(state)
         self._session.rules.rename(client=client)
         self._session.rules.learn({exchange.tool: facts})
@@ -198,8 +197,8 @@ class Replay:
                     queue += session.shaped(job, result)
                 case outputs.Noise():
                     pass
-                case effect:
-                    queue += carry_out(effect, session, self._store, self.log.append)()
+                case outputs.RunInBackground(do, then):
+                    queue += then(do())
         if len(lines) != 1:
             raise AbridgeError(f"the client got {len(lines)} lines for one call")
         return answers.read(lines[0])

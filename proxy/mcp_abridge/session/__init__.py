@@ -17,7 +17,7 @@ tasks          calls that become tasks
 counts         what goes to the ledger and to the log
 ambiguity      messages that two readers parse differently
 outputs        the actions that a session asks of its transport
-effects        carries out those that need neither side
+effects        work on the store, and on what a call waits for
 tracing        the facts of calls for a tracer
 recording_session  a session that gives each answered call to a recorder
 

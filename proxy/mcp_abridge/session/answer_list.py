@@ -13,9 +13,9 @@ from mcp_abridge.document.message import READ
 from mcp_abridge.document.tree import Document, encode, loads, opened
 from mcp_abridge.query.fragment import with_view
 from mcp_abridge.ruleset.rule import Rule
-from mcp_abridge.session import responses
+from mcp_abridge.session import effects, requests, responses
 from mcp_abridge.session.inflight import PendingRequest
-from mcp_abridge.session.outputs import LoadSnapshot, Outputs, Shape
+from mcp_abridge.session.outputs import Outputs, Shape
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools.arguments import VIEW
 from mcp_abridge.shaping.result.read import locate
@@ -45,7 +45,7 @@ def outputs(
     if pending.as_task:
         return state.refuse(pending, _NEEDS_NO_TASK)
     pending.lists = True
-    return (LoadSnapshot(state.inflight.suspend(pending), Key(pending.scope, "", None)),)
+    return effects.load(state, pending, Key(pending.scope, "", None), requests.loaded)
 
 
 def _answer(

@@ -10,9 +10,9 @@ from msgspec import Raw
 
 from mcp_abridge.document.message import SERVER_INFO, string_at
 from mcp_abridge.ruleset.guard import QueryResult
-from mcp_abridge.session import guards, requests
+from mcp_abridge.session import effects, guards, requests
 from mcp_abridge.session.inflight import PendingRequest
-from mcp_abridge.session.outputs import ClaimCall, Outputs
+from mcp_abridge.session.outputs import Outputs
 from mcp_abridge.session.own_requests import OwnRequest
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools import definitions
@@ -44,10 +44,12 @@ def decide(state: SessionState, pending: PendingRequest, line: bytes) -> Outputs
     if facts is None or state.calls is None:
         return _refuse(state, pending, _NOTHING)
     pending.line = line
-    return (ClaimCall(state.inflight.suspend(pending), pending.caller, pending.call),)
+    # Other processes use the ledger, too.
+    claim = partial(state.calls.claim, pending.caller, pending.call)
+    return (effects.suspended(state, pending, claim, _claimed, long=True),)
 
 
-def claimed(state: SessionState, pending: PendingRequest, *, first: bool) -> Outputs:
+def _claimed(state: SessionState, pending: PendingRequest, first: bool) -> Outputs:
     """Send a call if nobody has made it before, else refuse it."""
     assert pending.rule is not None
     if not first:

@@ -13,7 +13,7 @@ from mcp_abridge.errors import Refusal, raised
 from mcp_abridge.query.call import Call
 from mcp_abridge.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
 from mcp_abridge.session.inflight import ID_IN_USE, PendingOwnRequest, PendingRequest, send_call
-from mcp_abridge.session.outputs import Outputs, Probe, RunInBackground, ToClient
+from mcp_abridge.session.outputs import LARGE, Outputs, Probe, RunInBackground, ToClient
 from mcp_abridge.session.own_requests import OwnRequest
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools.arguments import with_value, without, without_ours
@@ -146,7 +146,7 @@ def cancellation(id: bytes, reason: str | None = None) -> bytes:
 def query_answered(state: SessionState, query: PendingOwnRequest, raw: bytes) -> Outputs:
     """Process the response to a query."""
     read = partial(read_answer, query.own_request.read, raw)
-    return (RunInBackground(read, partial(resume, state, query), len(raw)),)
+    return (RunInBackground(read, partial(resume, state, query), len(raw) > LARGE),)
 
 
 def read_answer(read: Callable[[Raw], Any], raw: bytes) -> QueryResult:

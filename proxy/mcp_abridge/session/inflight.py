@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from mcp_abridge.document import message
 from mcp_abridge.ruleset.guard import FACTS
 from mcp_abridge.ruleset.rule import Rule
-from mcp_abridge.session.outputs import DropSnapshots, Outputs, ToClient, ToServer
+from mcp_abridge.session import effects
+from mcp_abridge.session.outputs import Outputs, ToClient, ToServer
 from mcp_abridge.session.own_requests import OwnRequest, QueryIds
 from mcp_abridge.session.tools.arguments import ArgumentPlan
 from mcp_abridge.storage.snapshots import Key
@@ -209,7 +210,7 @@ class InFlight(Struct, eq=False):
     _last_token: int = 0
 
     def suspend(self, pending: PendingRequest) -> int:
-        """Record a call that waits, and return the token for its LoadSnapshot or Shape."""
+        """Record a call that waits, and return the token for the output that it waits for."""
         self._last_token += 1
         self.suspended[self._last_token] = pending
         return self._last_token
@@ -374,4 +375,4 @@ def stale(state: "SessionState", pending: PendingRequest) -> Outputs:
     What was read meanwhile may be from before it.
     """
     rules = state.rules.covering(pending.tool).drops
-    return tuple(DropSnapshots(Key(pending.scope, rule, None)) for rule in rules) if rules else ()
+    return tuple(effects.drop(state, Key(pending.scope, rule, None)) for rule in rules)

@@ -6,7 +6,6 @@ from typing import Any
 from msgspec import Struct
 
 from mcp_abridge.shaping.job import ShapeJob
-from mcp_abridge.storage.snapshots import Key, Snapshot
 
 LARGE = 256 << 10
 """Bytes from which parsing a message takes noticeable time."""
@@ -41,34 +40,6 @@ class Noise(Struct, frozen=True):
     raw: bytes
 
 
-class StoreSnapshot(Struct, frozen=True):
-    """Put a snapshot into the store."""
-
-    key: Key
-    snapshot: Snapshot
-
-
-class LoadSnapshot(Struct, frozen=True):
-    """Call `Session.loaded` with a snapshot of the key, or of its caller, or with None."""
-
-    token: int
-    key: Key
-
-
-class ClaimCall(Struct, frozen=True):
-    """Call `Session.claimed` with the result of `RecentCalls.claim`, which may take a moment."""
-
-    token: int
-    caller: str
-    call: str
-
-
-class DropSnapshots(Struct, frozen=True):
-    """Drop the snapshots under the key from the store; a key may cover all those of a rule."""
-
-    key: Key
-
-
 class Shape(Struct, frozen=True):
     """Run `pipeline.shape(job)`, which may take long, then call `Session.shaped`."""
 
@@ -78,26 +49,17 @@ class Shape(Struct, frozen=True):
 class RunInBackground(Struct, frozen=True):
     """Call `do`, which does not use the session, then `then` with its result; neither raises.
 
-    It takes long if `size`, the bytes that it processes, is over LARGE.
+    `long`: it may take a moment, in which other messages can be processed. `token`: a call waits
+    for it; 0 if none does.
     """
 
     do: Callable[[], Any]
     then: Callable[[Any], "Outputs"]
-    size: int
+    long: bool = False
+    token: int = 0
 
 
-Output = (
-    ToServer
-    | ToClient
-    | Noise
-    | StoreSnapshot
-    | LoadSnapshot
-    | ClaimCall
-    | DropSnapshots
-    | Shape
-    | RunInBackground
-    | Probe
-)
+Output = ToServer | ToClient | Probe | Noise | Shape | RunInBackground
 
 Outputs = tuple[Output, ...]
 """The outputs that one message, or one event, causes, in order."""

@@ -19,9 +19,9 @@ from mcp_abridge.document.tree import ABSENT, encode, loads
 from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import Rule
-from mcp_abridge.session import guards, responses, tasks
+from mcp_abridge.session import effects, guards, responses, tasks
 from mcp_abridge.session.inflight import PendingRequest, send_call
-from mcp_abridge.session.outputs import DropSnapshots, LoadSnapshot, Outputs, Shape, ToServer
+from mcp_abridge.session.outputs import Outputs, RunInBackground, Shape, ToServer
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tool_lists import announce_changes
 from mcp_abridge.session.tools.arguments import VIEW, ArgumentPlan, Completed, complete, implied
@@ -94,10 +94,11 @@ def _notification(
         # It expects no response, but a server may run it all the same.
         outputs = call(state, raw, envelope, PendingRequest(exchange, b"null", method))
         state.inflight.retire(exchange + b"null")
-        for output in outputs:
-            if isinstance(output, LoadSnapshot):
-                del state.inflight.suspended[output.token]
-        return tuple(each for each in outputs if isinstance(each, ToServer | DropSnapshots))
+        works = [each for each in outputs if isinstance(each, RunInBackground)]
+        for each in works:
+            state.inflight.suspended.pop(each.token, None)
+        drops = [each for each in works if not each.token]
+        return (*drops, *(each for each in outputs if isinstance(each, ToServer)))
     return (ToServer(raw),)
 
 
@@ -263,7 +264,7 @@ def _send_completed(
         searched = pending.searched_key == pending.key
         if not searched and (continues or pending.max_age is not None):
             pending.line = client_line
-            return (LoadSnapshot(state.inflight.suspend(pending), pending.key),)
+            return effects.load(state, pending, pending.key, loaded)
         if continues and not _is_repeatable(state, pending, rule):
             # Imported late: few calls come this far.
             from mcp_abridge.session import first_calls
@@ -297,14 +298,12 @@ def call_key(call: bytes, tool: str = "") -> str:
     return label + sha256(call).hexdigest()
 
 
-def loaded(
-    state: SessionState, pending: PendingRequest, snapshot: Snapshot | None, failure: str | None
-) -> Outputs:
-    """Continue a call that waited for its snapshot; `failure` is why it could not be looked up."""
+def loaded(state: SessionState, pending: PendingRequest, lookup: effects.Lookup) -> Outputs:
+    """Continue a call that waited for its snapshot."""
     # Imported late: few calls come this far.
     from mcp_abridge.session import first_calls
 
-    rule = pending.rule
+    rule, (snapshot, failure) = pending.rule, lookup
     assert rule is not None
     advice = first_calls.start_again(pending)
     if pending.may_list:

@@ -11,9 +11,9 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import READ, Message
 from mcp_abridge.document.tree import ABSENT, encode
 from mcp_abridge.query.fragment import split
-from mcp_abridge.session import requests
+from mcp_abridge.session import effects, requests
 from mcp_abridge.session.inflight import PendingRequest
-from mcp_abridge.session.outputs import LoadSnapshot, Outputs
+from mcp_abridge.session.outputs import Outputs
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.snapshots import Key
 
@@ -48,8 +48,8 @@ def read(state: SessionState, raw: bytes, envelope: Message, pending: PendingReq
         pending.key = Key(pending.scope, rule.name, pending.call + rule.snapshot_key)
     if view is None:
         return state.inflight.send(raw, pending)
-    if pending.cacheable and pending.key not in (None, pending.searched_key):
+    if pending.cacheable and pending.key is not None and pending.key != pending.searched_key:
         pending.line = raw
-        return (LoadSnapshot(state.inflight.suspend(pending), pending.key),)
+        return effects.load(state, pending, pending.key, requests.loaded)
     own = Raw(message.replaced(bytes(envelope.params), uri=uri))
     return state.inflight.send(message.replaced(raw, params=own), pending)

@@ -9,16 +9,9 @@ from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import Rule
-from mcp_abridge.session import guards, looks, tasks, tool_lists
+from mcp_abridge.session import effects, guards, looks, tasks, tool_lists
 from mcp_abridge.session.inflight import GET_TASK, PendingOwnRequest, PendingRequest, stale
-from mcp_abridge.session.outputs import (
-    DropSnapshots,
-    Noise,
-    Outputs,
-    Shape,
-    StoreSnapshot,
-    ToClient,
-)
+from mcp_abridge.session.outputs import Noise, Outputs, Shape, ToClient
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.write import mended
@@ -223,11 +216,11 @@ def shaped(
         return (forward,)
     looks.follow(state, key, pending, job, result)
     if result.snapshot is not None:
-        return StoreSnapshot(key, result.snapshot), forward
+        return effects.keep(state, key, result.snapshot), forward
     if key in state.stored and job.raw is not None and result.outcome != "error":
         # The server answered the same call again: a view of the old response would mislead.
         del state.stored[key]
-        return DropSnapshots(key), forward
+        return effects.drop(state, key), forward
     return (forward,)
 
 

@@ -5,27 +5,16 @@ here raises for any input. If one session serves many exchanges, as for the stat
 one caller, equal ids are distinguished by the `exchange` of each message; otherwise that is b"".
 """
 
-from collections.abc import Callable, Collection, Iterable
-from functools import partial
+from collections.abc import Collection, Iterable
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import Message
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.session import guards, requests, responses, tasks
-from mcp_abridge.session.inflight import PendingOwnRequest, PendingRequest
-from mcp_abridge.session.outputs import (
-    ClaimCall,
-    LoadSnapshot,
-    Noise,
-    Output,
-    Outputs,
-    Shape,
-    ToClient,
-    ToServer,
-)
+from mcp_abridge.session.inflight import PendingOwnRequest
+from mcp_abridge.session.outputs import Noise, Output, Outputs, ToClient, ToServer
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
-from mcp_abridge.storage.snapshots import Snapshot
 
 _SMALL = 4096  # bytes; longer lines are identified by their head and tail if that is certain
 
@@ -112,30 +101,6 @@ class Session:
             return ()
         return guards.give_up(self.state, query, cause)
 
-    def loaded(self, token: int, snapshot: Snapshot | None, failure: str | None = None) -> Outputs:
-        """Continue a call that waits for its snapshot.
-
-        `failure` is the reason why the snapshot could not be looked up.
-        """
-        return self._resume(token, partial(requests.loaded, snapshot=snapshot, failure=failure))
-
-    def claimed(self, token: int, *, first: bool) -> Outputs:
-        """Continue a call that waits for its ClaimCall; if `first`, nobody has made it before."""
-        from mcp_abridge.session import first_calls
-
-        return self._resume(token, partial(first_calls.claimed, first=first))
-
-    def _resume(
-        self, token: int, resume: Callable[[SessionState, PendingRequest], Outputs]
-    ) -> Outputs:
-        pending = self.state.inflight.suspended.pop(token, None)
-        if pending is None:
-            return ()  # cancelled
-        try:
-            return resume(self.state, pending)
-        except Exception as error:
-            return (ToClient(self.state.give_up(pending, error)),)
-
     def shaped(self, job: ShapeJob, result: ShapeResult) -> Outputs:
         """Process the result of a Shape: the response for the client."""
         try:
@@ -145,9 +110,8 @@ class Session:
             self.state.fail(error)
             return (ToClient(result.raw),)
 
-    def given_up(self, output: LoadSnapshot | ClaimCall | Shape) -> None:
+    def given_up(self, token: int) -> None:
         """Forget a call whose output will not be carried out: no answer is expected."""
-        token = output.job.token if isinstance(output, Shape) else output.token
         self.state.inflight.suspended.pop(token, None)
 
     # Lines of the server that are too long to buffer: where there is one exchange

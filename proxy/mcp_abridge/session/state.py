@@ -18,7 +18,7 @@ from mcp_abridge.session.looks import Look
 from mcp_abridge.session.outputs import Outputs, ToClient
 from mcp_abridge.shaping import error_results
 from mcp_abridge.storage.calls import RecentCalls
-from mcp_abridge.storage.snapshots import Key
+from mcp_abridge.storage.snapshots import Key, Store
 
 if TYPE_CHECKING:
     from mcp_abridge.session.tool_lists import ToolListHistory
@@ -31,10 +31,10 @@ class SessionState:
     """All that a session knows, in parts.
 
     `rules` and `meters` are called with the names of server and client, `rules` also with the
-    client's version; `rules` may block while files are read. Snapshots are stored under `scope`: a
-    caller, perhaps with a session in a second line. `calls` are those made before: without them,
-    none is known to be the first. A `tracer` gets each call, with the HTTP request by which the
-    message that is processed came (`arrival`).
+    client's version; `rules` may block while files are read. Snapshots are in `store` under
+    `scope`: a caller, perhaps with a session in a second line. `calls` are those made before:
+    without them, none is known to be the first. A `tracer` gets each call, with the HTTP request by
+    which the message that is processed came (`arrival`).
 
     `tasks` are calls by the names of their tasks, `stored` the looks by the keys of the stored
     snapshots, the oldest first. `tool_list` is the list that the client received last, if the
@@ -46,6 +46,7 @@ class SessionState:
         rules: Rules,
         meters: Meters,
         log: Callable[[str], None],
+        store: Store,
         *,
         scope: str = "",
         calls: RecentCalls | None = None,
@@ -55,6 +56,7 @@ class SessionState:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.log = log
+        self.store = store
         self.scope = scope
         self.calls = calls
         self.tracer = tracer

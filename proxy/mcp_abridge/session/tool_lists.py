@@ -9,7 +9,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import SERVER_INFO, Message, string_at
 from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.inflight import PendingRequest
-from mcp_abridge.session.outputs import Outputs, RunInBackground, ToClient
+from mcp_abridge.session.outputs import LARGE, Outputs, RunInBackground, ToClient
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tools import definitions
 from mcp_abridge.session.tools.definitions import ToolFacts
@@ -54,7 +54,7 @@ def listed(state: SessionState, raw: bytes, envelope: Message, pending: PendingR
     rules = state.rules.select()
     send = partial(_send, state, raw, pending, rules)
     edit_it = partial(edit, envelope.result, rules, shows_widgets=pending.shows_widgets)
-    return (RunInBackground(edit_it, send, len(raw)),)
+    return (RunInBackground(edit_it, send, len(raw) > LARGE),)
 
 
 def _send(
@@ -94,7 +94,7 @@ def announce_changes(state: SessionState) -> Outputs:
     rules = state.rules.select()
     now = partial(edit, rules=rules, shows_widgets=state.rules.peer.shows_widgets)
     differs = partial(tool_list.differs, lambda result: now(result).result)
-    return (RunInBackground(differs, partial(_announce, state), tool_list.size),)
+    return (RunInBackground(differs, partial(_announce, state), tool_list.size > LARGE),)
 
 
 def _announce(state: SessionState, differs: bool) -> Outputs:

@@ -14,11 +14,7 @@ from msgspec.structs import replace
 
 from mcp_abridge.errors import raised
 from mcp_abridge.session.active_rules import PeerInfo
-from mcp_abridge.session.effects import carry_out
 from mcp_abridge.session.outputs import (
-    LARGE,
-    ClaimCall,
-    LoadSnapshot,
     Noise,
     Output,
     Probe,
@@ -30,7 +26,7 @@ from mcp_abridge.session.outputs import (
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.tracing import Arrival
 from mcp_abridge.shaping import pipeline
-from mcp_abridge.storage.snapshots import ANYBODY, Key, Snapshot, Store
+from mcp_abridge.storage.snapshots import ANYBODY, Key, Snapshot
 from mcp_abridge.transports.aio import Tasks, give_way, threaded
 from mcp_abridge.transports.log import ErrorLog
 from mcp_abridge.transports.workers.pool import Workers
@@ -52,7 +48,6 @@ class Driver(Struct, eq=False):
     """One session; `on_noise` takes what is no message of the server, else the client does."""
 
     session: Session
-    _store: Store
     _workers: Workers
     _log: ErrorLog
     _on_noise: Callable[[bytes], None] | None = None
@@ -69,10 +64,10 @@ class Driver(Struct, eq=False):
 
         Before each message until the tools are listed: another replica may have listed them.
         """
-        if not self._store.remote or self.session.rules.listed:
+        if not self.session.state.store.remote or self.session.rules.listed:
             return
         try:
-            snapshot = await threaded(self._store.get, key)
+            snapshot = await threaded(self.session.state.store.get, key)
             if snapshot is not None:
                 self.session.rules.recall(msgspec.json.decode(snapshot.document, type=PeerInfo))
                 self._shared = snapshot.document
@@ -82,13 +77,13 @@ class Driver(Struct, eq=False):
 
     async def share(self, key: Key) -> None:
         """Write to the store what this replica knows of the server, for other replicas."""
-        if not self._store.remote:
+        if not self.session.state.store.remote:
             return
         facts = msgspec.json.encode(self.session.rules.peer, order="sorted")
         if facts == self._shared:
             return
         try:
-            await threaded(self._store.put, key, Snapshot(b"", facts))
+            await threaded(self.session.state.store.put, key, Snapshot(b"", facts))
             self._shared = facts
         except Exception as error:
             self._log.warning(f"other replicas were not told of the server: {raised(error)}")
@@ -140,8 +135,10 @@ class Driver(Struct, eq=False):
                     await asyncio.sleep(0)
         except asyncio.CancelledError:
             for output in outputs:
-                if isinstance(output, LoadSnapshot | ClaimCall | Shape):
-                    self.session.given_up(output)
+                if isinstance(output, RunInBackground):
+                    self.session.given_up(output.token)
+                elif isinstance(output, Shape):
+                    self.session.given_up(output.job.token)
             raise
 
     async def _perform(self, output: Output, routed: Routed) -> None:
@@ -164,13 +161,8 @@ class Driver(Struct, eq=False):
                 # May block for a moment if the proxy's stderr is not read.
                 await threaded(self._on_noise, output.raw)
         else:
-            # A remote store may take long, as may the ledger that other processes use, too.
-            long = self._store.remote or isinstance(output, ClaimCall)
-            if isinstance(output, RunInBackground):
-                long = output.size > LARGE
-            args = output, self.session, self._store, self._log.error
-            enter = await threaded(carry_out, *args) if long else carry_out(*args)
-            await self._perform_all(enter(), routed)
+            result = await threaded(output.do) if output.long else output.do()
+            await self._perform_all(output.then(result), routed)
 
 
 class Timer(Struct, eq=False):

@@ -53,8 +53,10 @@ class Link:
         self.server = server
         self.lines: asyncio.Queue[bytes] = asyncio.Queue()
         self.losses: asyncio.Queue[str] = asyncio.Queue()
-        state = SessionState(lambda *_: rules, Meters().of, log.warning, deadline=deadline)
-        self.driver = Driver(Session(state), Memory(), Workers(), log)
+        state = SessionState(
+            lambda *_: rules, Meters().of, log.warning, Memory(), deadline=deadline
+        )
+        self.driver = Driver(Session(state), Workers(), log)
         self.streamable = Streamable(
             HttpClient(server.url, LIMIT), self.driver, log, self.say, self.losses.put_nowait
         )

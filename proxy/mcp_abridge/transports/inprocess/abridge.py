@@ -12,7 +12,6 @@ from pydantic_core import from_json
 from mcp_abridge.document import message
 from mcp_abridge.document.message import members, string_at
 from mcp_abridge.document.tree import encode, level
-from mcp_abridge.session.effects import carry_out
 from mcp_abridge.session.outputs import Noise, Output, Outputs, Probe, Shape, ToClient, ToServer
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.tools.definitions import ToolFacts
@@ -146,7 +145,7 @@ class Abridge:
             return partial(self._session.shaped, output.job, result)
         if isinstance(output, Probe):
             return partial(self._session.unanswered, output.token, _NO_SERVER)
-        return carry_out(output, self._session, self._parts.store, self._parts.log.error)
+        return partial(output.then, output.do())
 
 
 class ToolCall:

@@ -92,7 +92,8 @@ class Parts:
 
     def state(self) -> SessionState:
         """Return the state of a new session."""
-        return SessionState(self._select, self._meters.of, self.log.warning, calls=self._calls)
+        log = self.log.warning
+        return SessionState(self._select, self._meters.of, log, self.store, calls=self._calls)
 
 
 class _Lines(logging.LoggerAdapter[logging.Logger]):

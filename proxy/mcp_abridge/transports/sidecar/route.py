@@ -84,13 +84,14 @@ class Services(Struct, frozen=True):
             route.rules_for,
             partial(self.meters.of, route=route.path),
             self.log.warning,
+            self.store,
             scope=scope,
             calls=self.calls,
             resumable=resumable,
             deadline=route.deadline,
             tracer=None if self.telemetry is None else self.telemetry.tracer(route.upstream),
         )
-        return Driver(self.new_session(state), self.store, self.workers, self.log, on_noise)
+        return Driver(self.new_session(state), self.workers, self.log, on_noise)
 
 
 class AccessRecord(Struct):

@@ -15,13 +15,11 @@ from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import ParamSpec, TypeVar
 
-from mcp_abridge.session.effects import carry_out
 from mcp_abridge.session.outputs import Noise, Output, Outputs, Probe, Shape, ToClient, ToServer
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import failure_reason
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
-from mcp_abridge.storage.snapshots import Store
 from mcp_abridge.system import platform
 from mcp_abridge.transports.correlation import error_for_long_line, refusal_of_long_line
 from mcp_abridge.transports.log import Log
@@ -73,14 +71,12 @@ class Relay:
         self,
         child: platform.ChildProcess,
         session: Session,
-        store: Store,
         log: Log,
         limit: int,
         cause: str | None = None,
     ) -> None:
         self._child = child
         self._session = session
-        self._store = store
         self._log = log
         self._limit = limit
         self._entry = Lock()
@@ -289,8 +285,7 @@ class Relay:
         elif isinstance(output, Shape):
             self._shape(output.job, to_server)
         else:
-            enter = carry_out(output, self._session, self._store, self._log.error)
-            self._enter_and_send(enter, to_server)
+            self._enter_and_send(partial(output.then, output.do()), to_server)
 
     def _shape(self, job: ShapeJob, to_server: Send) -> None:
         """Shape a response; a view, or images, in a thread: other calls go on meanwhile."""
