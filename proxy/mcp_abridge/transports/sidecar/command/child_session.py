@@ -64,7 +64,6 @@ class ChildSession:
         self._loop = asyncio.get_running_loop()
         self._streams: dict[int, EventStream] = {}
         self._pending: dict[bytes, EventStream] = {}
-        self._tokens: dict[bytes, EventStream] = {}
         self._timer = Timer(driver, self._route)
         self._initialize: bytes | None = None
         self._tasks = Tasks()  # they go on if a client disconnects meanwhile
@@ -97,10 +96,9 @@ class ChildSession:
             return web.Response(status=202)
         tokens = [token for token in map(progress_token, read.messages) if token is not None]
         stream = self._remember(
-            EventStream(self._store, self._log, read.ids, tokens, carries=read.accepts != "json")
+            EventStream(self._store, self._log, tokens, carries=read.accepts != "json")
         )
         self._pending |= dict.fromkeys(read.ids, stream)
-        self._tokens |= dict.fromkeys(tokens, stream)
         version = read.version or ""
         if read.initializes:
             assert read.first is not None
@@ -159,7 +157,7 @@ class ChildSession:
             self._cause = cause
         for stream in self._streams.values():
             stream.hurry()
-            if not stream.ids:
+            if stream not in self._pending.values():
                 stream.finish()
         await self._child.end(pace)
         await asyncio.shield(self.reading)
@@ -265,9 +263,8 @@ class ChildSession:
         if correlation.answers not in (None, b"null"):
             self._log.debug("a response to no request that waits for one was dropped")
             return None
-        if correlation.token in self._tokens:
-            return self._tokens[correlation.token]
-        return self._spare()
+        waiting = (each for each in self._pending.values() if correlation.token in each.tokens)
+        return next(waiting, None) or self._spare()
 
     def _spare(self) -> EventStream:
         task = {stream for stream in self._pending.values() if stream.carries}
@@ -282,16 +279,12 @@ class ChildSession:
         if correlation.answers not in self._pending:
             return
         stream = self._pending.pop(correlation.answers)
-        stream.ids.discard(correlation.answers)
         if correlation.answers == self._initialize:
             self.version = negotiated_version(raw)
             if message.fails(raw):
                 self._tasks.spawn(self.end("the server has refused the session"))
-        if not stream.ids and stream is not self._get:
-            for token in stream.tokens:
-                if self._tokens.get(token) is stream:
-                    del self._tokens[token]
-            stream.tokens = ()  # the stream may be remembered for long
+        if stream not in self._pending.values():
+            stream.tokens = frozenset()  # the stream may be remembered for long
             stream.finish()
 
     def _touch(self) -> None:

@@ -40,22 +40,20 @@ class EventStore(Bounded[tuple[int, int], bytes]):
 class EventStream:
     """The messages for the client in answer to one POST, or on its GET stream.
 
-    `ids` are the requests that it will answer, `tokens` their progress tokens. `carries` means that
-    it may hold more than responses.
+    `tokens` are the progress tokens of its requests. `carries` means that it may hold more than
+    responses.
     """
 
     def __init__(
         self,
         store: EventStore,
         log: Log,
-        ids: Iterable[bytes] = (),
         tokens: Iterable[bytes] = (),
         *,
         carries: bool = True,
     ) -> None:
         self.number = next(store.streams)
-        self.ids = set(ids)
-        self.tokens = tuple(tokens)
+        self.tokens = frozenset(tokens)
         self.carries = carries
         self.over = False
         self.received = 0
