@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mcp_abridge.ruleset.rule_set import RuleSet
     from mcp_abridge.ruleset.selection import Selection
     from mcp_abridge.session.session import Session
-    from mcp_abridge.session.state import SessionState
     from mcp_abridge.storage.ledger import Ledger
     from mcp_abridge.storage.recorder import Recorder
     from mcp_abridge.storage.snapshots import Store
@@ -141,6 +140,7 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Record], Session]":
 
     from functools import partial
 
+    from mcp_abridge.session.session import Session
     from mcp_abridge.session.state import SessionState
     from mcp_abridge.storage.calls import RecentCalls
     from mcp_abridge.storage.ledger import Ledger, claim_call, default_path, secret_of
@@ -160,17 +160,20 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Record], Session]":
         elsewhere = partial(claim_call, path)
         calls = RecentCalls(elsewhere, meters.wake_drain, secret=partial(secret_of, path))
         records.append(Ledger(path, meters, warn=log.warning, recent=calls))
-    recorders, new_session = recording(options, log)
     scope, deadline = _scope(options), options.deadline
     store = _store(options, log)
     state = SessionState(
         rules, meters.of, log.warning, store, scope=scope, calls=calls, deadline=deadline
     )
-    records += recorders
+    if (recorder := recording(options, log)) is not None:
+        from mcp_abridge.storage.recorder import SessionRecorder
+
+        state.recorder = SessionRecorder(recorder)
+        records.append(recorder)
     if traces is not None:
         state.tracer = traces.tracer(options.url or tuple(options.command))
         records.append(traces)
-    return log, rules, records, new_session(state)
+    return log, rules, records, Session(state)
 
 
 def telemetry(log: "Log") -> "Telemetry | None":
@@ -183,23 +186,15 @@ def telemetry(log: "Log") -> "Telemetry | None":
     return Telemetry(log, own_version) if any(map(configured, SIGNALS)) else None
 
 
-def recording(
-    settings: "Options | Namespace", log: "Log"
-) -> "tuple[list[Recorder], Callable[[SessionState], Session]]":
-    """Return the recorder that `--record` asks for, and the function that makes sessions."""
+def recording(settings: "Options | Namespace", log: "Log") -> "Recorder | None":
+    """Return the recorder that `--record` asks for."""
     if not settings.record:
-        from mcp_abridge.session.session import Session
-
-        return [], Session
-    from functools import partial
-
-    from mcp_abridge.session.recording_session import RecordingSession
+        return None
     from mcp_abridge.storage.recorder import Recorder
     from mcp_abridge.storage.redaction import Redaction
 
     masks = Redaction(settings.redact or ())
-    recorder = Recorder(settings.record, settings.record_size, masks, log.warning)
-    return [recorder], partial(RecordingSession, recorder)
+    return Recorder(settings.record, settings.record_size, masks, log.warning)
 
 
 def _scope(options: "Options") -> str:

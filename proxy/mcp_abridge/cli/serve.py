@@ -127,10 +127,10 @@ def run(arguments: argparse.Namespace) -> int:
         path = arguments.ledger or default_path()
         records.append(Ledger(path, meters, warn=log.warning, lose=metrics.unrecorded))
     workers = Workers()
-    recorders, new_session = recording(arguments, log)
-    records += [*recorders, *((traces,) if traces else ())]
+    recorder = recording(arguments, log)
+    records += [each for each in (recorder, traces) if each is not None]
     services = Services(
-        meters, store, calls, workers, log, settings.limits, new_session, secrets, traces
+        meters, store, calls, workers, log, settings.limits, recorder, secrets, traces
     )
     handler = partial(_handler, services)
     try:

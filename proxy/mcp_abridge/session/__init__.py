@@ -19,7 +19,6 @@ ambiguity      messages that two readers parse differently
 outputs        the actions that a session asks of its transport
 effects        work on the store, and on what a call waits for
 tracing        the facts of calls for a tracer
-recording_session  a session that gives each answered call to a recorder
 
 Ids: a request is found by its slot, the exchange and its id. The exchange tells the clients of one
 session apart if equal ids may come from several (stateless requests of one caller); it is b"" else.

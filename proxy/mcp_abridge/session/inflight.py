@@ -23,6 +23,7 @@ from mcp_abridge.storage.snapshots import Key
 if TYPE_CHECKING:
     from mcp_abridge.session.state import SessionState
     from mcp_abridge.session.tracing import CallTrace
+    from mcp_abridge.storage.recorder import CallRecord
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -51,7 +52,8 @@ class PendingRequest(Struct):
     the slot of the proxy's query in `query`. `searched_key`: there is no snapshot of that key.
     `max_age`: the call needs none, but takes one of at most so many seconds. `listed`: the server
     was asked for its tools. `lists`: it waits for the list of stored answers. `due` is the time at
-    which it is overdue, if calls have a deadline. `trace` follows a call.
+    which it is overdue, if calls have a deadline. `trace` follows a call, and `record` is what a
+    recorder keeps of it.
     """
 
     exchange: bytes
@@ -83,6 +85,7 @@ class PendingRequest(Struct):
     progress_token: bytes = b""
     due: float | None = None
     trace: "CallTrace | None" = None
+    record: "CallRecord | None" = None
 
     @property
     def slot(self) -> bytes:
@@ -98,6 +101,7 @@ class PendingRequest(Struct):
         """True if nothing in the response matters but its size."""
         return (
             self.rule is None
+            and self.record is None
             and not self.as_task
             and not isinstance(self, PendingOwnRequest)
             and self.method not in _READ

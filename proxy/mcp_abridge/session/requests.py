@@ -60,6 +60,8 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
     pending = PendingRequest(exchange, key, method)
     if state.tracer is not None:
         state.trace(pending, envelope.params)
+    if state.recorder is not None:
+        pending.record = state.recorder.begin(raw, envelope)
     if method in ("tools/call", message.READ):
         outputs = call(state, raw, envelope, pending)
         return (*announce_changes(state), *outputs) if state.rules.outdated else outputs
@@ -337,7 +339,8 @@ def again(
 ) -> Outputs:
     """Process a call anew by its line: its snapshot was searched, perhaps the tools listed."""
     anew = PendingRequest(pending.exchange, pending.id, pending.method, scope=pending.scope)
-    anew.searched_key, anew.listed, anew.trace = pending.key, listed, pending.trace
+    anew.searched_key, anew.listed = pending.key, listed
+    anew.trace, anew.record = pending.trace, pending.record
     state.rules.select()
     return call(state, line, message.envelope(line), anew)
 

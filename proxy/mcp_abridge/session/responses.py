@@ -49,6 +49,7 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         outputs = _response(state, raw, envelope, pending)
     if pending.method == "tools/call" and not isinstance(pending, PendingOwnRequest):
         outputs = (*stale(state, pending), *outputs)
+    _record(state, raw, pending)
     # Only now: if this failed, the request must still be known.
     state.inflight.answer(pending.slot)
     return outputs
@@ -58,6 +59,8 @@ def unprocessed(state: SessionState, raw: bytes, exchange: bytes, error: Excepti
     """Process a message that cannot be read, or on which the proxy failed."""
     key = answered_id(raw)
     pending = None if key is None else state.inflight.answer(exchange + key)
+    if pending is not None:
+        _record(state, raw, pending)
     if isinstance(pending, PendingOwnRequest):
         return guards.give_up(state, pending, f"the answer cannot be read: {error}")
     if pending is None and (
@@ -66,6 +69,13 @@ def unprocessed(state: SessionState, raw: bytes, exchange: bytes, error: Excepti
     ):
         return ()
     return state.unprocessed(raw, pending, error)
+
+
+def _record(state: SessionState, raw: bytes, pending: PendingRequest) -> None:
+    if state.recorder is not None and pending.record is not None and not pending.is_repeat:
+        peer, exchange = state.rules.peer, pending.record._replace(response=raw)
+        widgets = peer.shows_widgets
+        state.recorder.record(exchange, peer.server, peer.client, shows_widgets=widgets)
 
 
 def answered_id(raw: bytes) -> bytes | None:

@@ -23,6 +23,7 @@ from mcp_abridge.storage.snapshots import Key, Store
 if TYPE_CHECKING:
     from mcp_abridge.session.tool_lists import ToolListHistory
     from mcp_abridge.session.tracing import Arrival, Tracer
+    from mcp_abridge.storage.recorder import SessionRecorder
 
 _TRACED = {"tools/call": "name", "prompts/get": "name", message.READ: "uri"}
 
@@ -34,7 +35,8 @@ class SessionState:
     client's version; `rules` may block while files are read. Snapshots are in `store` under
     `scope`: a caller, perhaps with a session in a second line. `calls` are those made before:
     without them, none is known to be the first. A `tracer` gets each call, with the HTTP request by
-    which the message that is processed came (`arrival`).
+    which the message that is processed came (`arrival`). A `recorder` gets each request as the
+    client sent it, and its response as the server did.
 
     `tasks` are calls by the names of their tasks, `stored` the looks by the keys of the stored
     snapshots, the oldest first. `tool_list` is the list that the client received last, if the
@@ -53,6 +55,7 @@ class SessionState:
         resumable: bool = False,
         deadline: float | None = None,
         tracer: "Tracer | None" = None,
+        recorder: "SessionRecorder | None" = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.log = log
@@ -60,6 +63,7 @@ class SessionState:
         self.scope = scope
         self.calls = calls
         self.tracer = tracer
+        self.recorder = recorder
         self.arrival: Arrival | None = None
         self.counts = Counts(meters, log)
         self.rules = ActiveRules(rules, log, self.counts.rename)

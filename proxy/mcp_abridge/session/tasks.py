@@ -28,7 +28,7 @@ def begins(state: SessionState, result: Raw, call: PendingRequest) -> bool:
     is_task = string_at(result, "resultType") == "task"
     name = string_at(result if is_task else value_at(result, "task"), "taskId")
     if name is not None:
-        state.tasks.add(_key(name), replace(call, as_task=False, trace=None))
+        state.tasks.add(_key(name), replace(call, as_task=False, trace=None, record=None))
     return name is not None
 
 

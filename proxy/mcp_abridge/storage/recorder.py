@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Raw
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import members
+from mcp_abridge.document.message import READ, Message, members, string_at
 from mcp_abridge.document.tree import level
 from mcp_abridge.errors import AbridgeError, raised
 from mcp_abridge.storage.redaction import Redaction
@@ -40,7 +40,7 @@ class CallRecord(NamedTuple):
     number: int
     tool: str
     request: bytes
-    response: bytes
+    response: bytes = b""
     next_page: bool = False
 
 
@@ -140,6 +140,18 @@ class SessionRecorder:
         self._recorder = recorder
         self._folder: str | None = None
         self._tools: list[object] = []
+        self._calls = 0
+
+    def begin(self, raw: bytes, request: Message) -> CallRecord | None:
+        """Return the record of a request that is to be recorded once it is answered."""
+        if request.verb in ("tools/call", READ):
+            self._calls += 1
+            tool = READ if request.verb == READ else string_at(request.params, "name") or ""
+            return CallRecord(self._calls, tool, raw)
+        if request.verb == "tools/list":
+            next_page = string_at(request.params, "cursor") is not None
+            return CallRecord(0, "tools", raw, next_page=next_page)
+        return None
 
     def record(
         self,

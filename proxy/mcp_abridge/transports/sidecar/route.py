@@ -16,6 +16,7 @@ from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tracing import Arrival
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.meter import Meters
+from mcp_abridge.storage.recorder import Recorder, SessionRecorder
 from mcp_abridge.storage.snapshots import Store
 from mcp_abridge.transports.driver import Driver
 from mcp_abridge.transports.log import Log
@@ -67,7 +68,7 @@ class Services(Struct, frozen=True):
     workers: Workers
     log: Log
     limits: LimitsSpec
-    new_session: Callable[[SessionState], Session] = Session
+    recorder: Recorder | None = None
     secrets: set[str] = set()
     """The variables of the environment that no server may see."""
     telemetry: Telemetry | None = None
@@ -90,8 +91,9 @@ class Services(Struct, frozen=True):
             resumable=resumable,
             deadline=route.deadline,
             tracer=None if self.telemetry is None else self.telemetry.tracer(route.upstream),
+            recorder=None if self.recorder is None else SessionRecorder(self.recorder),
         )
-        return Driver(self.new_session(state), self.workers, self.log, on_noise)
+        return Driver(Session(state), self.workers, self.log, on_noise)
 
 
 class AccessRecord(Struct):
