@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from mcp_abridge.system import platform
 
-if platform.PIPED is None:
+if sys.platform != "win32":
     pytest.skip("code pages are those of Windows", allow_module_level=True)
 
 from tests.faults.sidecar import call

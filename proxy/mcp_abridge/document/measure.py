@@ -56,10 +56,6 @@ class TextFrame(Struct, frozen=True, kw_only=True):
         return self.separator.join(pieces) + end
 
 
-TextSource = tuple[Raw | str, str, TextFrame]
-"""A text that was read as structure: the original, the decoded text, and its frame."""
-
-
 class Structure(Struct, frozen=True):
     """The compact JSON that a text which fills a document was read as, and the text around it.
 
@@ -87,12 +83,13 @@ class Structure(Struct, frozen=True):
 class TextWriteback(Struct):
     """The last step on a document: it writes the texts at one path back.
 
-    `among`: the path also has null, booleans or numbers beside the texts.
+    `sources` are the texts that were read: each as it came, decoded, and its frame. `among`: the
+    path also has null, booleans or numbers beside the texts.
     """
 
     document: Document
     at: Path
-    sources: list[TextSource]
+    sources: list[tuple[Raw | str, str, TextFrame]]
     among: bool
     more: bool = False
 

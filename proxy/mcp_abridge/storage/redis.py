@@ -34,8 +34,6 @@ _PAUSE = 1.0  # seconds without requests to Redis after a failure
 _ELSEWHERE = b"in "
 """The mark of a value that is the place of a caller's newest snapshot, in one of its sessions."""
 
-Command = tuple[str | bytes | int, ...]
-
 
 class Redis:
     """A Store that replicas share; safe for several threads.
@@ -144,7 +142,7 @@ class Redis:
         """Close the connections; the next request opens new ones."""
         self._client.close()
 
-    def _ask(self, *commands: Command) -> list[Any]:
+    def _ask(self, *commands: tuple[str | bytes | int, ...]) -> list[Any]:
         self._admit()
         try:
             # A full Redis refuses every transaction, even to read or delete.

@@ -13,8 +13,6 @@ from mcp_abridge.query.call import Call
 from mcp_abridge.query.patterns import Expression, Pattern, PatternError, truthy
 from mcp_abridge.transforms.base import Argument, Transform, arrays, constant, evaluator
 
-Test = Callable[[Value], bool]
-
 
 class Filter(Transform, frozen=True):
     """Keep the elements of the array at `at` that meet one condition, unchanged.
@@ -90,7 +88,7 @@ class Filter(Transform, frozen=True):
                 value[:] = matches
                 slot.set(value)
 
-    def _test(self, call: Call) -> Test | None:
+    def _test(self, call: Call) -> Callable[[Value], bool] | None:
         if self.where is not None:
             evaluate = evaluator(self.name, self.where, call)
             return lambda element: truthy(evaluate(element))

@@ -18,8 +18,6 @@ from mcp_abridge.query.call import Call
 from mcp_abridge.query.patterns import Pattern, PatternError
 from mcp_abridge.transforms.base import Schema, Transform
 
-Form = Literal["json", "yaml", "python", "csv", "lines", "records"]
-
 
 class Parse(Transform, frozen=True):
     r"""Read a text, or the strings at `at`, as structure; the text around it is kept.
@@ -56,7 +54,7 @@ class Parse(Transform, frozen=True):
     name: ClassVar[str] = "parse"
     burns: ClassVar[bool] = True
 
-    as_: Form = field(name="as")
+    as_: Literal["json", "yaml", "python", "csv", "lines", "records"] = field(name="as")
     """The format of the text."""
     at: Path = ROOT
     """The texts."""

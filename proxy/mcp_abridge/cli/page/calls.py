@@ -36,8 +36,6 @@ CLIENTS = {
 _ROOM = 20_000_000  # bytes of answers in a page
 _SHORT = 200  # characters of the arguments of a call in the list
 
-Report = Callable[[AbridgeError], object]
-
 
 class CallFigures(Struct):
     """Bytes and tokens of one answer for a client, before and after, and the values used later."""
@@ -69,7 +67,7 @@ class RecordedCalls:
         self,
         sessions: Iterable[RecordedSession],
         client: str | None,
-        report: Report,
+        report: Callable[[AbridgeError], object],
         query_result: Raw | None = None,
     ) -> None:
         self._query_result = query_result

@@ -28,8 +28,6 @@ MAX_VALUES = 100_000
 # int() takes quadratic time, and refuses more than 4,300 digits.
 MAX_DIGITS = 1_000
 
-Scalar = str | int | float | bool | None
-
 
 class Node(Struct, eq=False):
     """A value of a YAML file and its position; line and column count from 1.
@@ -178,7 +176,7 @@ class _NodeBuilder:
             self.report(source, message)
             return raw.decode("utf-16", "replace")
 
-    def _scalar(self, source: yaml.ScalarNode) -> Scalar:
+    def _scalar(self, source: yaml.ScalarNode) -> str | int | float | bool | None:
         text = str(source.value)
         kind = scalar_kind(text)
         if kind == "text":
