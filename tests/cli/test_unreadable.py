@@ -65,7 +65,7 @@ TRANSCRIPTS: dict[str, tuple[Bad, str]] = {
     ),
 }
 FILES: dict[str, tuple[Bad, str]] = {
-    "pipe": (os.mkfifo, "a pipe, a device or a directory, not a file"),
+    "pipe": (os.mkfifo, "is no regular file"),
     "link": (dangling, "no such file or directory"),
     "deep": (text(f"version: 1\nrules: {'[' * 3000}"), "nested more than 60 levels deep"),
 }

@@ -26,7 +26,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "endless": (
         lambda file: file.symlink_to("/dev/zero"),
-        ": a pipe, a device or a directory, not a file",
+        ": is no regular file",
     ),
 }
 each_bad_file = pytest.mark.parametrize(

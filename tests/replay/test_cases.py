@@ -155,7 +155,7 @@ def test_a_case_may_name_a_recording_beside_the_rules(
 
 
 def test_a_path_that_is_no_file_is_reported_and_not_read() -> None:
-    reason = "given_file: '/dev/zero': a pipe, a device or a directory, not a file"
+    reason = "given_file: '/dev/zero': is no regular file"
     assert verdict(DROP, "{given_file: /dev/zero, untouched: true}") == [reason]
 
 

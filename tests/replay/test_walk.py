@@ -21,7 +21,9 @@ def walk_pages(*pages: Any) -> list[str]:
     rest = [
         answers.read(page if isinstance(page, bytes) else answer(document(page))) for page in pages
     ]
-    return list(walk.mismatches(rule, ITEMS, rest.pop(0), lambda _: rest.pop(0)))
+    play = Replay(PAGES, ITEMS)
+    play.opening, play.ask = rest.pop(0), lambda _: rest.pop(0)  # type: ignore[method-assign]
+    return list(walk.mismatches(rule, play))
 
 
 @pytest.mark.parametrize(
@@ -53,4 +55,4 @@ def test_a_walk_without_a_document_says_so() -> None:
     exchange = make("t", {}, Raw(b'{"content":[]}'))
     play = Replay(PAGES, exchange)
     with pytest.raises(AbridgeError, match="rejoins: the result has no document"):
-        list(walk.mismatches(rule, exchange, play.opening, play.ask))
+        list(walk.mismatches(rule, play))

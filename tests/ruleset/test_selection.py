@@ -90,7 +90,7 @@ def test_a_path_that_is_no_file_is_not_read(here: Path) -> None:
     Path("folder/inner.yaml").mkdir(parents=True)
     for reading in readings(["/dev/zero", "./pipe", "./folder"]):
         [problem] = reading.problems
-        assert problem.message == "a pipe, a device or a directory, not a file"
+        assert problem.message == "is no regular file"
         assert not reading.readable
 
 

@@ -187,8 +187,8 @@ def _config(file: str | None, top: Mapping[str, Any]) -> Config:
         return Config((RouteSpec(path="/mcp", **top),))
     try:
         raw = content(file, MAX_BYTES + 1)
-    except (OSError, AbridgeError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
         raise RuleErrors([Problem(file, 0, 0, reason)]) from None
     whole, problems = config.read(file, raw, os.environ, top)
     if whole is None:

@@ -157,7 +157,7 @@ def exchange_of(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
         path = _given_path(file, case)
         try:
             raw = content(path, _MAX_GIVEN + 1)
-        except (OSError, ValueError, AbridgeError) as error:
+        except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise AbridgeError(f"given_file: {path!r}: {reason}") from None
         if len(raw) > _MAX_GIVEN:

@@ -194,8 +194,7 @@ def _min_reduction(trial: PlayedCase, factor: float) -> Iterator[str]:
 
 
 def _rejoins(trial: PlayedCase, expected: bool) -> Iterator[str]:
-    play = trial.play
-    yield from _some(walk.mismatches(trial.rule, play.exchange, play.opening, play.ask))
+    yield from _some(walk.mismatches(trial.rule, trial.play))
     yield from _nothing_fails(trial)
 
 

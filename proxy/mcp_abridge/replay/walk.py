@@ -1,8 +1,8 @@
 """Request every page or window of an answer, one after the other, as a model would."""
 
 import re
-from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -12,7 +12,6 @@ from mcp_abridge.errors import AbridgeError
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.fragment import split
 from mcp_abridge.replay import answers
-from mcp_abridge.replay.answers import ClientView
 from mcp_abridge.replay.differences import differences, to_json
 from mcp_abridge.replay.exchanges import RecordedExchange
 from mcp_abridge.ruleset.rule import Rule
@@ -21,7 +20,8 @@ from mcp_abridge.shaping.steps import run
 from mcp_abridge.transforms.paginate import Paginate
 from mcp_abridge.transforms.truncate import Truncate
 
-Ask = Callable[[dict[str, Any]], ClientView]
+if TYPE_CHECKING:
+    from mcp_abridge.replay.play import Replay
 
 
 def start(rule: Rule, arguments: dict[str, Any], own: Collection[str] = ()) -> dict[str, Any]:
@@ -34,21 +34,18 @@ def start(rule: Rule, arguments: dict[str, Any], own: Collection[str] = ()) -> d
     return arguments
 
 
-def mismatches(
-    rule: Rule, exchange: RecordedExchange, opening: ClientView, ask: Ask
-) -> Iterator[str]:
-    """Yield the differences between the joined pages and the original.
+def mismatches(rule: Rule, play: "Replay") -> Iterator[str]:
+    """Yield the differences between the joined pages of an answer and the original.
 
-    `opening` is the first page of the answer to `exchange`; `ask` gets the others. Raises
-    AbridgeError if an answer is an error.
+    Raises AbridgeError if a page is an error.
     """
     page_count = 0
     steps = [each for each in rule.snapshot_step.windows if isinstance(each, Paginate | Truncate)]
     for step in steps:
-        if not (whole := _parts(rule, step, _whole(rule, exchange, step))):
+        if not (whole := _parts(rule, step, _whole(rule, play.exchange, step))):
             continue
         length = max(map(len, whole.values()))
-        pages = list(_walk(rule, exchange, step, length, opening, ask))
+        pages = list(_walk(rule, play, step, length))
         page_count = max(page_count, len(pages))
         for path, expected in whole.items():
             parts = [page[path] for page in pages if path in page]
@@ -85,17 +82,12 @@ _HINT = re.compile(rf"\A{_HINT_TEXT}\n\n|\n\n{_HINT_TEXT}\Z")
 
 
 def _walk(
-    rule: Rule,
-    exchange: RecordedExchange,
-    step: Paginate | Truncate,
-    length: int,
-    opening: ClientView,
-    ask: Ask,
+    rule: Rule, play: "Replay", step: Paginate | Truncate, length: int
 ) -> Iterator[dict[str, Any]]:
-    before = answers.located(exchange.response, rule)
-    first, names = start(rule, exchange.arguments), plan(rule, ()).names
+    before = answers.located(play.exchange.response, rule)
+    first, names = start(rule, play.exchange.arguments), plan(rule, ()).names
     position = names.get(step.names[1], step.names[1])
-    answer, offset = opening, 0
+    answer, offset = play.opening, 0
     while True:
         if answer.failed:
             raise AbridgeError(f"rejoins: the page from {offset} on is an error: {answer.text}")
@@ -106,7 +98,7 @@ def _walk(
         offset += size
         if not size or offset >= length:
             return
-        answer = ask(with_value(first, position, offset))
+        answer = play.ask(with_value(first, position, offset))
 
 
 def _whole(rule: Rule, exchange: RecordedExchange, step: Paginate | Truncate) -> Any:

@@ -13,6 +13,7 @@ from mcp_abridge.document.paths import matches
 from mcp_abridge.errors import AbridgeError, Problem, RuleErrors
 from mcp_abridge.ruleset.rule import Rule, Whole
 from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
+from mcp_abridge.storage.regular import open_regular
 from mcp_abridge.storage.rule_history import RuleHistory
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[L
                 # One byte over the limit shows that the file is too long.
                 raw = content(file, MAX_BYTES + 1)
                 yield rulefile.read(file, raw, allow_python=allow_python)
-            except (OSError, _NoFile) as error:
+            except OSError as error:
                 yield _unreadable(file, error)
 
 
@@ -78,13 +79,8 @@ class _NoFile(AbridgeError):
 
 
 def content(path: "str | Path", limit: int) -> bytes:
-    """Return the first `limit` bytes of a file; raises OSError, AbridgeError if it is no file.
-
-    Only regular files are read: a pipe may have no writer, and a device no end.
-    """
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise _NoFile("a pipe, a device or a directory, not a file")
-    with open(path, "rb") as file:
+    """Return the first `limit` bytes of a regular file: a device has no end. Raises OSError."""
+    with open_regular(path) as file:
         return file.read(limit)
 
 
