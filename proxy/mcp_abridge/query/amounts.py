@@ -57,7 +57,7 @@ class Amounts:
     def _func_avg(self, array: list[Any]) -> Any:
         if not array:
             return None
-        return float(_ROUNDED.divide(_decimal(total(array)), Decimal(len(array))))
+        return float(_ROUNDED.divide(_exact(array), Decimal(len(array))))
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_sort_by(self, array: list[Any], by: Any) -> Any:
@@ -203,14 +203,16 @@ def total(values: Iterable[Any]) -> Any:
     values = [*values]
     if all(type(each) is int for each in values):
         return sum(values)
-    try:
-        with localcontext(_EXACT):
-            result = sum(map(_decimal, values), Decimal(0))
-    except Inexact:  # of 1e400 and 1e-400
-        with localcontext(_ROUNDED):
-            result = sum(map(_decimal, values), Decimal(0))
+    result = _exact(values)
     return Number(str(result)) if result.is_finite() else float(result)
 
 
-def _decimal(value: Any) -> Decimal:
-    return Decimal(value.spelling if isinstance(value, Number) else repr(value))
+def _exact(values: Iterable[Any]) -> Decimal:
+    # No function is called for each: a column may have a million.
+    spellings = [each.spelling if isinstance(each, Number) else repr(each) for each in values]
+    try:
+        with localcontext(_EXACT):
+            return sum(map(Decimal, spellings), Decimal(0))
+    except Inexact:  # of 1e400 and 1e-400
+        with localcontext(_ROUNDED):
+            return sum(map(Decimal, spellings), Decimal(0))

@@ -211,12 +211,15 @@ def _possible_rows(
     for first in range(0, len(value), _BATCH):
         batch = value[first : first + _BATCH]
         places: Sequence[int] = range(first, first + len(batch))
+        whole = b"\n".join(batch) if sought is not None else b""
         if sought is not None and words:
             fuel.burn(len(batch) * len(words) >> 3)
-            places = [first + at for at in _holding([*words, b"\\"], [*map(bytes, batch)])]
+            present = [word for word in (*words, b"\\") if word in whole]
+            parts = map(bytes, batch if present else ())
+            places = [first + at for at in _holding(present, [*parts])]
         elif sought is not None:
             ends = _ends(len(memoryview(row)) for row in batch)
-            places = [first + at for at, _ in sought.in_parts(b"\n".join(batch), ends, fuel)]
+            places = [first + at for at, _ in sought.in_parts(whole, ends, fuel)]
         if 4 * len(places) > len(batch):
             sought = None  # many rows have to be searched anyway
         if places:
