@@ -11,8 +11,8 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import members, string_at, value_at
-from mcp_abridge.document.tree import encode
+from mcp_abridge.document.message import members
+from mcp_abridge.document.tree import ABSENT, encode, text
 from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.query.call import Call
 from mcp_abridge.shaping.job import Box, Drawing, ShapeJob, ShapeResult
@@ -20,8 +20,8 @@ from mcp_abridge.shaping.result.frame import (
     Frame,
     as_text,
     content_of,
+    size_of,
     structured_of,
-    visible_size,
 )
 from mcp_abridge.shaping.result.read import ParsedResponse, locate, parse
 from mcp_abridge.storage.snapshots import Snapshot
@@ -96,14 +96,29 @@ def blobs_in(blocks: list[Raw]) -> list[Blob]:
 
 def _base64_of(block: Raw) -> tuple[str, str, str]:
     """Return the type of a block, its base64 ("" if it has none), and the type of that."""
-    type = string_at(block, "type")
+    holder = _members(block)  # opened once: it may be megabytes
+    type = _string(holder, "type")
     if type not in ("image", "audio", "resource"):
         return "", "", ""
-    in_resource = type == "resource"
-    holder = value_at(block, "resource") if in_resource else block
-    data = string_at(holder, "blob" if in_resource else "data") or ""
-    usual = _MIME_TYPE.fullmatch(string_at(holder, "mimeType") or "")
+    if type == "resource":
+        holder = _members(holder.get("resource", ABSENT))
+    data = _string(holder, "blob" if type == "resource" else "data")
+    usual = _MIME_TYPE.fullmatch(_string(holder, "mimeType"))
     return type, data, usual[0] if usual else ""
+
+
+def _members(value: Raw) -> dict[str, Raw]:
+    try:
+        return members(value)
+    except DocumentError:
+        return {}
+
+
+def _string(holder: dict[str, Raw], name: str) -> str:
+    try:
+        return text(holder.get(name)) or ""
+    except DocumentError:
+        return ""
 
 
 def _opening(data: str) -> bytes:
@@ -126,7 +141,7 @@ def bounded(job: ShapeJob, result: ShapeResult) -> ShapeResult:
         return result
     try:
         response = parse(result.raw, intact=True)
-        blocks, _ = content_of(response.members)
+        blocks, texts = content_of(response.members)
     except DocumentError:
         return result
     blobs = blobs_in(blocks)
@@ -138,7 +153,8 @@ def bounded(job: ShapeJob, result: ShapeResult) -> ShapeResult:
     read = sum(len(each.data) for each in blobs if each.type in job.base64)
     before, after = result.visible_before, result.visible_after
     if result.raw is job.raw:  # of one without texts, all bytes were counted
-        before = after = visible_size(response.members, blocks).to(job.shows)
+        size = size_of(structured_of(response.members), tuple(texts.values()))
+        before = after = size.to(job.shows)
     after += read - sum(len(each.data) for each in long)
     result = replace(result, visible_before=before + read, visible_after=after)
     if not long:

@@ -29,6 +29,7 @@ from mcp_abridge.shaping.job import Observer, ShapeContext, ShapeJob, ShapeResul
 from mcp_abridge.shaping.pages import Page
 from mcp_abridge.shaping.result.frame import (
     Frame,
+    content_of,
     other_texts,
     with_marked_texts,
     without_blocks,
@@ -152,11 +153,13 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
     is_error_result = is_error(response.members)
     if is_error_result and not (rule.errors or rule.structures):
         return job.original("error")
-    located = locate(response.members, rule.document, response.content)
+    content = response.content or content_of(response.members)
+    located = locate(response.members, rule.document, content)
     if located is not None and response.content is not None and not located.frame.document_blocks:
         # The document is elsewhere: the decoded text must stay as the server sent it.
         response = parse(job.raw, intact=True)
-        located = locate(response.members, rule.document)
+        content = content_of(response.members)
+        located = locate(response.members, rule.document, content)
     if is_error_result:
         return error_results.of_result(job, response, located, context)
     if job.view is not None and job.asks_for_blob:
@@ -172,7 +175,7 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
         _check_no_document(rule, context)
         if rule.max_bytes is None:
             return job.original("untouched")
-        located = locate_texts(response.members, response.content)
+        located = locate_texts(response.members, content)
         if located is None:
             return job.original("untouched")
         located.frame.bare = True
@@ -184,7 +187,7 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
         and budget.leaves_no_room(job, located.frame)
     ):
         # As one of the blocks, the text that crowds the document out can be viewed too.
-        located = locate(response.members, "blocks", response.content) or located
+        located = locate(response.members, "blocks", content) or located
     if rule.error_if is not None and _matches(rule.error_if, located.document, context.fuel):
         return error_results.of_result(job, response, located, context)
     budgeted = rule.passes_small or rule.whole is not None
