@@ -22,7 +22,8 @@ def walk_pages(*pages: Any) -> list[str]:
         answers.read(page if isinstance(page, bytes) else answer(document(page))) for page in pages
     ]
     play = Replay(PAGES, ITEMS)
-    play.opening, play.ask = rest.pop(0), lambda _: rest.pop(0)  # type: ignore[method-assign]
+    play.opening = rest.pop(0)
+    play.ask = lambda arguments: rest.pop(0)  # type: ignore[method-assign]
     return list(walk.mismatches(rule, play))
 
 
