@@ -11,7 +11,7 @@ from io import BytesIO
 from subprocess import run
 
 import pytest
-from mcp_abridge.shaping.pictures import Picture
+from mcp_abridge.shaping.blobs import Picture
 from mcp_abridge.transports.workers import pictures
 from mcp_abridge.transports.workers.drawing import MEMORY
 from mcp_abridge.transports.workers.pictures import draw

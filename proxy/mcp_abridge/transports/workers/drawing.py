@@ -12,9 +12,8 @@ from typing import Any
 import msgspec
 from PIL import Image, ImageOps
 
-from mcp_abridge.shaping.blobs import IMAGES, LONGEST_SIDE, MOST_BYTES
+from mcp_abridge.shaping.blobs import IMAGES, LONGEST_SIDE, MOST_BYTES, MOST_PIXELS, Picture
 from mcp_abridge.shaping.job import Box
-from mcp_abridge.shaping.pictures import MOST_PIXELS, Picture
 from mcp_abridge.system import platform
 
 MEMORY = 1 << 30

@@ -11,8 +11,8 @@ import msgspec
 from msgspec.structs import replace
 
 from mcp_abridge.shaping import pipeline
+from mcp_abridge.shaping.blobs import Picture, drawn
 from mcp_abridge.shaping.job import Box, ShapeJob, ShapeResult
-from mcp_abridge.shaping.pictures import Picture, drawn
 from mcp_abridge.system import platform
 from mcp_abridge.transports.own_process import own_python
 
@@ -22,7 +22,6 @@ SECONDS = 20.0
 _START = "from mcp_abridge.transports.workers.drawing import serve; serve()"
 _PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH")  # of the environment, which may hold secrets
 _MISSING = "parts need Pillow: `pip install 'mcp-abridge[images]'` in the proxy's environment"
-_ANSWER: msgspec.msgpack.Decoder[Picture | str] = msgspec.msgpack.Decoder(Picture | str)
 
 
 @cache
@@ -61,7 +60,7 @@ def draw(data: bytes, box: Box | None, seconds: float = SECONDS) -> Picture | st
     except TimeoutExpired:
         return f"it takes more than {seconds:.0f} seconds"
     try:
-        return _ANSWER.decode(child.stdout)
+        return msgspec.msgpack.decode(child.stdout, type=Picture | str)
     except msgspec.DecodeError:
         last = child.stderr.decode(errors="replace").strip().rpartition("\n")[2][:200]
         return f"its process ended with code {child.returncode}: {last}"
