@@ -56,8 +56,7 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> Any:
 
     from msgspec import Raw
 
-    from mcp_abridge.cli.hook_counts import answers_folder, count
-    from mcp_abridge.cli.view import command, replay_of
+    from mcp_abridge.cli.view import answers_folder, command, count, replay_of
     from mcp_abridge.document.surrogates import replace_lone
     from mcp_abridge.document.tree import encode, loads
     from mcp_abridge.replay import exchanges
