@@ -123,7 +123,7 @@ def _change(verb: str, arguments: argparse.Namespace, edit: Edit, notes: Mapping
         for one in selection:
             rows[one.file, *one.path] = _edit(file, one, records, edit, dry_run)
         if not dry_run:
-            records.begin()
+            records.save()
 
     results: list[ConfigFile] = []
     for path, file in configs.files.items():

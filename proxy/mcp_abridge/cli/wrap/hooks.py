@@ -108,10 +108,8 @@ def _edit_file(
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "xb") as new:
                 new.write(place.empty)
-        records.begin(path)
         file.text = text
         backup = file.write()
-        records.finish()
         if text.encode() == place.empty:
             platform.unlink(path)
             print_lines(f"{path} has nothing else, and is removed", stderr=True)

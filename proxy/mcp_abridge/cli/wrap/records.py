@@ -19,6 +19,7 @@ from mcp_abridge.cli.wrap.files import (
     state_folder,
     write_state,
 )
+from mcp_abridge.cli.wrap.places import HOOKS, hook_path
 from mcp_abridge.cli.wrap.text import NotPossible, entry_at
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.regular import open_regular
@@ -99,19 +100,14 @@ class Records:
             f" {backups_folder()} the file as it was"
         )
 
-    def begin(self, path: str | None = None) -> None:
-        """Save the records before files are written: one of `path`, if it has no servers."""
-        if path is not None:
-            self._entries[path,] = ["", "", "", None, ""]
-        self._save()
-
     def finish(self) -> None:
         """Remove what no wrapped entry needs: records, backups, and copies beside the files."""
         before = list(self._entries)
+        for path in map(hook_path, HOOKS):
+            remove_leftovers(path)
         for path in {path for path, *_ in before}:
             remove_leftovers(path)
-            self._entries.pop((path,), None)
-            keys = [key for key in self._entries if key[0] == path]
+            keys = [key for key in before if key[0] == path]
             try:
                 document = ConfigFile(path).document
             except (AbridgeError, OSError, ValueError):  # its client may be writing it
@@ -120,12 +116,13 @@ class Records:
                 entry = entry_at(document, key[1:])
                 if entry is not None and own_words(entry) is None:
                     del self._entries[key]
-            if keys and not any(file == path for file, *_ in self._entries):
+            if not any(file == path for file, *_ in self._entries):
                 remove_backups(path)
         if before != list(self._entries):
-            self._save()
+            self.save()
 
-    def _save(self) -> None:
+    def save(self) -> None:
+        """Write the records, as before files are written."""
         content = {json.dumps(key): self._entries[key] for key in self._entries}
         if content:
             write_state(self._path, json.dumps(content).encode())
