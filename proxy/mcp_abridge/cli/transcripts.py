@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from mcp_abridge.cli.terminal import count_text, json_text
 from mcp_abridge.errors import AbridgeError
@@ -275,19 +275,18 @@ def _event(item: dict[str, Any]) -> ToolAnswer:
 _Call = tuple[str, dict[str, Any]]
 
 
-class _Pending:
+class _Pending(Struct):
     """The calls of a transcript whose answers are further down.
 
     `calls` are those of the model, by their ids; `events` tell of the same. `scripts` are the ids
     of calls whose output is a script's; `of_script` are the answers to it, `printed` its words.
     """
 
-    def __init__(self) -> None:
-        self.calls: dict[str, _Call] = {}
-        self.events: dict[str, ToolAnswer] = {}
-        self.scripts: set[str] = set()
-        self.of_script: list[ToolAnswer] = []
-        self.printed: list[str] = []
+    calls: dict[str, _Call] = {}
+    events: dict[str, ToolAnswer] = {}
+    scripts: set[str] = set()
+    of_script: list[ToolAnswer] = []
+    printed: list[str] = []
 
     def printed_by_script(self) -> Iterator[ToolAnswer]:
         """Yield the answers to a script that has ended, the largest with what it printed."""

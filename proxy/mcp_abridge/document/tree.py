@@ -60,15 +60,12 @@ class Pieces(list[Value]):
     """The pieces that a text was cut into; they are joined before it is written."""
 
 
-class Slot:
+class Slot(msgspec.Struct, eq=False):
     """A place in a document: a member of an object, an element of an array, or the root."""
 
-    __slots__ = ("document", "key", "parent")
-
-    def __init__(self, document: "Document", parent: Any, key: str | int) -> None:
-        self.document = document
-        self.parent = parent
-        self.key = key
+    document: "Document"
+    parent: Any
+    key: str | int
 
     def get(self) -> Value:
         return self.parent[self.key]

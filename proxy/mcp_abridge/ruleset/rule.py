@@ -141,7 +141,7 @@ MAX_FAILURES = 5
 _WIDGET = "ui:"
 
 
-class CircuitBreaker:
+class CircuitBreaker(Struct):
     """Counts consecutive failures of a rule; `open` for good after MAX_FAILURES of them.
 
     >>> breaker = CircuitBreaker()
@@ -149,12 +149,9 @@ class CircuitBreaker:
     ([False, False, False, False, True, False], True)
     """
 
-    __slots__ = ("failures", "open")
-
-    def __init__(self) -> None:
-        self.failures = 0
-        self.open = False
-        """True if the rule is disabled. Not derived: every call reads it."""
+    failures: int = 0
+    open: bool = False
+    """True if the rule is disabled. Not derived: every call reads it."""
 
     def record_failure(self) -> bool:
         self.failures += 1

@@ -110,21 +110,20 @@ def decoded(raw: bytes) -> Any:
         return json.loads(raw, parse_float=Decimal, parse_int=Decimal)
 
 
-class _Search:
+class _Search(Struct, frozen=True):
     """One search for violations.
 
     Of several alternatives none is looked into: those that contain each other lead to a value in
     exponentially many ways.
     """
 
-    def __init__(self, checker: Checker, fuel: Fuel) -> None:
-        self._checker = checker
-        self._fuel = fuel
+    checker: Checker
+    fuel: Fuel
 
     def fits(self, validator: Any, value: Any) -> bool:
         start_ns = perf_counter_ns()
         fitting: bool = validator.is_valid(value)
-        self._fuel.burn_since(start_ns)
+        self.fuel.burn_since(start_ns)
         return fitting
 
     def violations(self, at: str, value: Any) -> Iterator[Violation]:
@@ -132,7 +131,7 @@ class _Search:
 
         `at` is the reference to the schema.
         """
-        node = target(self._checker.root, at)
+        node = target(self.checker.root, at)
         if isinstance(node, bool):
             yield Violation((), "false", f"nothing may stand here, found {_excerpt(value)}")
             return
@@ -163,11 +162,11 @@ class _Search:
     def _own(self, at: str, node: Schema, value: Any) -> Iterator[Violation]:
         start_ns = perf_counter_ns()
         try:
-            errors = list(self._checker.leaves(at, node).iter_errors(value))
+            errors = list(self.checker.leaves(at, node).iter_errors(value))
         except ValueError:  # an integer of thousands of digits
             yield _vague(node.keys() - _HOLDING - NOTES, node, value)
             return
-        self._fuel.burn_since(start_ns)
+        self.fuel.burn_since(start_ns)
         yield from (violation_of(error, value) for error in errors)
 
     def _alternatives(
@@ -205,7 +204,7 @@ class _Search:
                 yield replace(each, path=(*steps, *each.path))
 
     def _fits(self, at: str, value: Any) -> bool:
-        validator = self._checker.parts.get(at)
+        validator = self.checker.parts.get(at)
         return validator is None or self.fits(validator, value)
 
 
