@@ -7,9 +7,11 @@ from typing import Any
 
 from msgspec import UNSET, Raw, Struct
 
-from mcp_abridge.cli.suggest.profile import MemberProfile, User, member_at
+from mcp_abridge.cli.suggest.profile import MemberProfile, User
 from mcp_abridge.cli.terminal import short_list
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.gather import values_at
+from mcp_abridge.document.paths import Name
 from mcp_abridge.document.tree import Document, encode, plain
 from mcp_abridge.replay.exchanges import RecordedExchange
 from mcp_abridge.summary import roles
@@ -263,7 +265,7 @@ class _DraftBuilder:
         best = min(links, key=_link_rank, default=None)
         best_name = "" if best is None else best.name
         values = {
-            column.name: [member_at(row, names_of(column.path)) for row in rows]
+            column.name: [values_at(row, tuple(map(Name, names_of(column.path)))) for row in rows]
             for column in columns
         }
         first: dict[bytes, Column] = {}  # by the values

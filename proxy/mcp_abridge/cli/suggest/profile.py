@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from msgspec import UNSET
-
 from mcp_abridge.document.names import spelled
 from mcp_abridge.document.tree import encode
 
@@ -117,12 +115,3 @@ class MemberProfile:
         yield self
         for node in self.inner.members.values():
             yield from node.walk()
-
-
-def member_at(row: Any, names: tuple[str, ...]) -> Any:
-    """Return the member of a row at a path of names, UNSET if there is none."""
-    for name in names:
-        if not isinstance(row, dict) or name not in row:
-            return UNSET
-        row = row[name]
-    return row

@@ -285,30 +285,16 @@ def header_name(text: str) -> HeaderName:
     """Read the name of a header."""
     if _HEADER.fullmatch(text) is None:
         raise TextError(f"{text!r} is no name of a header")
-    if text.lower() in _OWN_HEADERS:
+    if (name := text.lower()) in _OWN_HEADERS or name.startswith(_OWN_FAMILIES):
         raise TextError(f"the header {text!r} is the proxy's own")
     return text
 
 
 # They frame a message, or are those of the proxy's own requests.
 _OWN_HEADERS = frozenset(
-    (
-        "accept",
-        "accept-encoding",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "content-type",
-        "host",
-        "last-event-id",
-        "mcp-method",
-        "mcp-name",
-        "mcp-protocol-version",
-        "mcp-session-id",
-        "transfer-encoding",
-        "upgrade",
-    )
+    ("accept", "accept-encoding", "connection", "host", "last-event-id", "transfer-encoding")
 )
+_OWN_FAMILIES = ("content-", "mcp-", "upgrade")
 
 
 def header_value(text: str, environment: Mapping[str, str]) -> HeaderValue:
