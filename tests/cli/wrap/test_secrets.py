@@ -188,7 +188,7 @@ def test_an_entry_of_an_earlier_version_works_and_is_restored_to_the_byte(
     wrapped = json.dumps(entry)[1:-1]
     before, after = (f'{{"mcpServers": {{"a": {{{each}}}}}}}' for each in (members, wrapped))
     file = write(home, ".cursor/mcp.json", after)
-    record = [members, wrapped, f"{{{members}}}", entry, "cursor"]
+    record = [members, wrapped, f"{{{members}}}", entry, "cursor", False]
     state_folder().mkdir(parents=True)
     records = {json.dumps([str(file), "mcpServers", "a"]): record}
     (state_folder() / "originals.json").write_text(json.dumps(records))

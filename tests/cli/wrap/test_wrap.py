@@ -502,6 +502,19 @@ def test_unwrap_all_restores_what_was_wrapped_in_other_folders(
     assert [file.read_text() for file in files] == [ONE, ONE]
 
 
+def test_an_entry_comes_back_though_another_branch_had_it_unwrapped(home: Path, run: Run) -> None:
+    file, other = write(home, "project/.mcp.json", ONE), write(home, ".cursor/mcp.json", ONE)
+    run("wrap", "a", "--client", "claude-code")
+    wrapped = file.read_text()
+    file.write_text(ONE)  # a branch without it
+    run("wrap")
+    run("wrap", "a", "--client", "cursor")
+    run("unwrap", "a", "--client", "cursor")
+    file.write_text(wrapped)
+    run("unwrap", "a")
+    assert (file.read_text(), other.read_text()) == (ONE, ONE)
+
+
 def test_a_file_that_a_project_shares_gets_a_warning_and_the_line_that_others_need(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,7 +121,7 @@ def _change(verb: str, arguments: argparse.Namespace, edit: Edit, notes: Mapping
         for one in selection:
             rows[one.file, *one.path] = _edit(file, one, records, edit, dry_run)
         if not dry_run:
-            records.save()
+            records.begin((one.file, *one.path) for one in selection)
 
     results: list[ConfigFile] = []
     for path, file in configs.files.items():

@@ -4,7 +4,7 @@ import json  # texts of clients may hold what orjson refuses: lone surrogates
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape, glob
 from typing import Any
@@ -32,6 +32,8 @@ EntryKey = tuple[str, ...]
 class Records:
     """The original text of each entry that was wrapped, in the state folder, by file and path.
 
+    A record has the part that differs before and after, the original entry alone, the wrapped one
+    as a value, its client, and whether a run has begun to write the file and has not finished.
     What a killed run has left is removed at once. Raises AbridgeError if the file is damaged.
     """
 
@@ -48,13 +50,13 @@ class Records:
     @property
     def clients(self) -> dict[EntryKey, str]:
         """The clients of the entries of which an original is recorded."""
-        return {key: client for key, (*_, client) in self._entries.items()}
+        return {key: client for key, (*_, client, _) in self._entries.items()}
 
     def _load(self, raw: bytes) -> None:
         try:
             document = json.loads(raw)
             for key, record in document.items():
-                *texts, _, client = self._entries[_key(key)] = record
+                *texts, _, client, _ = self._entries[_key(key)] = record
                 if [*map(type, (*texts, client))] != [str] * 4:
                     raise ValueError
         except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
@@ -75,14 +77,14 @@ class Records:
         syntax = file.syntax
         # A client may write all anew: the entry is then put at the end.
         record.append(syntax.alone(before, inner))
-        record += entry_at(syntax.read(after), inner), server.place.client
+        record += entry_at(syntax.read(after), inner), server.place.client, True
 
     def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str:
         """Return the part of a server with its original. Raises NotPossible."""
         record = self._entries.get((server.file, *server.path))
         if record is None:
             raise NotPossible("its original entry is not recorded; write it by hand")
-        before, after, alone, entry, _ = record
+        before, after, alone, entry, *_ = record
         part, inner = file.part(server.path)
         for match in re.finditer(f"(?={re.escape(after)})", part):
             end = match.start() + len(after)
@@ -102,27 +104,32 @@ class Records:
 
     def finish(self) -> None:
         """Remove what no wrapped entry needs: records, backups, and copies beside the files."""
-        before = list(self._entries)
+        unfinished = [key for key, (*_, begun) in self._entries.items() if begun]
         for path in map(hook_path, HOOKS):
             remove_leftovers(path)
-        for path in {path for path, *_ in before}:
+        for path in {path for path, *_ in unfinished}:
             remove_leftovers(path)
-            keys = [key for key in before if key[0] == path]
             try:
                 document = ConfigFile(path).document
             except (AbridgeError, OSError, ValueError):  # its client may be writing it
                 continue
-            for key in keys:
+            for key in (key for key in unfinished if key[0] == path):
                 entry = entry_at(document, key[1:])
+                self._entries[key][-1] = False
                 if entry is not None and own_words(entry) is None:
                     del self._entries[key]
             if not any(file == path for file, *_ in self._entries):
                 remove_backups(path)
-        if before != list(self._entries):
-            self.save()
+        if unfinished:
+            self._save()
 
-    def save(self) -> None:
-        """Write the records, as before files are written."""
+    def begin(self, keys: Iterable[EntryKey]) -> None:
+        """Save the records before the entries with these keys are written."""
+        for key in self._entries.keys() & {*keys}:
+            self._entries[key][-1] = True
+        self._save()
+
+    def _save(self) -> None:
         content = {json.dumps(key): self._entries[key] for key in self._entries}
         if content:
             write_state(self._path, json.dumps(content).encode())
