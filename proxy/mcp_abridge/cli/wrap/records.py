@@ -104,7 +104,7 @@ class Records:
 
     def finish(self) -> None:
         """Remove what no wrapped entry needs: records, backups, and copies beside the files."""
-        unfinished = [key for key, (*_, begun) in self._entries.items() if begun]
+        unfinished = [key for key, (*_, is_open) in self._entries.items() if is_open]
         for path in map(hook_path, HOOKS):
             remove_leftovers(path)
         for path in {path for path, *_ in unfinished}:
