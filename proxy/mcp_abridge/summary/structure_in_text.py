@@ -147,7 +147,8 @@ def _documents(text: str) -> TextStructure | None:
 
 def _documents_among_lines(text: str) -> TextStructure | None:
     """Read NDJSON with a few other lines, as a program prints beside its log: rows of one text."""
-    count = text.count("\n{") + text.startswith("{")
+    # One sign is looked for at once, two take a third of a millisecond in 500 kB.
+    count = text.count("\n{") + text.startswith("{") if "{" in text else 0
     if count < _FEWEST_DOCUMENTS or 5 * count < 4 * text.count("\n"):
         return None
     name = next((each for each in ("text", "line") if f'"{each}"' not in text), "other line")
