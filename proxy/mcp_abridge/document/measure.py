@@ -13,8 +13,11 @@ from msgspec.structs import astuple
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.paths import Name, Path, select
-from mcp_abridge.document.tree import Document, Slot, Value, compact, encode, level, text
+from mcp_abridge.document.tree import Document, Slot, Value, compact, encode, level, opened, text
 from mcp_abridge.errors import ShapeMismatch
+
+_NEARLY_ALL = 0.95  # of the bytes of an object
+_DEEPEST = 3  # names that lead to a text
 
 
 class TextFrame(Struct, frozen=True, kw_only=True):
@@ -78,6 +81,36 @@ class Structure(Struct, frozen=True):
         sources = [(source, text(source) or "", self.frame)]
         slot.parent[slot.key], document.compact = self.value, not self.names
         document.closers.append(TextWriteback(document, at, sources, among=False))
+
+
+def text_in(document: Document) -> tuple[tuple[str, ...], str | None]:
+    """Return the text that a document is, or that is nearly all of an object, and the names to it.
+
+    None of any other document. That stays unopened: it would be written anew, however long it is.
+    """
+    value, names = document.cell[0], tuple[str, ...]()
+    if isinstance(value, str):
+        return names, value
+    if document.ready is not None and value is document.source:
+        value = document.ready
+    while len(names) < _DEEPEST and _is_object(value):
+        members = opened(value)
+        sizes = {name: _size(value) for name, value in members.items()}
+        name = max(sizes, key=lambda each: sizes[each], default="")
+        if not name or sizes[name] < _NEARLY_ALL * sum(sizes.values()):
+            break
+        value, names = members[name], (*names, name)
+        if (content := text(value)) is not None:
+            return names, content
+    return (), None
+
+
+def _is_object(value: Value) -> bool:
+    return memoryview(value)[0] == 0x7B if type(value) is Raw else isinstance(value, dict)
+
+
+def _size(value: Value) -> int:
+    return len(memoryview(value)) if type(value) is Raw else len(encode(value))
 
 
 class TextWriteback(Struct):

@@ -163,7 +163,7 @@ def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int
     from mcp_abridge.query.view import advice, look
     from mcp_abridge.query.windows import following
     from mcp_abridge.summary.abridgement import examples_of
-    from mcp_abridge.summary.excerpt import WINDOW
+    from mcp_abridge.summary.cuts import WINDOW
 
     assert job.view is not None
     member = next((copy.member for copy in frame.copies if copy.member), "text")

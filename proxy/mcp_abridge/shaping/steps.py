@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple, replace
 
-from mcp_abridge.document.measure import Structure, exceeds, growth_limit
+from mcp_abridge.document.measure import Structure, exceeds, growth_limit, text_in
 from mcp_abridge.document.paths import ROOT, Name, Path
 from mcp_abridge.document.tree import Document, Value, compact, encode, loads, raw, text
 from mcp_abridge.errors import AbridgeError, EmptyResult, OutOfFuel, ShapeMismatch, TransformError
@@ -68,6 +68,8 @@ def read_structure(
     if not budgeted or (call.structured and document.textual) or call.error:
         return None
     if structure is None:
+        if text_in(document)[1] is None:
+            return None  # most long answers are structure: what reads texts need not be loaded
         from mcp_abridge.summary.structure_in_text import read_structure
 
         return read_structure(document, call.fuel, records=call.records)

@@ -24,9 +24,9 @@ from mcp_abridge.document.tree import Document, Value, encode, level, opened, ra
 from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.summary.brief import Lookout, sought_by
+from mcp_abridge.summary.cuts import calls_for_more
 from mcp_abridge.summary.cutter import SizeReducer
 from mcp_abridge.summary.examples import COUNTS
-from mcp_abridge.summary.excerpt import calls_for_more, excerpt
 from mcp_abridge.summary.media import description, without_data
 from mcp_abridge.summary.omissions import (
     CHARACTERS,
@@ -44,6 +44,7 @@ NAME = ABRIDGED
 _MORE = 450  # bytes for the calls that show more
 _NAMED = 40  # characters of a view that names the columns of the next rows
 _STRUCTURE = 2.25  # times a first look at a text
+_SHORT = 64 << 10  # bytes of a document in which `in` finds our name quickly
 _EXAMINED = 4500  # bytes of the look by which `help` chooses its examples
 _NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
 
@@ -148,6 +149,11 @@ def of_server(content: str) -> dict[str, str]:
 def _own_name() -> tuple[Pattern, Pattern]:
     """Find our name, and escapes that may spell it, in a fifth of the time that `in` takes."""
     return Pattern(NAME), Pattern(ESCAPE)
+
+
+def _may_have_own_name(content: memoryview) -> bool:
+    # For a short one the engine need not be loaded.
+    return len(content) < _SHORT or any(each.search(content) for each in _own_name())
 
 
 def _reserve(bound: int) -> int:
@@ -264,6 +270,8 @@ class _Task(Struct, frozen=True):
             cut_text = description(content)
             note = {"text": f"0 of {len(content)} chars"}
             if cut_text is None:
+                from mcp_abridge.summary.excerpt import excerpt  # most long answers are structure
+
                 cut_text, note = excerpt(
                     content, room, notes, self.call, self.bound - frame, self.place
                 )
@@ -279,7 +287,7 @@ class _Task(Struct, frozen=True):
     def _structured(self, raw: Raw, bound: int, least: int = 0) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
         call, origin = self.call, first_words(self.origin)
-        if any(each.search(memoryview(raw)) for each in _own_name()):
+        if _may_have_own_name(memoryview(raw)):
             raw = marked(raw)
         reserve = min((least or _reserve(bound)) + encoded_size(origin) * bool(origin), _NOTES)
         head = memoryview(raw)[0]

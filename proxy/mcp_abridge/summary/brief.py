@@ -38,8 +38,8 @@ from mcp_abridge.summary.columns import (
     names_of,
     sample_of,
 )
+from mcp_abridge.summary.cuts import NOTE_END
 from mcp_abridge.summary.examples import Example, examples
-from mcp_abridge.summary.excerpt import NOTE_END
 from mcp_abridge.summary.layout import CLIPS, LARGE, MANY, Layout
 from mcp_abridge.summary.objects import Objects
 from mcp_abridge.summary.place import UNSHOWN

@@ -22,8 +22,8 @@ from mcp_abridge.document.tree import encode, level, loads
 from mcp_abridge.query.rich_text import tree_text
 from mcp_abridge.summary.brief import Brief, Lookout, brief
 from mcp_abridge.summary.columns import Pair, head_of
+from mcp_abridge.summary.cuts import MARK, NOTE_END, both_ends
 from mcp_abridge.summary.examples import Example, examples_of_rows, greatest_point
-from mcp_abridge.summary.excerpt import MARK, NOTE_END, both_ends
 from mcp_abridge.summary.omissions import (
     CHARACTERS,
     COLUMNS,

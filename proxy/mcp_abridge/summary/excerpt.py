@@ -10,16 +10,13 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.headings import MOST, Heading, any_heading, headings
+from mcp_abridge.summary.cuts import MARK, WINDOW, both_ends, calls_for_more
 from mcp_abridge.summary.highlights import Highlights, highlights
-
-MARK = "…"  # stands for the characters left out
-NOTE_END = " left out]"  # the end of a note that stands for a whole string, and is never cut
 
 _FEWEST = 3  # headings of a text that has an outline
 _SCANNED = 256 << 10  # characters that are searched for headings
 _BEGINNING = 64 << 10  # characters of which some are a heading, if the text has an outline
 _LEAST = 400  # bytes for an outline; with less, the end of the text is shown
-WINDOW = 150  # bytes of a view that are left for its notice
 _PLAIN = "escape codes are not shown"
 _MORE = " more headings\n"  # the end of an outline that leaves some out
 
@@ -66,22 +63,6 @@ def excerpt(
     ways = [following, *lines.way(call), *others] if call.viewable else []
     middle = f"{MARK}\n{between}{MARK * (tail < len(plain))}" if between else MARK
     return plain[:head] + middle + plain[tail:], _fitting(facts, ways, notes)
-
-
-def both_ends(text: str, room: int) -> tuple[int, int]:
-    """Return where the beginning ends and the end begins, at lines if possible, in `room` bytes."""
-    head = ending(text, chars_that_fit(text, room * 3 // 5))
-    last = max(len(text) - room * 2 // 5, head)
-    tail = len(text) - chars_that_fit(text[last:][::-1], room * 2 // 5)
-    line = text.find("\n", tail, (tail + len(text)) // 2)
-    return head, tail if line < 0 else line
-
-
-def calls_for_more(call: Call, view: str) -> list[str]:
-    """Return the calls that notices name: `view` for what is next, all if it fits, a search."""
-    search = call.question("grep('word')")
-    whole = [call.all_question] if call.all_question else []
-    return [call.next_question(view), *whole, f"{search} searches"]
 
 
 def _lines_between(text: str, head: int, tail: int, line_ends: int) -> list[str]:

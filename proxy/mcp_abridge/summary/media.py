@@ -11,8 +11,8 @@ from msgspec import Raw
 
 from mcp_abridge.document.possessive import possessive
 from mcp_abridge.document.tree import encode, level
+from mcp_abridge.summary.cuts import NOTE_END
 from mcp_abridge.summary.cutter import DEEPEST, HANDLE
-from mcp_abridge.summary.excerpt import NOTE_END
 from mcp_abridge.summary.omissions import CHARACTERS, Omission
 from mcp_abridge.summary.place import UNSHOWN, Place, element_place, member_place
 

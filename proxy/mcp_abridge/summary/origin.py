@@ -5,7 +5,7 @@ from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.own_names import listed
 from mcp_abridge.document.tree import Value, opened
 from mcp_abridge.query.call import Call
-from mcp_abridge.summary.excerpt import WINDOW
+from mcp_abridge.summary.cuts import WINDOW
 
 _BEGINNING = 2000  # characters of a text that a view shows
 _COLUMNS = 6  # names of columns or members that a note lists

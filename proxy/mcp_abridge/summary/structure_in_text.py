@@ -18,17 +18,14 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.measure import Structure, TextFrame
-from mcp_abridge.document.tree import Document, Value, compact, encode, opened
-from mcp_abridge.document.tree import text as string
+from mcp_abridge.document.measure import Structure, TextFrame, text_in
+from mcp_abridge.document.tree import Document, compact, encode
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.summary import notations
 from mcp_abridge.summary.delimited import table
 from mcp_abridge.summary.markup import from_xml
 from mcp_abridge.summary.repeated import repeated
 
-_NEARLY_ALL = 0.95  # of the bytes of an object
-_DEEPEST = 3  # names that lead to a text
 _FEWEST_DOCUMENTS = 8  # lines of JSON by which a log with other lines is told
 _OTHERS = 3  # places of them that are told
 _PROSE = 1000  # characters before JSON, and after it
@@ -59,10 +56,8 @@ def read_structure(document: Document, fuel: Fuel, *, records: bool = False) -> 
     The text is the document, or nearly all of an object, also of one in an object. Unchanged, it is
     restored at the end. If it is made of `records` that were a text each, its rows say all of them.
     """
-    source, names = document.cell[0], tuple[str, ...]()
-    if document.kind == "object":
-        names, source = _longest_member(document)
-    if not isinstance(source, str):
+    names, source = text_in(document)
+    if source is None:
         return None
     fuel.burn(len(source) >> 4)
     reading = (_repeated if records else _read)(source.removeprefix(_BOM))
@@ -80,32 +75,6 @@ def read_structure(document: Document, fuel: Fuel, *, records: bool = False) -> 
     structure = Structure(value, frame, names)
     structure.put_into(document)
     return structure
-
-
-def _longest_member(document: Document) -> tuple[tuple[str, ...], str | None]:
-    """Return the names and the text of the member that is nearly all of an object; else no text."""
-    # The document stays unopened: it would be written anew, however long it is.
-    value, names = document.cell[0], tuple[str, ...]()
-    if document.ready is not None and value is document.source:
-        value = document.ready
-    while len(names) < _DEEPEST and _is_object(value):
-        members = opened(value)
-        sizes = {name: _size(value) for name, value in members.items()}
-        name = max(sizes, key=lambda each: sizes[each], default="")
-        if not name or sizes[name] < _NEARLY_ALL * sum(sizes.values()):
-            break
-        value, names = members[name], (*names, name)
-        if (content := string(value)) is not None:
-            return names, content
-    return (), None
-
-
-def _is_object(value: Value) -> bool:
-    return memoryview(value)[0] == 0x7B if type(value) is Raw else isinstance(value, dict)
-
-
-def _size(value: Value) -> int:
-    return len(memoryview(value)) if type(value) is Raw else len(encode(value))
 
 
 def _read(text: str) -> TextStructure | None:
