@@ -19,7 +19,6 @@ from mcp_abridge.shaping.pipeline import shape
 from mcp_abridge.storage.snapshots import digest
 from mcp_abridge.transports.inprocess.kinds import (
     Result,
-    definition,
     dumped,
     encoded,
     failure,
@@ -72,7 +71,7 @@ class Abridge:
         they declare counts from then on: a tool with `readOnlyHint` may run again for a view.
         """
         listing = self._begin("tools/list", {}, "")
-        raws = [Raw(definition(tool)) for tool in tools]
+        raws = [Raw(dumped(tool)) for tool in tools]
         listing._respond(encode({"tools": raws}))
         by_name = {string_at(raw, "name"): tool for raw, tool in zip(raws, tools, strict=True)}
         edited = level(members(listing._result)["tools"])

@@ -16,23 +16,12 @@ def encoded(result: object) -> bytes:
     """Return a result of a tool as JSON; a text is its only block. Raises TypeError."""
     if isinstance(result, str):
         return dumped({"content": [{"type": "text", "text": result}]})
-    if isinstance(result, Mapping):
-        if "content" in result or "structuredContent" in result:
-            return dumped(result)
-        raise TypeError(f"a result has `content`; this one has {list(result)}: pass its JSON text")
-    return definition(result)
-
-
-def definition(value: object) -> bytes:
-    """Return a dict, or an object of an SDK, as it stands in a message. Raises TypeError."""
-    if isinstance(value, Mapping):
-        return dumped(value)
-    dump: Any = getattr(value, "model_dump_json", None)
-    if dump is None:
+    if not isinstance(result, Mapping) and not hasattr(result, "content"):
         kinds = "a text, a dict or an object of the MCP SDK"
-        raise TypeError(f"{kinds} is expected here, not {type(value).__name__}")
-    text: str = dump(by_alias=True, exclude_none=True)
-    return text.encode()
+        raise TypeError(f"{kinds} is expected here, not {type(result).__name__}")
+    if isinstance(result, Mapping) and not {"content", "structuredContent"} & result.keys():
+        raise TypeError(f"a result has `content`; this one has {list(result)}: pass its JSON text")
+    return dumped(result)
 
 
 def like(example: Result, raw: bytes) -> Result:
@@ -66,8 +55,8 @@ def request(number: int, method: str, params: Mapping[str, Any] | None) -> bytes
 
 
 def dumped(value: object) -> bytes:
-    """Return a value as JSON, its floats spelled as the SDK's servers spell them."""
+    """Return a value, or an object of an SDK, as it stands in a message of the SDK's servers."""
     try:
-        return to_json(value)
+        return to_json(value, exclude_none=True)
     except PydanticSerializationError:  # half of a surrogate pair
         return json.dumps(value, separators=(",", ":")).encode()

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias, TypeVar, Unpack
 from anyio import fail_after
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import ErrorData
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import Raw
 from multidict import CIMultiDict
@@ -31,7 +30,7 @@ from mcp_abridge.session.session import Session
 from mcp_abridge.storage.snapshots import ANYBODY, digest
 from mcp_abridge.transports.driver import Driver, Routed
 from mcp_abridge.transports.http.hop_headers import identity
-from mcp_abridge.transports.inprocess.kinds import definition, request
+from mcp_abridge.transports.inprocess.kinds import dumped, request
 from mcp_abridge.transports.inprocess.parts import AbridgeOptions, Parts, Rules
 from mcp_abridge.transports.workers.pool import Workers
 
@@ -146,7 +145,7 @@ class _Request:
             self._driver.session.forget_pending([self._id])
         parts = members(answer)
         if "error" in parts:
-            raise MCPError.from_error_data(ErrorData.model_validate_json(bytes(parts["error"])))
+            raise MCPError(**from_json(bytes(parts["error"])))
         if answer == self._line:  # as the server gave it
             return self._result
         result: dict[str, Any] = from_json(bytes(parts["result"]))
@@ -161,10 +160,9 @@ class _Request:
         try:
             self._result = await self._call_next(ctx)
         except MCPError as error:
-            body = {"jsonrpc": "2.0", "id": self._number, "error": Raw(definition(error.error))}
-            self._line = encode(body)
+            self._line = dumped({"jsonrpc": "2.0", "id": self._number, "error": error.error})
         else:
-            self._line = message.result(self._id, Raw(definition(self._result or {})))
+            self._line = message.result(self._id, Raw(dumped(self._result or {})))
         return await self._driver.from_server(self._line)
 
     async def _ask(self, query: Probe) -> Routed:
@@ -178,7 +176,7 @@ class _Request:
         except Exception as error:
             cause = LATE if isinstance(error, TimeoutError) else raised(error)
             return await self._driver.fail([bytes(own["id"])], cause)
-        line = message.result(own["id"], Raw(definition(result or {})))
+        line = message.result(own["id"], Raw(dumped(result or {})))
         return await self._driver.from_server(line)
 
 
