@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcp_abridge.replay.choice import applying, choices
+from mcp_abridge.replay.choice import choices
 from mcp_abridge.ruleset.rule_set import RuleSet
 
 from tests.builders import rules
@@ -27,4 +27,3 @@ def test_a_rule_that_protects_stops_the_search_if_its_condition_fails() -> None:
     )
 
     assert verdicts(ruleset, "get", {"n": 5})["b"] == "a comes first"
-    assert applying(ruleset, "get", {"n": 5}) is None

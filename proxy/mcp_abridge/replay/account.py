@@ -1,9 +1,9 @@
 """The account of a call and its answer: without it, only a rule's last result could be seen."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from mcp_abridge.document.paths import select
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.document.tree import Document, plain
 from mcp_abridge.errors import AbridgeError
-from mcp_abridge.query.call import Call, Warned
+from mcp_abridge.query.call import Call
 from mcp_abridge.query.lookups import Lookups
 from mcp_abridge.query.patterns import truthy
 from mcp_abridge.replay import answers
@@ -40,7 +40,7 @@ def account_of(replay: Replay, replay_for: Callable[[str], Replay] | None = None
     """
     exchange, rule = replay.exchange, replay.applied
     notices: list[Any] = []
-    steps = [] if rule is None else list(_accounts(_states(replay, rule, notices), replay.shows))
+    steps = [] if rule is None else list(_steps(replay, rule, notices))
     of_guard = (each for decision in replay.decisions for each in decision.warnings)
     of_steps = (each for _, result in replay.shaped for each in result.warnings)
     every = choices(replay.rules, exchange.tool, exchange.arguments)
@@ -60,7 +60,9 @@ def account_of(replay: Replay, replay_for: Callable[[str], Replay] | None = None
         "steps": steps,
         "missing": list(dict.fromkeys(path for step in steps for path in step["missing"])),
         "notices": notices,
-        "warnings": _warning_list(dict.fromkeys((*of_guard, *of_steps))),
+        "warnings": [
+            {"kind": each.kind, "said": each.text} for each in dict.fromkeys((*of_guard, *of_steps))
+        ],
         "vocabulary": {} if rule is None else _vocabulary(rule),
         "drawings": [each.name for each in replay.shaped[-1][1].drawings] if replay.shaped else [],
         "log": list(dict.fromkeys(replay.log)),
@@ -109,36 +111,12 @@ def _runs_on_error(replay: Replay, rule: Rule) -> bool:
     return error and bool(rule.errors) and rule.mode == "active"
 
 
-class _State(NamedTuple):
-    """The answer if a step, of a `key` of the rule, were the last; the others are up to it."""
+def _steps(replay: Replay, rule: Rule, notices: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the account of the response as received, and of the answer if a step were the last.
 
-    step: str
-    key: str | None
-    answer: ClientView
-    missing: Sequence[str] = ()
-    warnings: Sequence[Warned] = ()
-    message: str | None = None
-
-
-def _accounts(states: Iterable[_State], shows: Shows) -> Iterator[dict[str, Any]]:
-    key, missing, warnings = None, 0, 0
-    for state in states:
-        if state.key != key:
-            key, missing, warnings = state.key, 0, 0
-        yield {
-            "step": state.step,
-            "key": key,
-            **_sizes(state.answer, shows),
-            "missing": list(state.missing[missing:]),
-            "warnings": _warning_list(state.warnings[warnings:]),
-            "said": state.message,
-        }
-        missing, warnings = len(state.missing), len(state.warnings)
-
-
-def _states(replay: Replay, rule: Rule, notices: list[Any]) -> Iterator[_State]:
-    """Yield the response as received, and after each step; `notices` gets those of the last."""
-    on_error = _runs_on_error(replay, rule)
+    `notices` gets those of the last step.
+    """
+    on_error, shows = _runs_on_error(replay, rule), replay.shows
     if replay.shaped:
         # The job for the whole response, even if the call is for a later page.
         first, last = replay.shaped[0][0], replay.shaped[-1][0]
@@ -148,26 +126,40 @@ def _states(replay: Replay, rule: Rule, notices: list[Any]) -> Iterator[_State]:
         whole = shape(replace(job, rule=replace(rule, errors=(), mode="active")))
         on_response = replay.before.error is None and whole.outcome != "error"
         if on_response or on_error:
-            yield _State("received", None, answers.read(job.raw))
+            yield _step("received", None, answers.read(job.raw), shows)
         if on_response:
-            yield from _after_response_steps(replay, rule, job, notices)
+            yield from _response_steps(replay, rule, job, notices)
     elif on_error:
-        yield _State("refused", None, replay.again(replace(rule, errors=())).answer)
+        yield _step("refused", None, replay.again(replace(rule, errors=())).answer, shows)
+    earlier = 0
     for count, step in enumerate(rule.errors if on_error else (), 1):
         again = replay.again(replace(rule, errors=rule.errors[:count]))
-        state = _State(step.name, "errors", again.answer)
-        if again.shaped:
-            result = again.shaped[-1][1]
-            state = _State(*state[:3], result.missing, result.warnings, result.log_line)
-        yield state
+        result = again.shaped[-1][1] if again.shaped else None
+        missing = result.missing if result else ()
+        message = result.log_line if result else None
+        yield _step(step.name, "errors", again.answer, shows, missing[earlier:], message)
+        earlier = len(missing)
 
 
-def _after_response_steps(
+def _step(
+    step: str,
+    key: str | None,
+    answer: ClientView,
+    shows: Shows,
+    missing: Sequence[str] = (),
+    message: str | None = None,
+) -> dict[str, Any]:
+    sizes = _sizes(answer, shows)
+    return {"step": step, "key": key, **sizes, "missing": list(missing), "said": message}
+
+
+def _response_steps(
     replay: Replay, rule: Rule, job: ShapeJob, notices: list[Any]
-) -> Iterator[_State]:
+) -> Iterator[dict[str, Any]]:
     located = replay.document(rule)
     document = None if located is None else plain(located.document.cell[0])
     missing: list[str] = []
+    earlier = 0
 
     def observe(step: str, after: Document, call: Call) -> None:
         nonlocal document
@@ -183,8 +175,9 @@ def _after_response_steps(
         result = shape(replace(job, rule=part), observe)
         answer = answers.read(result.raw)
         message = answer.text if result.outcome == "refused" else result.log_line
-        texts = "; ".join(filter(None, [message, *mistakes]))
-        yield _State(step.name, "response", answer, missing, result.warnings, texts or None)
+        text = "; ".join(filter(None, [message, *mistakes])) or None
+        yield _step(step.name, "response", answer, replay.shows, missing[earlier:], text)
+        earlier = len(missing)
 
 
 def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list[str]:
@@ -207,10 +200,6 @@ def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list
     absences = [] if any(map(truthy, results)) else lookups.absences
     mistakes = [*(lookups.slips or absences), *lookups.remarks]
     return [f"{key}: {mistake}" for mistake in mistakes]
-
-
-def _warning_list(warnings: Iterable[Warned]) -> list[dict[str, str]]:
-    return [{"kind": each.kind, "said": each.text} for each in warnings]
 
 
 def _vocabulary(rule: Rule) -> dict[str, list[str]]:

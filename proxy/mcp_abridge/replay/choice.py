@@ -38,8 +38,3 @@ def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[tu
             # If it protects, the call is refused, and no later rule is tried.
             first = rule if rule.failure_policy.protects else None
         yield rule, reason
-
-
-def applying(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Rule | None:
-    """Return the rule that applies to a call; None if none does."""
-    return next((rule for rule, reason in choices(rules, tool, arguments) if not reason), None)

@@ -14,7 +14,7 @@ from mcp_abridge.errors import AbridgeError
 from mcp_abridge.query.call import Call, Warned
 from mcp_abridge.replay import answers, exchanges, walk
 from mcp_abridge.replay.answers import ClientView
-from mcp_abridge.replay.choice import applying
+from mcp_abridge.replay.choice import choices
 from mcp_abridge.replay.exchanges import RecordedExchange
 from mcp_abridge.ruleset.clients import Shows, client_for
 from mcp_abridge.ruleset.guard import Decision, Guard, QueryResult
@@ -163,7 +163,8 @@ class Replay:
 
     @property
     def applied(self) -> Rule | None:
-        return applying(self.rules, self.exchange.tool, self.exchange.arguments)
+        every = choices(self.rules, self.exchange.tool, self.exchange.arguments)
+        return next((rule for rule, reason in every if not reason), None)
 
     @property
     def before(self) -> ClientView:

@@ -17,7 +17,6 @@ from mcp_abridge.schema.references import (
     Unsupported,
     keys,
     lacking,
-    may_be,
     target,
     types,
     within,
@@ -144,7 +143,8 @@ def extended(schema: Schema, path: Path, names: Mapping[str, bool]) -> Schema | 
                 for name, inner in part["properties"].items()
             }
         alone = not branches or "properties" in part
-        return extend(part) if first is None and alone and may_be(part, "object") else part
+        objects = not types(part) or "object" in types(part)
+        return extend(part) if first is None and alone and objects else part
 
     try:
         edited = edit(lacking(loose, DEFINITIONS), path.steps)

@@ -119,8 +119,3 @@ def types(part: Schema) -> set[str]:
     """Return the types that `part` names; the empty set if it has no `type`."""
     kinds: Any = part.get("type", [])
     return {kinds} if isinstance(kinds, str) else set(kinds)
-
-
-def may_be(part: Schema, kind: str) -> bool:
-    """Return True if a value of the type `kind` may fit `part`."""
-    return not (kinds := types(part)) or kind in kinds
