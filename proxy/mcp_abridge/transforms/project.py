@@ -124,6 +124,10 @@ class Project(Transform, frozen=True, dict=True):
         if not builder.excused:
             call.missing += [str(self.at.then(path)) for path in builder.missing()]
 
+    @property
+    def repeats(self) -> bool:
+        return any(column.expression is not None for column in self._columns)
+
     def reshape(self, schema: Schema) -> Schema | None:
         """The fields are declared beside the server's own members, since a rule may fail."""
         fields = {each.name: each.is_member for each in self._columns}

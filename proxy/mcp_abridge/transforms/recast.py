@@ -72,6 +72,7 @@ class Recast(Transform, frozen=True, dict=True):
 
     name: ClassVar[str] = "recast"
     burns: ClassVar[bool] = True
+    repeats: ClassVar[bool] = True
     retypes: ClassVar[bool] = True
 
     cases: Annotated[tuple[RecastCase, ...], Meta(min_length=1)]
