@@ -55,7 +55,6 @@ def test_the_budget_of_a_client_is_below_its_limit_and_8_to_10_kb_if_it_can_be(
     assert client.budget_bytes >= 8_000 or client.limit_bytes == 8_000
     assert client.limit_bytes is None or client.budget_bytes < client.limit_bytes
     assert (client.limit_bytes is None) == (client.beyond is None)
-    assert client.measured or client.source
 
 
 def test_no_entry_is_shadowed_by_an_earlier_one() -> None:

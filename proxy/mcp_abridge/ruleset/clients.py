@@ -52,7 +52,7 @@ class Client(Struct, frozen=True):
     `code_mode` identifies a call whose result goes to a script of the model: the path to a text in
     `params._meta`, and its prefix. The results of all calls do if the first of the variables
     `scripts_env` that is set is true, or in versions that match one of `scripts_versions`.
-    `measured` is the version that the facts were measured with, `source` is another source of them.
+    `measured` is the version that the facts were measured with.
     `needs` are the results that it cannot use as they are.
     `base64` are the types of blocks whose base64 its model reads: other images it sees, and other
     files the client saves, or gives to the model as such.
@@ -65,7 +65,6 @@ class Client(Struct, frozen=True):
     beyond_bytes: int | None = None
     beyond: str | None = None
     measured: str | None = None
-    source: str | None = None
     limit_tokens: int | None = None
     tokens_env: str | None = None
     author_bytes: int = 0
@@ -129,20 +128,14 @@ _WHOLE = 50_000  # about what the clients show that people code with
 _SPARE = 100  # bytes; Codex counts a head of its own
 _BYTES_PER_TOKEN = 2  # of rows of numbers; Claude Code counts no result below that
 _FILE = "is saved to a file; the model reads its "
-_SURVEY = "https://olaservo-sandyland.static.hf.space/mcp/structured-content/client-survey.html"
 
 _ALL: tuple[BlobType, ...] = ("image", "audio", "resource")
 _NONE: tuple[BlobType, ...] = ()
 
-UNKNOWN = Client(
-    "*",
-    "either",
-    _SMALL,
-    source="an assumption: either copy may be the one shown, and the smallest known limit applies",
-    needs=("text",),
-)
+UNKNOWN = Client("*", "either", _SMALL, needs=("text",))
 """The row for a client that matches no other one.
 
+An assumption: either copy may be the one shown, and the smallest known limit applies.
 One is `mcp`, the Python SDK's own name: Mistral Vibe, OpenAI Agents, LangChain, Strands, CrewAI and
 Microsoft's Agent Framework send it. OpenAI Agents for JavaScript sends the name of the server that
 its program configures. All but Vibe and Microsoft's show nothing of a result without content.
@@ -155,9 +148,9 @@ _COPILOT_CLI: tuple[tuple[str, Shows], ...] = (
 )
 # A name behind mcp-remote is "CLIENT (via mcp-remote 0.15.1)", which the trailing stars match.
 CLIENTS: tuple[Client, ...] = (
-    # https://code.claude.com/docs/en/mcp: a warning from 10,000 tokens, 25,000 at most
-    # (MAX_MCP_OUTPUT_TOKENS); a result longer than 50,000 characters goes to a file;
-    # a tool raises its own bound with _meta["anthropic/maxResultSizeChars"], up to 500,000.
+    # code.claude.com/docs/en/mcp, anthropics/claude-code#79944: a warning from 10,000 tokens,
+    # 25,000 at most (MAX_MCP_OUTPUT_TOKENS); a result longer than 50,000 characters goes to a
+    # file; a tool raises its own bound with _meta["anthropic/maxResultSizeChars"], up to 500,000.
     # The model reads the text of error results. In Code Mode no call has a mark: the ids of those
     # of scripts are replaced by the id of the script. The variable reaches servers even if Claude
     # Code has refused that mode (behind a gateway, say), as it tells its user.
@@ -169,23 +162,17 @@ CLIENTS: tuple[Client, ...] = (
         beyond="is saved to a file; the model reads at most its first 2 kB, or an error",
         measured="Claude Code 2.1.332",
         base64=_NONE,
-        source="https://github.com/anthropics/claude-code/issues/79944",
         limit_tokens=25_000,
         tokens_env="MAX_MCP_OUTPUT_TOKENS",
         author_bytes=500_000,
         scripts_env=("CLAUDE_CODE_EXPERIMENTAL_CODE_MODE",),
     ),
-    # Claude Desktop's local servers, and the connectors of claude.ai. The documentation gives
-    # "about 150,000 characters"; over 1,048,576 bytes the call fails (strickvl/mcp-beeminder#2).
-    # The model reads text (anthropics/claude-code#55677); nothing is known of other content.
+    # Claude Desktop's local servers, and the connectors of claude.ai: "about 150,000 characters"
+    # (claude.com/docs/connectors/building); over 1,048,576 bytes the call fails
+    # (strickvl/mcp-beeminder#2). The model reads text (anthropics/claude-code#55677); nothing is
+    # known of other content.
     *(
-        Client(
-            name,
-            "either",
-            limit_bytes=150_000,
-            beyond="is cut; over 1 MiB the call fails",
-            source="https://claude.com/docs/connectors/building",
-        )
+        Client(name, "either", limit_bytes=150_000, beyond="is cut; over 1 MiB the call fails")
         for name in ("claude-ai*", "anthropic/claudeai*")
     ),
     # 10,000 tokens by the model's truncation policy, which are 48,000 bytes, 34 of them a head of
@@ -201,11 +188,11 @@ CLIENTS: tuple[Client, ...] = (
         beyond="loses its middle",
         measured="Codex 0.171.0",
         base64=("resource",),
-        source="https://github.com/openai/codex/issues/7906",
         code_mode=(("callId",), "exec-"),
     ),
-    # chat.agent.largeToolResultsToDisk.thresholdBytes is 8 KiB. Visual Studio Code and its
-    # Insiders build send their product name; some releases have hyphens in place of spaces.
+    # chat.agent.largeToolResultsToDisk.thresholdBytes is 8 KiB (microsoft/vscode#290063). Visual
+    # Studio Code and its Insiders build send their product name; some releases have hyphens in
+    # place of spaces.
     Client(
         "visual?studio?code*",
         "structured",
@@ -213,10 +200,10 @@ CLIENTS: tuple[Client, ...] = (
         limit_bytes=8_192,
         beyond_bytes=0,
         beyond=f"{_FILE}path",
-        source="https://github.com/microsoft/vscode/issues/290063",
     ),
     # Copilot CLI forwards both copies (github/copilot-cli#4515), one if they are equal, which
-    # mcp-remote ends: it writes 2.0 as 2 in one of them. Earlier cut at 10 KiB (#1732).
+    # mcp-remote ends: it writes 2.0 as 2 in one of them. Earlier cut at 10 KiB (#1732), as the
+    # next, which was not run.
     *(
         Client(
             name,
@@ -236,14 +223,9 @@ CLIENTS: tuple[Client, ...] = (
         _SMALL,
         limit_bytes=10_240,
         beyond="loses its middle without a word, or is saved to a file",
-        source="https://github.com/github/copilot-cli/issues/1732",
     ),
-    Client(
-        "jetbrains-*copilot*",
-        "both",
-        _SMALL,
-        source="https://github.com/microsoft/copilot-intellij-feedback/issues/2058",
-    ),
+    # microsoft/copilot-intellij-feedback#2058
+    Client("jetbrains-*copilot*", "both", _SMALL),
     # tools.truncateToolOutputThreshold is 40,000 characters (google-gemini/gemini-cli#18446); a
     # result with structuredContent alone reaches the model empty (#29526). Without one, it takes
     # the first text read as JSON for it, and then refuses an array, a number or a string (#27725).
@@ -254,7 +236,6 @@ CLIENTS: tuple[Client, ...] = (
         beyond="loses its middle and is saved to a file",
         measured="Gemini CLI 0.61.0",
         base64=_NONE,
-        source="https://github.com/google-gemini/gemini-cli/pull/18446",
         needs=("text", "object"),
     ),
     # 28,000 characters; up to 0.15 25,000, and the text alone.
@@ -288,18 +269,17 @@ CLIENTS: tuple[Client, ...] = (
         measured="Cline CLI 3.0.65",
         base64=_ALL,
     ),
-    # GOOSE_MAX_TOOL_RESPONSE_SIZE is 200,000 characters.
+    # GOOSE_MAX_TOOL_RESPONSE_SIZE is 200,000 characters (aaif-goose/goose#9256).
     Client(
         "goose*",
         "text",
         limit_bytes=200_000,
         beyond_bytes=0,
         beyond=f"{_FILE}path",
-        source="https://github.com/aaif-goose/goose/pull/9256",
     ),
-    # 50 KiB or 2,000 lines (anomalyco/opencode#35661); the text if there is any. In its code mode
-    # there are no other calls of tools than those of scripts (#35185). In opencode 2, which was not
-    # run, that is the default (#48108); its beta says the other two versions.
+    # 50 KiB or 2,000 lines (anomalyco/opencode#35661, #32074); the text if there is any. In its
+    # code mode there are no other calls of tools than those of scripts (#35185). In opencode 2,
+    # which was not run, that is the default (#48108); its beta says the other two versions.
     Client(
         "opencode*",
         "text",
@@ -308,7 +288,6 @@ CLIENTS: tuple[Client, ...] = (
         beyond=f"{_FILE}first lines, nothing of a single long one",
         measured="opencode 1.18.33",
         base64=_NONE,
-        source="https://github.com/anomalyco/opencode/pull/32074",
         scripts_env=("OPENCODE_EXPERIMENTAL_CODE_MODE", "OPENCODE_EXPERIMENTAL"),
         scripts_versions=("2.*", "0.0.0-*", "unknown"),
     ),
@@ -336,22 +315,12 @@ CLIENTS: tuple[Client, ...] = (
     Client("inspector-cli*", "both", _SMALL, measured="MCP Inspector CLI 2.12.0"),
     # Reported to take structuredContent (modelcontextprotocol/modelcontextprotocol#1411), and
     # later to take content alone; long results go to a file, from a size that is not documented.
-    Client(
-        "cursor*",
-        "either",
-        _SMALL,
-        source="https://github.com/modelcontextprotocol/modelcontextprotocol/issues/1411",
-    ),
-    # Reported to give the model both copies; no limit is documented.
-    *(
-        Client(name, "both", _SMALL, source="https://developers.openai.com/apps-sdk/reference")
-        for name in ("openai-mcp*", "chatgpt*")
-    ),
-    # One survey read the source of the next four; they have no known limit.
-    *(
-        Client(name, "text", source=_SURVEY)
-        for name in ("zed*", "cline*", "roo?code*", "@librechat/*")
-    ),
+    Client("cursor*", "either", _SMALL),
+    # Give the model both copies (developers.openai.com/apps-sdk/reference); no limit is documented.
+    *(Client(name, "both", _SMALL) for name in ("openai-mcp*", "chatgpt*")),
+    # One survey read the source of the next four; they have no known limit:
+    # olaservo-sandyland.static.hf.space/mcp/structured-content/client-survey.html
+    *(Client(name, "text") for name in ("zed*", "cline*", "roo?code*", "@librechat/*")),
 )
 
 SHOWN_BY_ALL = min(each.limit_bytes for each in CLIENTS if each.limit_bytes is not None)
