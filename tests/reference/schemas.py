@@ -7,6 +7,7 @@ parts against each other.
 import ast
 import inspect
 import sys
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from itertools import pairwise
@@ -172,20 +173,22 @@ def descriptions(kind: type[Struct]) -> dict[str, str]:
     >>> descriptions(config_model.Command)
     {'command': 'The program and its arguments, each a separate text.'}
     """
-    texts = _texts(kind.__module__)
-    return {key: texts[kind.__name__, field.name] for key, field in fields(kind).items()}
+    bases = [each for each in kind.__mro__ if each.__module__.startswith("mcp_abridge.")]
+    texts = ChainMap(*map(_texts, bases))
+    return {key: texts[field.name] for key, field in fields(kind).items()}
 
 
 @lru_cache
-def _texts(module: str) -> dict[tuple[str, str], str]:
-    """Return the text below each field of a module's classes; only the source has them."""
-    texts: dict[tuple[str, str], str] = {}
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    for of in (each for each in tree.body if isinstance(each, ast.ClassDef)):
-        for pair in pairwise(of.body):
-            match pair:
-                case ast.AnnAssign(ast.Name(field)), ast.Expr(ast.Constant(str(text))):
-                    texts[of.name, field] = " ".join(text.split())
+def _texts(kind: type) -> dict[str, str]:
+    """Return the text below each field of a class itself; only the source has them."""
+    texts: dict[str, str] = {}
+    tree = ast.parse(inspect.getsource(sys.modules[kind.__module__]))
+    for of in tree.body:
+        if isinstance(of, ast.ClassDef) and of.name == kind.__name__:
+            for pair in pairwise(of.body):
+                match pair:
+                    case ast.AnnAssign(ast.Name(field)), ast.Expr(ast.Constant(str(text))):
+                        texts[field] = " ".join(text.split())
     return texts
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from mcp_abridge.document.paths import Path, PathMatches, Paths, blocked, places
 from mcp_abridge.document.rows import objects, row_type
@@ -71,8 +71,15 @@ class Transform(Struct, frozen=True):
         return None if self.retypes else relaxed(schema)
 
 
-class WindowTransform(Transform, frozen=True):
+class WindowTransform(Transform, frozen=True, kw_only=True):
     """A step that returns one part of a value; two arguments of the call ask for the others."""
+
+    refetch: bool = False
+    """Call the server again if no snapshot is left, even if the tool may have side effects."""
+    drop_on: tuple[str, ...] = ()
+    """Tools whose calls make the snapshots of this rule stale."""
+    max_age_seconds: Annotated[int, Meta(ge=5)] | None = None
+    """The greatest age of a snapshot for the first part: without it, the tool runs for each."""
 
     window: ClassVar[bool] = True
     cuts: ClassVar[bool] = True

@@ -79,12 +79,6 @@ class Paginate(WindowTransform, frozen=True):
     """Places of metadata: a path beside the array, and the value to put there."""
     arguments: Mapping[Literal["limit", "offset"], str] = {}
     """Other names for the arguments; a name here wins over an argument of the server."""
-    refetch: bool = False
-    """Call the server again if no snapshot is left, even if the tool may have side effects."""
-    drop_on: tuple[str, ...] = ()
-    """Tools whose calls make the snapshots of this rule stale."""
-    max_age_seconds: Annotated[int, Meta(ge=5)] | None = None
-    """The greatest age of a snapshot for the first page: without it, the tool runs for each."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,6 +13,7 @@ from msgspec.structs import astuple
 from mcp_abridge.document.fuel import Fuel, charge
 from mcp_abridge.document.gather import row_type_for, values_at
 from mcp_abridge.document.paths import ROOT, Name, Path, Paths, bare, blocked, places
+from mcp_abridge.document.rows import each_row
 from mcp_abridge.document.tree import Pieces, Slot, Value, encode, one_row, opened, rows
 from mcp_abridge.errors import ShapeMismatch
 from mcp_abridge.query.call import Call
@@ -261,7 +262,8 @@ class ObjectBuilder:
         if isinstance(inner, dict):
             return self._object(inner)
         if isinstance(inner, list) and inner and not isinstance(inner, Pieces):
-            array = None if row is None else rows(_closed(inner), row)
+            unopened = all(type(each) is Raw for each in inner)
+            array = each_row(inner, row) if unopened else None  # faster than one by one
             return [self.build(each) for each in inner] if array is None else self._rows(array)
         self.excused |= inner is None or inner == []
         return value
@@ -306,13 +308,6 @@ class ObjectBuilder:
 
 
 _NULL = Raw(b"null")
-
-
-def _closed(array: list[Value]) -> Value:
-    """Return an opened array encoded, if its elements are unopened: to decode all is faster."""
-    if any(type(element) is not Raw for element in array):
-        return array
-    return Raw(b"[" + b",".join(array) + b"]")
 
 
 def _computed(evaluate: Callable[[Value], Any], value: Value, fuel: Fuel) -> Value:

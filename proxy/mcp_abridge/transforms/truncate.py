@@ -54,12 +54,6 @@ class Truncate(WindowTransform, frozen=True):
     """Other names for the arguments; a name here wins over an argument of the server."""
     hint: Literal["notice", "inline"] = "notice"
     """`inline`: the text itself also says how to get the next window."""
-    refetch: bool = False
-    """Call the server again if no snapshot is left, even if the tool may have side effects."""
-    drop_on: tuple[str, ...] = ()
-    """Tools whose calls make the snapshots of this rule stale."""
-    max_age_seconds: Annotated[int, Meta(ge=5)] | None = None
-    """The greatest age of a snapshot for the first window: without it, the tool runs for each."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
