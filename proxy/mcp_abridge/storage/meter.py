@@ -175,12 +175,8 @@ class Meters:
         self._labels = {Row: Limiter[str](_MAX_TOOLS), Warnings: Limiter[str](_MAX_KINDS)}
         # `+=` on a shared sum is not atomic; an uncontended lock costs some 50 ns.
         self._lock = Lock()
-        self._sums: dict[type, dict[tuple[Any, ...], list[int]]] = {
-            Row: {},
-            Warnings: {},
-            Definitions: {},
-            Looks: {},
-        }
+        self._sums: dict[type, dict[tuple[Any, ...], list[int]]]
+        self._sums = {kind: {} for kind in get_args(Tally)}
 
     def of(self, server: str | None, client: str | None, route: str = "") -> "Meter":
         """Return the meter for a server and a client, and the route of a sidecar."""

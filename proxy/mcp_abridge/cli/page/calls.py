@@ -85,18 +85,13 @@ class RecordedCalls:
     def figures(self, selection: Selection, client: str | None) -> Iterator[CallFigures | None]:
         """Yield the figures of all calls, in order; None for one that cannot be replayed."""
         for session in self.sessions:
-            rules = self._rules(selection, session, client)
+            rules = SessionRules(selection, session, client, self._query_result)
             replays = [replay for _, replay in rules.replays(self._report)]
             every = [None if replay is None else self._of(replay) for replay in replays]
             figures = [each for each in every if each is not None]
             for used in used_values([*filter(None, replays)], json_text(session.tools)):
                 figures[used.call].used.append(used)
             yield from every
-
-    def _rules(
-        self, selection: Selection, session: RecordedSession, client: str | None
-    ) -> SessionRules:
-        return SessionRules(selection, session, client, self._query_result)
 
     def _of(self, replay: Replay) -> CallFigures:
         rule, (before, after) = replay.applied, replay.sizes
@@ -129,7 +124,8 @@ class RecordedCalls:
     def answer(self, selection: Selection, number: int, client: str | None) -> dict[str, Any]:
         """Return one answer as a client shows it: see `detail`. Raises AbridgeError."""
         session, _, exchange = self.calls[number]
-        return detail(self._rules(selection, session, client).replay(exchange))
+        rules = SessionRules(selection, session, client, self._query_result)
+        return detail(rules.replay(exchange))
 
 
 Rows = list[CallFigures | None]

@@ -27,7 +27,7 @@ from mcp_abridge.cli.page import data, write
 from mcp_abridge.cli.page.calls import RecordedCalls, Rows, with_uses
 from mcp_abridge.cli.terminal import print_lines, progress, refuse, say
 from mcp_abridge.document.tree import encode
-from mcp_abridge.errors import AbridgeError, RuleErrors
+from mcp_abridge.errors import AbridgeError
 from mcp_abridge.replay.recordings import NO_CALL
 from mcp_abridge.ruleset.selection import Selection
 from mcp_abridge.ruleset.watch import Stamp, stamp, stamps
@@ -57,10 +57,8 @@ class LiveCalls:
         self._stamps = stamps(self._arguments.rules or ())
         try:
             self.selection, self.mistakes = options.selection(self._arguments), []
-        except RuleErrors as errors:
-            self.mistakes = [str(problem) for problem in errors.problems]
         except (AbridgeError, OSError) as error:
-            self.mistakes = [str(error)]
+            self.mistakes = list(map(str, getattr(error, "problems", [error])))
 
     def look(self) -> None:
         """Follow the files: the page may show something else then, which is another version."""
