@@ -7,11 +7,12 @@ import pytest
 
 from tests.benchmarks import commands, load
 from tests.benchmarks.legs import LEGS
+from tests.faults.scale import scaled
 
 SHORT = ("HTTP to stdio: small", "stdio to HTTP: large, project", "HTTP to HTTP: small")
 
 
-@pytest.mark.parametrize("name", SHORT)
+@pytest.mark.parametrize("name", SHORT[: scaled(1, 3)])
 def test_a_leg_over_http_can_be_measured(name: str) -> None:
     [leg] = [leg for leg in LEGS if leg.name == name]
     figures = leg.measure(leg, 0.01)

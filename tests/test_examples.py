@@ -477,6 +477,7 @@ def test_a_tool_with_an_effect_runs_once_however_many_pages_are_read(running: Ru
     assert calls == [{"tool": "bulk_delete_files", "arguments": {"folder": "Work/", "limit": 100}}]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("running", ["http"], indirect=True)
 def test_a_result_too_large_for_clients_of_the_handshake_arrives_in_pages(running: Running) -> None:
     """Over HTTP, the official client refuses an event of more than a MiB."""

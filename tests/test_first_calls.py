@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.faults.scale import scaled
 from tests.python_client import Mode, PythonClient, connected, logged
 from tests.serving import FRONTS, upstream
 from tests.wrapped import texts, wrapped
@@ -100,7 +101,7 @@ def refusal(client: PythonClient, tool: str, **more: Any) -> str:
     return text
 
 
-@pytest.mark.parametrize(("front", "mode"), WAYS)
+@pytest.mark.parametrize(("front", "mode"), WAYS[: scaled(2, 4)])
 def test_a_first_call_with_a_view_is_one_call_and_one_answer(
     server: Counting, front: str, mode: Mode
 ) -> None:

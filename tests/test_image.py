@@ -178,6 +178,7 @@ def venv_in(folder: Path) -> Path:
     return folder / "bin"
 
 
+@pytest.mark.long
 def test_it_has_the_bundled_rules_and_the_store(image: Image) -> None:
     assert image.runs("check", "github", "filesystem").returncode == 0
     code = "import mcp_abridge.storage.redis; print(mcp_abridge.__file__)"
@@ -188,6 +189,7 @@ def test_it_has_the_bundled_rules_and_the_store(image: Image) -> None:
     assert completed.stdout.startswith(str(image.bin.parent)), completed.stderr
 
 
+@pytest.mark.long
 def test_rules_of_the_mounted_folder_are_used(image: Image) -> None:
     file = image.rules / "mine.yaml"
     file.write_text("version: 1\nrulez: []\n")
@@ -219,6 +221,7 @@ def test_no_container_on_stdio_or_at_another_port_is_called_unhealthy() -> None:
     assert not [step for step in FINAL if step.word == "HEALTHCHECK"]
 
 
+@pytest.mark.long
 def test_it_serves_over_http_without_arguments_and_is_healthy(image: Image) -> None:
     """Run it as `docker run -e MCP_ABRIDGE_CONFIG=... IMAGE` does, and end it as Docker does."""
     upstream, port = free_port(), free_port()

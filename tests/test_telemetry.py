@@ -112,7 +112,8 @@ def test_client_proxy_and_server_are_in_one_trace(
     assert all(("mcp.session.id" in span.attributes) == has_session for span in ours)
 
 
-@pytest.mark.parametrize("way", ["http", "stdio"][: scaled(1, 2)])
+@pytest.mark.long
+@pytest.mark.parametrize("way", ["http", "stdio"])
 def test_reads_of_resources_and_prompts_have_spans_too(
     way: str, tmp_path: Path, collector: Collector
 ) -> None:

@@ -38,7 +38,7 @@ def test_the_questions_are_many_and_about_every_tool() -> None:
 
 
 def test_the_evidence_stands_in_the_whole_result_and_not_without_the_answer() -> None:
-    for question in every()[:: scaled(4, 1)]:
+    for question in every()[:: scaled(8, 1)]:
         whole = visible_text(RESULTS[question.tool]())
         assert Evidence(question).stands_with(whole), question.name
         atom = question.evidence[-1][0]

@@ -41,7 +41,7 @@ def test_the_sets_have_no_question_and_those_described_no_tool_in_common() -> No
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_evidence_stands_in_the_whole_result_and_not_without_the_answer(kind: str) -> None:
-    for question in sets.described_questions(kind)[:: scaled(4, 1)]:
+    for question in sets.described_questions(kind)[:: scaled(8, 1)]:
         whole = visible_text(sets.whole(question.set, question.tool))
         assert Evidence(question).stands_with(whole), question.name
         atom = question.evidence[-1][0]

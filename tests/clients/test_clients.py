@@ -34,6 +34,7 @@ sys.exit(suite.main())
 """
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("servers")
 def test_a_client_that_cannot_be_installed_keeps_its_row_of_the_page(tmp_path: Path) -> None:
     copy = tmp_path / "page.md"

@@ -52,7 +52,7 @@ LEGS = {
     "rules": Leg(
         # The same, with rules that cut every long text.
         lambda port, url: serve(port, str(RULES), url),
-        short=("2026-07-28",),
+        short=(),
         reshapes=True,
     ),
     "child": Leg(

@@ -8,6 +8,8 @@ from mcp_abridge.document.message import Message
 from mcp_abridge.errors import DocumentError
 from msgspec import Raw
 
+from tests.faults.scale import scaled
+
 
 def envelope(raw: bytes) -> Message:
     read = message.read(raw)
@@ -137,7 +139,7 @@ MEMBERS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=scaled(300, 1000))
 @given(MEMBERS, st.sampled_from([b",", b", ", b"\t,"]))
 def test_what_is_read_off_the_ends_of_a_message_is_true_of_it(
     parts: list[tuple[str, bytes]], comma: bytes

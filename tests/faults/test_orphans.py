@@ -167,7 +167,7 @@ def turn_of_sidecar(cycle: Cycle) -> float:
 
 @pytest.mark.fault(20, "stdio")
 def test_no_process_survives_the_wrapper_however_and_whenever_it_ends() -> None:
-    go_round(cycles("stdio", scaled(12, 200), ("EOF", *ENDS)), scaled(6, 10), turn_of_wrapper)
+    go_round(cycles("stdio", scaled(6, 200), ("EOF", *ENDS)), scaled(6, 10), turn_of_wrapper)
 
 
 @pytest.mark.fault(19, "http")

@@ -19,6 +19,7 @@ from tests.faults.asking import Start, each_way, over_http
 from tests.faults.naughty import table
 from tests.faults.processes import memory, until
 from tests.faults.routes import Local, failure
+from tests.faults.scale import scaled
 from tests.faults.sidecar import call as posted
 from tests.faults.sidecar import keys, log_messages, soon
 from tests.faults.wrapper import Wrapped, call, naughty, ok, wrapped
@@ -49,7 +50,7 @@ UNSHAPED = f"warning: shaping: {LONG}: failed at MemoryError: for a document of 
 
 
 @pytest.mark.fault(47, "stdio")
-@pytest.mark.parametrize("spare", [0, 56])
+@pytest.mark.parametrize("spare", [56, 0][: scaled(1, 2)])
 def test_a_line_too_large_for_the_memory_costs_its_call_alone(rules: Path, spare: int) -> None:
     with wrapped("large", options=("--rules", str(rules))) as wire:
         with wire.sound():
@@ -66,7 +67,7 @@ def test_a_line_too_large_for_the_memory_costs_its_call_alone(rules: Path, spare
 
 
 @pytest.mark.fault(47, "stdio")
-@pytest.mark.parametrize("spare", [32, 64])
+@pytest.mark.parametrize("spare", [32, 64][: scaled(1, 2)])
 def test_an_answer_too_large_for_the_memory_to_shape_it_passes_as_it_came(
     rules: Path, spare: int
 ) -> None:

@@ -14,6 +14,7 @@ from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.ruleset.selection import Selection
 
 from tests.builders import rules
+from tests.faults.scale import scaled
 
 BUDGET = Selection(None, 2_000, print)(None, None)
 NAMES = st.sampled_from(["id", "name", "state", "a.b", "labels", "owner", "key"])
@@ -40,7 +41,7 @@ def leaves(value: Any) -> list[Any]:
     return [value]
 
 
-@settings(max_examples=40)
+@settings(max_examples=scaled(15, 40))
 @given(ROWS | st.dictionaries(NAMES, ROWS))
 def test_what_counts_as_shown_by_the_budget_stands_in_the_text(document: Any) -> None:
     answer = detail_of(document, BUDGET)
