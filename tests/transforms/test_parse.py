@@ -90,7 +90,7 @@ def test_the_strings_at_a_path_are_read_each_with_what_stands_around_it() -> Non
 def test_texts_that_become_ambiguous_are_a_mismatch() -> None:
     document = Document.read(b'[{"content":"a\\n"},{"content":"b"}]')
     Parse(as_="lines", at=CONTENT)(document.root, call())
-    document.root.child(0).remove()
+    del document.cell[0][0]
     with pytest.raises(
         ShapeMismatch, match=r"^content: some of the texts read as structure were moved"
     ):

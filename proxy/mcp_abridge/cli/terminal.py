@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.document.printable import printable
@@ -15,9 +15,6 @@ from mcp_abridge.errors import AbridgeError, RuleErrors
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-
-
-T = TypeVar("T")
 
 
 def print_lines(*lines: str, stderr: bool = False) -> None:
@@ -103,7 +100,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return printable(text, lines=True, json=True)
 
 
-def show(arguments: Namespace, value: T, text: Callable[[T], object]) -> None:
+def show(arguments: Namespace, value: Any, text: Callable[[Any], object]) -> None:
     """Print a value as JSON if --json is set; else `text` prints it."""
     if arguments.json:
         print(json_text(value, indent=2))

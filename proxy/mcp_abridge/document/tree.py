@@ -90,10 +90,6 @@ class Slot(msgspec.Struct, eq=False):
         self.parent[self.key] = value
         self.document.changed = True
 
-    def remove(self) -> None:
-        del self.parent[self.key]
-        self.document.changed = True
-
     def rename(self, name: str) -> None:
         """Rename this member of an object in place; another member of that name is removed."""
         members = dict(self.parent)
