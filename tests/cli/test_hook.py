@@ -502,6 +502,13 @@ def test_wrap_makes_the_settings_for_the_hook_if_there_are_none(tmp_path: Path, 
         assert f"{file}: an unusual form; edit" in run("wrap", "--hook", code=1).err
         assert file.read_text() == text
 
+    file.write_text('{"hooks": {"PostToolUse": [{"matcher": "x", "hooks": []}]}}')
+    run("wrap", "--hook")
+    text = file.read_text().replace("},{", "} /* of mine */ ,{")
+    file.write_text(text)  # without the hook, the comma before the other one would be the first
+    assert f"{file}: an unusual form; edit" in run("unwrap", "--hook", code=1).err
+    assert file.read_text() == text
+
 
 GROUP = '{"matcher": "X", "hooks": [{"type": "command", "command": "x"}]}'
 

@@ -95,10 +95,10 @@ def _edit_file(
         text = _with(text, syntax, place, entry)
     if changed := text != file.before:
         try:
-            hidden = entry is not None and _own_entry(syntax.read(text), place) is None
+            own = _own_entry(syntax.read(text), place)
         except ValueError:
-            hidden = True
-        if hidden:  # by a key that is null, or the text is broken
+            raise NotPossible(_UNUSUAL) from None
+        if entry is not None and own is None:  # by a key that is null
             raise NotPossible(_UNUSUAL)
         elements = None if old is None else [masked_value(old)], None if entry is None else [entry]
         print_lines(*difference(syntax, path, {(*place.event, PROGRAM): elements}))
