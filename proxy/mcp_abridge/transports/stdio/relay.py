@@ -61,7 +61,6 @@ _SUSPENDED = 5.0  # seconds for suspended calls to continue once the client send
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Send = Callable[[list[bytes]], None]
 
 
 class Relay:
@@ -218,7 +217,7 @@ class Relay:
 
     def _watch_calls(self) -> None:
         while True:
-            self._enter_and_send(self._session.expire, self._server.send_later)
+            self._enter(self._session.expire)
             with self._entry:
                 seconds = self._session.time_left()
             # A call that begins meanwhile is due later than this, and a probe wakes this thread.
@@ -243,9 +242,8 @@ class Relay:
 
     def _take(self, batch: list[bytes], *, of_client: bool) -> None:
         """Pass lines of one side through the session; consecutive lines onward are sent at once."""
-        to_server = self._server.send if of_client else self._server.send_later
         onward = ToServer if of_client else ToClient
-        send = to_server if of_client else self._client.send
+        send = self._server.send if of_client else self._client.send
         ready: list[bytes] = []
         for raw in batch:
             with self._entry:
@@ -260,49 +258,47 @@ class Relay:
                     if ready:
                         send(ready)
                         ready = []
-                    self._perform(output, to_server)
+                    self._perform(output)
         if ready:
             send(ready)
 
-    def _enter_and_send(self, enter: Callable[[], Outputs], to_server: Send) -> None:
+    def _enter(self, enter: Callable[[], Outputs]) -> None:
         """Call a method of the session, and perform its outputs."""
         with self._entry:
             outputs = self._send_to_server(enter())
         for output in outputs:
-            self._perform(output, to_server)
+            self._perform(output)
 
-    def _perform(self, output: Output, to_server: Send) -> None:
+    def _perform(self, output: Output) -> None:
         """Do what the session returned; the result of shaping or of the store goes back to it."""
-        if isinstance(output, ToServer):
-            to_server([output.raw])
-        elif isinstance(output, ToClient):
+        if isinstance(output, ToClient):
             self._client.send([output.raw])
         elif isinstance(output, Probe):
             self._wake()
-            to_server([output.raw])
+            self._server.send_later([output.raw])
         elif isinstance(output, Noise):
             self._log.noise(output.raw)
         elif isinstance(output, Shape):
-            self._shape(output.job, to_server)
-        else:
-            self._enter_and_send(partial(output.then, output.do()), to_server)
+            self._shape(output.job)
+        elif not isinstance(output, ToServer):  # those are sent before
+            self._enter(partial(output.then, output.do()))
 
-    def _shape(self, job: ShapeJob, to_server: Send) -> None:
+    def _shape(self, job: ShapeJob) -> None:
         """Shape a response; a view, or images, in a thread: other calls go on meanwhile."""
         if job.view is not None:
-            self._in_turn(lambda: self._finish(job, pipeline.shape(job), to_server))
+            self._in_turn(lambda: self._finish(job, pipeline.shape(job)))
         elif (result := pipeline.shape(job)).drawings:
-            self._in_turn(lambda: self._finish(job, result, to_server))
+            self._in_turn(lambda: self._finish(job, result))
         else:
-            self._finish(job, result, to_server)
+            self._finish(job, result)
 
-    def _finish(self, job: ShapeJob, result: ShapeResult, to_server: Send) -> None:
+    def _finish(self, job: ShapeJob, result: ShapeResult) -> None:
         if result.drawings:
             # Imported late: few answers have large images.
             from mcp_abridge.transports.workers.pictures import with_drawings
 
             result = with_drawings(job, result)
-        self._enter_and_send(partial(self._session.shaped, job, result), to_server)
+        self._enter(partial(self._session.shaped, job, result))
 
     def _in_turn(self, do: Callable[[], None]) -> None:
         def answer() -> None:
