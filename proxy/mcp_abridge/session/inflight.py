@@ -379,4 +379,6 @@ def stale(state: "SessionState", pending: PendingRequest) -> Outputs:
     What was read meanwhile may be from before it.
     """
     rules = state.rules.covering(pending.tool).drops
+    if not rules:
+        return ()
     return tuple(effects.drop(state, Key(pending.scope, rule, None)) for rule in rules)

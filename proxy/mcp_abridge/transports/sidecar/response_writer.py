@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from aiohttp import web
+from msgspec import Struct, field
 from msgspec.structs import replace
 from multidict import CIMultiDict
 
@@ -31,7 +32,7 @@ _SILENCE = Event(b": \n\n", None)
 _NO_RESPONSE = message.error(b"null", -1, "the server ended its answer without a response")
 
 
-class ResponseWriter:
+class ResponseWriter(Struct, eq=False):
     """The response to one POST.
 
     `accepts` is the form that the client accepts. `streams` means that the upstream chose an event
@@ -40,34 +41,25 @@ class ResponseWriter:
     ConnectionError or CancelledError if the client has gone.
     """
 
-    def __init__(
-        self,
-        request: Request,
-        accepts: Wanted,
-        *,
-        streams: bool,
-        expected: int,
-        batch: bool = False,
-        status: int = 200,
-        headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
-    ) -> None:
-        self._request = request
-        self._record = request.record
-        self._streams = streams
-        self._expected = expected
-        self._batch = batch
-        self._status = status
-        self._headers = headers
-        self._response: web.StreamResponse | None = None
-        self._form: Literal["json", "stream"] | None = None
-        if accepts == "json":
+    request: Request
+    accepts: Wanted
+    streams: bool
+    expected: int
+    batch: bool = False
+    status: int = 200
+    headers: Mapping[str, str] | Iterable[tuple[str, str]] = ()
+    _response: web.StreamResponse | None = None
+    _form: Literal["json", "stream"] | None = None
+    _undecided: list[Event] = []  # while the form is not known
+    _bodies: list[bytes] = []  # each is a response, or an array of responses only
+    _responses: int = 0
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # pieces of two events must not mix
+
+    def __post_init__(self) -> None:
+        if self.accepts == "json":
             self._form = "json"
-        elif accepts == "stream" or (accepts == "either" and streams):
+        elif self.accepts == "stream" or (self.accepts == "either" and self.streams):
             self._form = "stream"
-        self._undecided: list[Event] = []  # while the form is not known
-        self._bodies: list[bytes] = []  # each is a response, or an array of responses only
-        self._responses = 0
-        self._turn = asyncio.Lock()  # one event's pieces must not mix with another's
 
     @property
     def started(self) -> bool:
@@ -77,7 +69,7 @@ class ResponseWriter:
     @property
     def complete(self) -> bool:
         """True if the answer is JSON and all of its contents are collected."""
-        return self._form == "json" and self._responses >= max(self._expected, 1)
+        return self._form == "json" and self._responses >= max(self.expected, 1)
 
     async def begin(self) -> None:
         """Send the head of an event stream, if the answer is known to be an event stream."""
@@ -85,8 +77,8 @@ class ResponseWriter:
             headers = self._own(stream=True)
             for name, value in _STREAM_HEADERS.items():
                 headers.setdefault(name, value)
-            self._response = web.StreamResponse(status=self._status, headers=headers)
-            await self._response.prepare(self._request)
+            self._response = web.StreamResponse(status=self.status, headers=headers)
+            await self._response.prepare(self.request)
 
     async def add(self, event: Event) -> None:
         """Add the next event: a message, or anything else that an event stream may hold."""
@@ -110,10 +102,10 @@ class ResponseWriter:
             if len(responses) < len(spoken):
                 await self._become_stream()
                 return
-            if count >= self._expected:
+            if count >= self.expected:
                 self._form = "json"
                 self._undecided.clear()
-        if responses and self._responses < max(self._expected, 1):
+        if responses and self._responses < max(self.expected, 1):
             self._responses += len(responses)
             # Unchanged if possible, not serialized again.
             self._bodies += [event.data or b""] if len(responses) == len(spoken) else responses
@@ -133,21 +125,21 @@ class ResponseWriter:
         if last is not None and self._form != "stream":
             await self.add(last)
             last = None
-        if self._form is None and self._streams and not self._responses:
+        if self._form is None and self.streams and not self._responses:
             await self._become_stream()
         if self._form == "stream":
             return await self._end_stream(last)
         headers = self._own(stream=False)
         headers.setdefault("Content-Type", JSON)
         body = self._body()
-        status = self._status if self._responses else 502
+        status = self.status if self._responses else 502
         if len(body) <= _PIECE:
-            self._record.bytes_sent = len(body)
+            self.request.record.bytes_sent = len(body)
             self._response = web.Response(status=status, headers=headers, body=body)
             return self._response
         headers["Content-Length"] = str(len(body))
         self._response = web.StreamResponse(status=status, headers=headers)
-        await self._response.prepare(self._request)
+        await self._response.prepare(self.request)
         await self._send([body])
         return self._response
 
@@ -160,7 +152,7 @@ class ResponseWriter:
             assert self._response is not None
             await self._send(pieces)
             await self._response.write_eof(rest)
-            self._record.bytes_sent += len(rest)
+            self.request.record.bytes_sent += len(rest)
         return self._response
 
     async def _write(self, event: Event) -> None:
@@ -174,13 +166,13 @@ class ResponseWriter:
         rest = deque(_slices(pieces))
         try:
             while rest:
-                self._record.bytes_sent += len(rest[0])
+                self.request.record.bytes_sent += len(rest[0])
                 await self._response.write(rest.popleft())
         except asyncio.CancelledError:
             # Even if cancelled, complete the event that has begun.
             while rest:
                 # aiohttp's only writer accepts `drain`; its abstract class does not declare it.
-                await self._request.writer.write(rest.popleft(), drain=False)  # type: ignore[call-arg]
+                await self.request.writer.write(rest.popleft(), drain=False)  # type: ignore[call-arg]
             raise
 
     async def _become_stream(self) -> None:
@@ -193,14 +185,14 @@ class ResponseWriter:
         if not self._bodies:
             return _NO_RESPONSE
         first, *others = self._bodies
-        if not self._batch:
+        if not self.batch:
             return first
         if not others and first.lstrip()[:1] == b"[":
             return first
         return b"[" + b",".join(_elements(self._bodies)) + b"]"
 
     def _own(self, *, stream: bool) -> CIMultiDict[str]:
-        headers = CIMultiDict(self._headers)
+        headers = CIMultiDict(self.headers)
         kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if (kind == STREAM) != stream:
             headers.popall("Content-Type", None)

@@ -94,7 +94,7 @@ class ChildSession:
         if not read.ids:
             await asyncio.shield(self._tasks.spawn(self._enter(read.raw, record)))
             return web.Response(status=202)
-        tokens = [token for token in map(progress_token, read.messages) if token is not None]
+        tokens = frozenset(filter(None, map(progress_token, read.messages)))
         stream = self._remember(
             EventStream(self._store, self._log, tokens, carries=read.accepts != "json")
         )

@@ -5,10 +5,10 @@ Invariant: a client that does not read delays its own session only, and for a li
 """
 
 import asyncio
-from collections.abc import Iterable
 from itertools import count
 
 from aiohttp import web
+from msgspec import Struct, field
 
 from mcp_abridge.session.inflight import Bounded
 from mcp_abridge.transports.http import sse
@@ -37,37 +37,32 @@ class EventStore(Bounded[tuple[int, int], bytes]):
         """The numbers of further streams."""
 
 
-class EventStream:
+class EventStream(Struct, eq=False):
     """The messages for the client in answer to one POST, or on its GET stream.
 
     `tokens` are the progress tokens of its requests. `carries` means that it may hold more than
     responses.
     """
 
-    def __init__(
-        self,
-        store: EventStore,
-        log: Log,
-        tokens: Iterable[bytes] = (),
-        *,
-        carries: bool = True,
-    ) -> None:
-        self.number = next(store.streams)
-        self.tokens = frozenset(tokens)
-        self.carries = carries
-        self.over = False
-        self.received = 0
-        """Bytes of the server's responses to it, before they were shaped."""
-        self._store = store
-        self._log = log
-        self._hurried = False
-        self._closed = False
-        self._count = 0  # events so far
-        self._position = 0  # the number of the last event that was sent
-        self._behind = 0  # bytes of those that follow
-        self._news = asyncio.Event()  # for the connection
-        self._progress = asyncio.Event()  # for those who wait for room
-        self._request: Request | None = None
+    store: EventStore
+    log: Log
+    tokens: frozenset[bytes] = frozenset()
+    carries: bool = True
+    over: bool = False
+    received: int = 0
+    """Bytes of the server's responses to it, before they were shaped."""
+    number: int = 0
+    _hurried: bool = False
+    _closed: bool = False
+    _count: int = 0  # events so far
+    _position: int = 0  # the number of the last event that was sent
+    _behind: int = 0  # bytes of those that follow
+    _news: asyncio.Event = field(default_factory=asyncio.Event)  # for the connection
+    _progress: asyncio.Event = field(default_factory=asyncio.Event)  # for those who wait for room
+    _request: Request | None = None
+
+    def __post_init__(self) -> None:
+        self.number = next(self.store.streams)
 
     @property
     def connected(self) -> bool:
@@ -76,7 +71,7 @@ class EventStream:
     def add(self, data: bytes) -> None:
         """Add an event, to be sent as soon as a client is connected; without data, only an id."""
         self._count += 1
-        self._store.add((self.number, self._count), data)
+        self.store.add((self.number, self._count), data)
         self._behind += len(data)
         self._news.set()
 
@@ -92,7 +87,7 @@ class EventStream:
 
     def _after(self, position: int) -> list[bytes]:
         numbers = range(position + 1, self._count + 1)
-        following = (self._store.get((self.number, number)) for number in numbers)
+        following = (self.store.get((self.number, number)) for number in numbers)
         return [data for data in following if data is not None]
 
     def finish(self) -> None:
@@ -108,7 +103,7 @@ class EventStream:
 
     def _drop(self) -> None:
         for number in range(1, self._count + 1):
-            self._store.drop((self.number, number))
+            self.store.drop((self.number, number))
 
     def hurry(self) -> None:
         """Stop waiting for slow clients: the end is near."""
@@ -174,10 +169,10 @@ class EventStream:
         data, before = None, self._position
         while data is None and self._position < self._count:
             self._position += 1
-            data = self._store.get((self.number, self._position))
+            data = self.store.get((self.number, self._position))
         self._behind -= len(data or b"")
         if data is None or self._position > before + 1:
-            self._log.warning("messages were dropped: nobody has opened a stream for them")
+            self.log.warning("messages were dropped: nobody has opened a stream for them")
             self._behind = sum(map(len, self._after(self._position)))
         if data is None:
             return None
