@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mcp_abridge.errors import raised
@@ -45,13 +45,20 @@ class Routed(NamedTuple):
 
 
 class Driver(Struct, eq=False):
-    """One session; `on_noise` takes what is no message of the server, else the client does."""
+    """One session; `_on_noise` takes what is no message of the server, else the client does.
+
+    `late`, for who serves a whole session, takes the messages to send once calls have waited for
+    too long.
+    """
 
     session: Session
     _workers: Workers
     _log: ErrorLog
     _on_noise: Callable[[bytes], None] | None = None
+    late: Callable[[Routed], Coroutine[Any, Any, None]] | None = None
     _shared: bytes = b""  # the facts of the server last written to the store
+    _waking: asyncio.TimerHandle | None = None
+    _tasks: Tasks = field(default_factory=Tasks)
 
     @property
     def _caller(self) -> str:
@@ -119,10 +126,30 @@ class Driver(Struct, eq=False):
         """Return the messages about calls without a response in time, see `Session.expire`."""
         return await self._routed(self.session.expire(slots))
 
+    def stop(self) -> None:
+        """Wait no more for calls that will be overdue."""
+        if self._waking is not None:
+            self._waking.cancel()
+        self._tasks.cancel()
+
     async def _routed(self, outputs: Sequence[Output]) -> Routed:
         routed = Routed([], [], [])
         await self._perform_all(outputs, routed)
+        if self.late is not None:
+            if self._waking is not None:
+                self._waking.cancel()
+            seconds, loop = self.session.time_left(), asyncio.get_running_loop()
+            self._waking = None if seconds is None else loop.call_later(seconds, self._wake)
         return routed
+
+    def _wake(self) -> None:
+        self._tasks.spawn(self._end_late())
+
+    async def _end_late(self) -> None:
+        # Calls with progress in the meantime have more time.
+        routed = await self.expire()
+        if self.late is not None and any(routed):
+            await self.late(routed)
 
     async def _perform_all(self, outputs: Sequence[Output], routed: Routed) -> None:
         try:
@@ -165,56 +192,26 @@ class Driver(Struct, eq=False):
             await self._perform_all(output.then(result), routed)
 
 
-class Timer(Struct, eq=False):
-    """Call `late` with the messages to send once calls have waited for too long.
-
-    It covers all calls of a session, or those in these `slots`. Start it again after each call that
-    is sent to the server.
-    """
-
-    driver: Driver
-    late: Callable[[Routed], Coroutine[Any, Any, None]]
-    slots: Collection[bytes] | None = None
-    waking: asyncio.TimerHandle | None = None
-    tasks: Tasks = msgspec.field(default_factory=Tasks)
-
-    def start(self) -> None:
-        """Wait for the first call or query that will be overdue."""
-        if self.waking is not None:
-            self.waking.cancel()
-        seconds = self.driver.session.time_left(self.slots)
-        loop = asyncio.get_running_loop()
-        self.waking = None if seconds is None else loop.call_later(seconds, self._wake)
-
-    def stop(self) -> None:
-        if self.waking is not None:
-            self.waking.cancel()
-        self.tasks.cancel()
-
-    def _wake(self) -> None:
-        self.tasks.spawn(self._expire())
-
-    async def _expire(self) -> None:
-        routed = await self.driver.expire(self.slots)
-        # Calls with progress in the meantime have more time.
-        self.start()
-        if any(routed):
-            await self.late(routed)
-
-
 @asynccontextmanager
 async def in_time(
     driver: Driver, late: Callable[[Routed], None], slots: Collection[bytes]
 ) -> AsyncIterator[None]:
     """Leave this context, without an error, once one of these calls is overdue, after `late`."""
+    if driver.session.time_left(slots) is None:
+        yield
+        return
 
-    async def leave(routed: Routed) -> None:
-        late(routed)
-        timeout.reschedule(asyncio.get_running_loop().time())
+    async def leave() -> None:
+        while (seconds := driver.session.time_left(slots)) is not None:
+            await asyncio.sleep(seconds)
+            # Calls with progress in the meantime have more time.
+            if any(routed := await driver.expire(slots)):
+                late(routed)
+                timeout.reschedule(asyncio.get_running_loop().time())
+                return
 
-    timeout = asyncio.timeout(None)
-    timer = Timer(driver, leave, slots)
-    timer.start()
+    timeout, tasks = asyncio.timeout(None), Tasks()
+    tasks.spawn(leave())
     try:
         async with timeout:
             yield
@@ -222,4 +219,4 @@ async def in_time(
         if not timeout.expired():
             raise
     finally:
-        timer.stop()
+        tasks.cancel()

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct, field
 from yarl import URL
 
 from mcp_abridge.document import message
@@ -27,7 +27,7 @@ from mcp_abridge.transports.client.endpoint import (
 from mcp_abridge.transports.client.request import ClientRequest, client_request
 from mcp_abridge.transports.client.stream_position import StreamPosition
 from mcp_abridge.transports.correlation import answered_ids, negotiated_version, refuses
-from mcp_abridge.transports.driver import Driver, Routed, Timer
+from mcp_abridge.transports.driver import Driver, Routed
 from mcp_abridge.transports.http.headers import (
     METHOD,
     SESSION,
@@ -59,36 +59,30 @@ _NEVER = (501, 505)
 Say = Callable[[list[bytes]], Awaitable[None]]
 
 
-class Streamable:
+class Streamable(Struct, eq=False):
     """A remote server.
 
-    `say` takes lines for the client, and returns once it accepts more. `on_lost` is called with the
-    reason if the connection can no longer be used.
+    `_say` takes lines for the client, and returns once it accepts more. `_on_lost` is called with
+    the reason if the connection can no longer be used.
     """
 
-    def __init__(
-        self,
-        endpoint: HttpClient,
-        driver: Driver,
-        log: Log,
-        say: Say,
-        on_lost: Callable[[str], None],
-    ) -> None:
-        self._endpoint = endpoint
-        self._driver = driver
-        self._log = log
-        self._say = say
-        self._on_lost = on_lost
-        self._tasks = Tasks()
-        self._listening: asyncio.Task[None] | None = None
-        self._open: dict[bytes, ClientRequest] = {}
-        self._timer = Timer(driver, self._dispatch)
-        self._parameters: Parameters = {}
-        self._connected = False  # the server has sent an HTTP response
-        self._session: str | None = None
-        self._version: str | None = None
-        self._modern = False
-        self._old: URL | None = None  # the endpoint for messages of a server of 2024-11-05
+    _endpoint: HttpClient
+    _driver: Driver
+    _log: Log
+    _say: Say
+    _on_lost: Callable[[str], None]
+    _tasks: Tasks = field(default_factory=Tasks)
+    _listening: "asyncio.Task[None] | None" = None
+    _open: dict[bytes, ClientRequest] = {}
+    _parameters: Parameters = {}
+    _connected: bool = False  # the server has sent an HTTP response
+    _session: str | None = None
+    _version: str | None = None
+    _modern: bool = False
+    _old: URL | None = None  # the endpoint for messages of a server of 2024-11-05
+
+    def __post_init__(self) -> None:
+        self._driver.late = self._dispatch
 
     async def send(self, raw: bytes) -> None:
         """Send a line; returns as soon as the next line may follow."""
@@ -106,7 +100,6 @@ class Streamable:
         # From here on, messages about its requests may follow.
         self._open |= dict.fromkeys(post.waiting, post)
         post.task = self._tasks.spawn(self._answer(post))
-        self._timer.start()
         if not post.waiting:
             await asyncio.wait({post.task}, timeout=_ACCEPTED)
         elif post.begins:
@@ -121,7 +114,7 @@ class Streamable:
 
     def stop(self) -> None:
         self._tasks.cancel()
-        self._timer.stop()
+        self._driver.stop()
 
     async def close(self) -> None:
         if self._session is not None:

@@ -20,7 +20,7 @@ from mcp_abridge.transports.correlation import (
     negotiated_version,
     progress_token,
 )
-from mcp_abridge.transports.driver import Driver, Routed, Timer
+from mcp_abridge.transports.driver import Driver, Routed
 from mcp_abridge.transports.http.headers import SESSION, VERSION
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.caller import digest
@@ -64,7 +64,7 @@ class ChildSession:
         self._loop = asyncio.get_running_loop()
         self._streams: dict[int, EventStream] = {}
         self._pending: dict[bytes, EventStream] = {}
-        self._timer = Timer(driver, self._route)
+        driver.late = self._route
         self._initialize: bytes | None = None
         self._tasks = Tasks()  # they go on if a client disconnects meanwhile
         self._cause: str | None = None
@@ -183,7 +183,6 @@ class ChildSession:
     async def _route(self, routed: Routed) -> None:
         # At once: no client message about a call that was held may overtake the call.
         self._child.post(routed.all_to_server)
-        self._timer.start()
         for raw in routed.to_client:
             await give_way(len(raw))
             await self._deliver(raw).room()
@@ -233,7 +232,7 @@ class ChildSession:
         for stream in self._streams.values():
             stream.close()
         self._tasks.cancel()
-        self._timer.stop()
+        self.driver.stop()
 
     # Streams
 

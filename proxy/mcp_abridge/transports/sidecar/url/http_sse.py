@@ -5,6 +5,7 @@ The client gets an endpoint of the proxy instead, which is valid as long as the 
 
 import secrets
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 from aiohttp import web
@@ -15,7 +16,7 @@ from mcp_abridge.ruleset.loading.config_model import LimitsSpec
 from mcp_abridge.transports.aio import Tasks
 from mcp_abridge.transports.client.endpoint import HttpResponse, NoAnswer
 from mcp_abridge.transports.client.request import client_request
-from mcp_abridge.transports.driver import Driver, Routed, Timer
+from mcp_abridge.transports.driver import Driver, Routed
 from mcp_abridge.transports.http.sse import ENDPOINT, Event, encode_event
 from mcp_abridge.transports.sidecar.request import INVALID, RequestRefused, read_post
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, translate
@@ -35,7 +36,6 @@ class SseSession(Struct):
     answer: ResponseWriter
     request: Request
     url: URL
-    timer: Timer
     tasks: Tasks = msgspec.field(default_factory=Tasks)
 
 
@@ -57,8 +57,8 @@ class SseSessions(Struct, frozen=True):
         """Pass on a stream until it ends, with the proxy's endpoint in place of the server's."""
         name, record = secrets.token_urlsafe(16), request.record
         driver = self.registry.begin(name, resumable=False)
-        timer = Timer(driver, lambda late: self._dispatch(stream, late))
-        stream = SseSession(driver, record.token, answer, request, upstream.url, timer)
+        stream = SseSession(driver, record.token, answer, request, upstream.url)
+        driver.late = partial(self._dispatch, stream)
         try:
             async for event in upstream.events():
                 if event.event == ENDPOINT:
@@ -78,7 +78,7 @@ class SseSessions(Struct, frozen=True):
             record.failure = str(broken)
             await answer.add_messages(driver.session.fail_pending(record.failure))
         finally:
-            timer.stop()
+            driver.stop()
             stream.tasks.cancel()
             self.streams.pop(name, None)
 
@@ -104,7 +104,6 @@ class SseSessions(Struct, frozen=True):
     async def _dispatch(self, stream: SseSession, routed: Routed) -> None:
         for raw in routed.all_to_server:
             stream.tasks.spawn(self._post(stream, raw))
-        stream.timer.start()
         with suppress(ConnectionError):
             await stream.answer.add_messages(routed.to_client)
 
