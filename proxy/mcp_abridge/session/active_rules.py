@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TypeVar
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from mcp_abridge.document.message import APPS, LONGEST_NAME, value_at
 from mcp_abridge.document.tree import ABSENT
@@ -51,35 +51,29 @@ class ToolRules(Struct, frozen=True):
     refusal: str | None = None
 
 
-class ActiveRules:
+class ActiveRules(Struct, eq=False):
     """The rules of a session, selected by the facts of its client and server.
 
-    `rules` and `renamed` are called with the names of server and client, `rules` also with the
-    version of the client; `rules` may block.
+    `_rules` and `_renamed` are called with the names of server and client, `_rules` also with the
+    version of the client; `_rules` may block.
     """
 
-    def __init__(
-        self,
-        rules: Rules,
-        log: Callable[[str], None],
-        renamed: Callable[[str | None, str | None], None] = lambda server, client: None,
-    ) -> None:
-        self._rules = rules
-        self._log = log
-        self._renamed = renamed
-        self.peer = PeerInfo()
-        self._by_tool: dict[str, ToolRules] = {}
-        self._selected: RuleSet | None = None
-        self._ruleset: RuleSet | None = None  # the rule files of `_selected` that fit the tools
-        # Of this session: the first names of the server, and all tools that it listed.
-        self._servers: list[str] = []
-        self._all_tools: frozenset[str] | None = None
-        self._misfits: list[tuple[RuleFile, str]] = []  # files that must hold, but do not fit
-        self._remarks: dict[str, str] = {}  # the last one logged on a file
-        self.guards = False
-        """True if the rules at the last use include one that a call must not bypass."""
-        self.outdated = False
-        """True if the rules may differ from those in force at their last use."""
+    _rules: Rules
+    _log: Callable[[str], None]
+    _renamed: Callable[[str | None, str | None], None] = lambda server, client: None
+    peer: PeerInfo = field(default_factory=PeerInfo)
+    _by_tool: dict[str, ToolRules] = {}
+    _selected: RuleSet | None = None
+    _ruleset: RuleSet | None = None  # the rule files of `_selected` that fit the tools
+    # Of this session: the first names of the server, and all tools that it listed.
+    _servers: list[str] = []
+    _all_tools: frozenset[str] | None = None
+    _misfits: list[tuple[RuleFile, str]] = []  # files that must hold, but do not fit
+    _remarks: dict[str, str] = {}  # the last one logged on a file
+    guards: bool = False
+    """True if the rules at the last use include one that a call must not bypass."""
+    outdated: bool = False
+    """True if the rules may differ from those in force at their last use."""
 
     @property
     def listed(self) -> bool:
