@@ -44,9 +44,3 @@ def test_a_failure_is_printed_with_its_differences_and_the_exit_code_is_1(
     run("test", path, "-k", "A PAGE")
     err = run("test", path, "-k", "typo", code=2).err
     assert err == "mcp-abridge test: no case has 'typo' in its rule or its name\n"
-
-
-def test_rules_without_a_test_fail_if_tests_are_required(path: Path, run: Run) -> None:
-    out = run("test", path, "--require-tests", "-k", "a page", code=1).out
-    assert f"FAILED {path}:10: other: the rule has no test\n" in out
-    assert "1 passed, 1 without a test in " in out
