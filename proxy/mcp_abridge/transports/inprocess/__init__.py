@@ -3,7 +3,6 @@
 abridge     functions for agents and any other program: results of tools in, short ones out
 middleware  for MCP servers: of the official SDK, and FastMCP
 parts       what all sessions of one program share
-kinds       results in the forms that programs have them in: text, dictionary, object of the SDK
 
 Both drive a Session as the other transports do, so that rules, views and stored answers are those
 of the wrapper, byte for byte.

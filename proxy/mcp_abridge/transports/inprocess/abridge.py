@@ -1,13 +1,14 @@
 """Functions that make results of tools short: without them, an agent's own tools answer in full."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from threading import Lock
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 from msgspec import Raw
-from pydantic_core import from_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import members, string_at
@@ -17,16 +18,10 @@ from mcp_abridge.session.session import Session
 from mcp_abridge.session.tools.definitions import ToolFacts
 from mcp_abridge.shaping.pipeline import shape
 from mcp_abridge.storage.snapshots import digest
-from mcp_abridge.transports.inprocess.kinds import (
-    Result,
-    dumped,
-    encoded,
-    failure,
-    like,
-    request,
-    text_of,
-)
 from mcp_abridge.transports.inprocess.parts import AbridgeOptions, Parts, Rules
+
+Result = TypeVar("Result")
+"""What comes out has the kind of what went in: a text, a dict, or an object of the MCP SDK."""
 
 _NO_SERVER = "there is no server to ask: the tool is a function of this program"
 _NOTHING = (
@@ -201,3 +196,53 @@ class ToolCall:
     def _respond(self, result: bytes) -> None:
         line = message.result(self._id, Raw(result))
         self._abridge._perform(self, partial(self._abridge._session.from_server, line))
+
+
+def encoded(result: object) -> bytes:
+    """Return a result of a tool as JSON; a text is its only block. Raises TypeError."""
+    if isinstance(result, str):
+        return dumped({"content": [{"type": "text", "text": result}]})
+    if not isinstance(result, Mapping) and not hasattr(result, "content"):
+        kinds = "a text, a dict or an object of the MCP SDK"
+        raise TypeError(f"{kinds} is expected here, not {type(result).__name__}")
+    if isinstance(result, Mapping) and not {"content", "structuredContent"} & result.keys():
+        raise TypeError(f"a result has `content`; this one has {list(result)}: pass its JSON text")
+    return dumped(result)
+
+
+def like(example: Result, raw: bytes) -> Result:
+    """Return JSON in the kind of `example`."""
+    value: Any
+    if isinstance(example, str):
+        value = text_of(from_json(raw))
+    elif isinstance(example, Mapping):
+        value = from_json(raw)
+    else:
+        model: Any = type(example)
+        value = model.model_validate_json(raw)
+    return value  # type: ignore[no-any-return]
+
+
+def failure(text: str) -> dict[str, Any]:
+    """Return an error result (MCP: Tools, Error Handling)."""
+    return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def text_of(result: Mapping[str, Any]) -> str:
+    """Return the texts of a result, as most clients show them to a model."""
+    blocks = result.get("content", ())
+    return "\n".join(block["text"] for block in blocks if block.get("type") == "text")
+
+
+def request(number: int, method: str, params: Mapping[str, Any] | None) -> bytes:
+    """Return a request as its line. Raises TypeError for what is not JSON."""
+    own = {} if params is None else {"params": params}
+    return dumped({"jsonrpc": "2.0", "id": number, "method": method, **own})
+
+
+def dumped(value: object) -> bytes:
+    """Return a value, or an object of an SDK, as it stands in a message of the SDK's servers."""
+    try:
+        return to_json(value, exclude_none=True)
+    except PydanticSerializationError:  # half of a surrogate pair
+        return json.dumps(value, separators=(",", ":")).encode()

@@ -30,7 +30,7 @@ from mcp_abridge.session.session import Session
 from mcp_abridge.storage.snapshots import ANYBODY, digest
 from mcp_abridge.transports.driver import Driver, Routed
 from mcp_abridge.transports.http.hop_headers import identity
-from mcp_abridge.transports.inprocess.kinds import dumped, request
+from mcp_abridge.transports.inprocess.abridge import dumped, request
 from mcp_abridge.transports.inprocess.parts import AbridgeOptions, Parts, Rules
 from mcp_abridge.transports.workers.pool import Workers
 
