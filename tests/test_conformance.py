@@ -4,12 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conformance.install import CACHE, PARTS
 from tests.servers.install import require
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.usefixtures("servers")
 def test_the_same_checks_pass_through_the_proxy() -> None:
     # About 12 s, of which the direct runs take 5.
     require(PARTS, CACHE)

@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory
 
 from tests.conformance import report
 from tests.conformance.checks import Run
-from tests.conformance.install import CACHE, PARTS, everything
+from tests.conformance.install import everything, install_all
 from tests.conformance.legs import LEGS, REVISIONS, Leg
 from tests.conformance.suite import Unusable, free_port, run, serving
-from tests.servers.install import NotInstalled, install
+from tests.servers.install import NotInstalled
 
 
 def main() -> int:
@@ -29,7 +29,7 @@ def main() -> int:
     # An end from outside ends what was started here too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        install(os.environ, PARTS, CACHE)
+        install_all(os.environ)
     except NotInstalled as problem:
         sys.exit(f"the conformance suite could not be installed: {problem}")
     revisions = {
