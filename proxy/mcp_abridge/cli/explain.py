@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Raw
-
 from mcp_abridge.cli import options, takes_rules
 from mcp_abridge.cli.terminal import (
     console,
@@ -25,10 +23,9 @@ from mcp_abridge.document.message import READ
 from mcp_abridge.document.tree import loads
 from mcp_abridge.errors import AbridgeError, DocumentError
 from mcp_abridge.replay.account import account_of
-from mcp_abridge.replay.exchanges import RecordedExchange, as_json, recorded, text_result
+from mcp_abridge.replay.exchanges import as_json, recorded, text_result
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.replay.recordings import RecordedSession
-from mcp_abridge.ruleset.selection import Selection
 
 _OF_RULES = [re.compile(line, re.MULTILINE) for line in (rb"^version: *1\s", rb"^rules:")]
 
@@ -103,7 +100,12 @@ def run(arguments: argparse.Namespace) -> int:
         result = None if arguments.found is None else text_result(arguments.found)
 
         if arguments.html is not None:
-            return _write_page(arguments, name, exchange, selection, result)
+            from mcp_abridge.cli.page import calls, write
+
+            session = RecordedSession(name, None, arguments.client, {}, [(name, exchange)])
+            single = calls.RecordedCalls([session], arguments.client, lambda _: None, result)
+            write("explain", arguments.html, calls.page(single, selection, lambda _: None))
+            return 0
 
         def replay_for(client: str | None) -> Replay:
             return Replay(selection(None, client), exchange, query_result=result, client=client)
@@ -116,21 +118,6 @@ def run(arguments: argparse.Namespace) -> int:
     except AbridgeError as error:
         return refuse("explain", f"{name}: {error}")
     show(arguments, account, _print)
-    return 0
-
-
-def _write_page(
-    arguments: argparse.Namespace,
-    name: str,
-    exchange: RecordedExchange,
-    selection: Selection,
-    query_result: Raw | None,
-) -> int:
-    from mcp_abridge.cli.page import calls, write
-
-    session = RecordedSession(name, None, arguments.client, {}, [(name, exchange)])
-    recorded = calls.RecordedCalls([session], arguments.client, lambda _: None, query_result)
-    write("explain", arguments.html, calls.page(recorded, selection, lambda _: None))
     return 0
 
 
