@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from mcp_abridge.document.tree import text
+from mcp_abridge.document.tree import level, text
 from mcp_abridge.summary.all_rows import Names
 from mcp_abridge.summary.columns import (
     EACH,
@@ -189,7 +189,8 @@ def _below(value: Raw | None, path: ColumnPath) -> Iterator[Raw]:
         return
     step, rest = path[0], path[1:]
     if isinstance(step, str):
-        yield from _below(members_of([value])[0].get(step), rest)
+        if memoryview(value)[0] == 0x7B:
+            yield from _below(level(value).get(step), rest)
     elif isinstance(step, Pair):
         element = paired(members_of(elements_of(value)), step) or {}
         yield from _below(element.get(names_of(rest)[0]), rest[1:])
