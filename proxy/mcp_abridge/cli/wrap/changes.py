@@ -1,20 +1,21 @@
 """Choosing servers, showing the difference, writing the files: the same in `wrap` and `unwrap`."""
 
 import argparse
+import difflib
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
+from itertools import islice
 from typing import Any
 
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import print_lines, refuse, show
-from mcp_abridge.cli.wrap.difference import difference
 from mcp_abridge.cli.wrap.entry import Server, server_at, servers
-from mcp_abridge.cli.wrap.files import Changed, ConfigFile, load
+from mcp_abridge.cli.wrap.files import Changed, Changes, ConfigFile, load
 from mcp_abridge.cli.wrap.places import CLIENTS, HOOKS, Place, files
 from mcp_abridge.cli.wrap.records import EntryKey, Records, exclusive
-from mcp_abridge.cli.wrap.text import NotPossible, entry_at
+from mcp_abridge.cli.wrap.text import NotPossible, Syntax, entry_at
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
 from mcp_abridge.system import platform
 
@@ -191,6 +192,17 @@ def _write(
         now.backup = file.backup
         edit_all(now, rest)
         file = now
+
+
+def difference(syntax: Syntax, path: str, changes: Changes) -> Iterator[str]:
+    """Yield the lines of a unified diff of the entries in a file, each as a hunk."""
+    yield from (f"--- {path}", f"+++ {path}") if changes else ()
+    for names, entries in changes.items():
+        old, new = (
+            [] if each is None else syntax.text_of(each, names).splitlines() for each in entries
+        )
+        yield f"@@ {'.'.join(names)} @@"
+        yield from islice(difflib.unified_diff(old, new, n=len(old), lineterm=""), 3, None)
 
 
 def print_next_step(verb: str, words: str, *, changed: bool, dry_run: bool) -> None:

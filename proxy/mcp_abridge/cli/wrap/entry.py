@@ -11,7 +11,7 @@ from mcp_abridge.cli import PROGRAM, own_version
 from mcp_abridge.cli.options import HEADER, URL
 from mcp_abridge.cli.wrap.places import Place, dialect
 from mcp_abridge.cli.wrap.text import EntryPath, NotPossible, Syntax, entry_at, put_first, replace
-from mcp_abridge.document.masks import masked_url, masked_words
+from mcp_abridge.document.masks import MASK, WORDS, masked_url, masked_words
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.regular import open_regular
 from mcp_abridge.transports.client import LOGIN
@@ -19,7 +19,7 @@ from mcp_abridge.transports.client import LOGIN
 _COMMANDS = ("command", "cmd")
 _URLS = ("url", "httpUrl", "serverUrl", "uri")
 _TOKENS = ("bearer_token_env_var", "bearerTokenEnvVar")
-HEADERS = ("headers", "http_headers", "env_http_headers", *_TOKENS)
+_HEADERS = ("headers", "http_headers", "env_http_headers", *_TOKENS)
 # In Goose, Vibe and Continue the client puts a secret of its own into the headers.
 _OWN_HEADERS = ("env_keys", "api_key_env", "apiKey", "requestOptions")
 _OWN_LOGIN = (
@@ -30,6 +30,7 @@ _OWN_LOGIN = (
     "scopes",
     *_OWN_HEADERS,
 )
+_SECRET = ("env", "envs", "environment", *_HEADERS)
 _SECONDS = 5.0
 _LINE = 4096  # bytes of a script's first line
 
@@ -46,7 +47,7 @@ class Server(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        return words_of(self.entry)
+        return _words_of(self.entry)
 
     @property
     def url_key(self) -> str | None:
@@ -94,11 +95,11 @@ class Server(NamedTuple):
         return masked_url(self.entry[key]) if key else "neither a command nor a URL"
 
 
-def words_of(entry: Any) -> list[str]:
+def _words_of(entry: Any) -> list[str]:
     """Return the words of the command in an entry; none if it has no command."""
     if not isinstance(entry, dict):
         return []
-    command, more = entry.get(command_key(entry)), entry.get("args")
+    command, more = entry.get(_command_key(entry)), entry.get("args")
     if isinstance(command, str):
         command = [command]
     if not isinstance(command, list):
@@ -106,14 +107,14 @@ def words_of(entry: Any) -> list[str]:
     return list(map(str, [*command, *(more if isinstance(more, list) else ())]))
 
 
-def command_key(entry: dict[str, Any]) -> str:
+def _command_key(entry: dict[str, Any]) -> str:
     """Return the name of the member with the command."""
     return next((key for key in _COMMANDS if key in entry), _COMMANDS[0])
 
 
 def own_words(entry: Any) -> list[str] | None:
     """Return the words after `mcp-abridge` if an entry starts the wrapper; None if it does not."""
-    words = words_of(entry)
+    words = _words_of(entry)
     for at, word in enumerate(words):
         if word == "--":
             break
@@ -121,6 +122,31 @@ def own_words(entry: Any) -> list[str] | None:
         if re.fullmatch(rf"{PROGRAM}(\.exe|[@=\[].*)?", re.split(r"[/\\]", word)[-1]):
             return words[at + 1 :]
     return None
+
+
+def masked_value(value: Any, *, secret: bool = False) -> Any:
+    """Return a value of a configuration, such as an entry; what may be secret is masked in it."""
+    if isinstance(value, dict):
+        members = {
+            key: masked_value(each, secret=(secret or key in _SECRET) and key != URL)
+            for key, each in value.items()
+        }
+        if not secret and (words := masked_words(_words_of(value))):
+            key, count = _command_key(value), 1
+            if isinstance(value[key], list):
+                count = len(value[key])
+            members[key] = words[:count] if isinstance(value[key], list) else words[0]
+            if isinstance(value.get("args"), list):
+                members["args"] = words[count:]
+        return members
+    if isinstance(value, list):
+        return [masked_value(each, secret=secret) for each in value]
+    if value is None or isinstance(value, bool) or (value in WORDS and not secret):
+        return value
+    if not isinstance(value, str):
+        return value if len(str(value)) <= 5 and not secret else MASK
+    is_url = not secret and re.match(r"[a-z][a-z+.-]*://", value)
+    return masked_url(value) if is_url else MASK
 
 
 def servers(place: Place, file: str, document: Any) -> Iterator[Server]:
@@ -222,7 +248,7 @@ def wrap(
     """
     if not server.words:
         return _wrap_url(syntax, text, server, launch, login=login, offline=offline)
-    key, path, spelling = command_key(server.entry), server.path, dialect(server.place.client)
+    key, path, spelling = _command_key(server.entry), server.path, dialect(server.place.client)
     command = server.entry[key]
     if isinstance(command, list):
         return put_first(syntax, text, (*path, key), [*launch, "--"])
@@ -240,7 +266,7 @@ def wrap(
 def _wrap_url(
     syntax: Syntax, text: str, server: Server, launch: list[str], *, login: bool, offline: bool
 ) -> str:
-    entry, path, key = server.entry, server.path, usable_url(server)
+    entry, path, key = server.entry, server.path, _usable_url(server)
     url, spelling = entry[key].partition("#")[0], dialect(server.place.client)
     headers, variables = _headers(entry)
     own: dict[str, str] = {}
@@ -271,7 +297,7 @@ def _wrap_url(
         members[spelling.env] = own
     if variables:
         members["env_vars"] = variables
-    for name in (*HEADERS, "oauth"):
+    for name in (*_HEADERS, "oauth"):
         if name in entry:
             text = replace(syntax, text, (*path, name), {})
     for kind in {"type", "transport"} & entry.keys():
@@ -279,7 +305,7 @@ def _wrap_url(
     return replace(syntax, text, (*path, key), members)
 
 
-def usable_url(server: Server) -> str:
+def _usable_url(server: Server) -> str:
     """Return the name of the member with the URL. Raises NotPossible."""
     from mcp_abridge.ruleset.loading import config_model
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from glob import escape, glob
 from typing import Any
 
-from mcp_abridge.cli.wrap.difference import Changes, masked_value
+from mcp_abridge.cli.wrap.entry import masked_value
 from mcp_abridge.cli.wrap.text import (
     EntryPath,
     Json,
@@ -33,6 +33,10 @@ _BESIDE = ".mcp-abridge-"  # in the name of a folder beside a file that is being
 NEW = ".new"  # of our own files that are being written
 _SYNTAXES: dict[str, type[Syntax]] = {".toml": Toml, ".yaml": Yaml, ".yml": Yaml}
 _PAUSE, _TRIES = 0.05, 20  # seconds that a client has to write a file whole, and how often
+
+
+Changes = dict[EntryPath, tuple[Any, Any]]
+"""Masked entries before and after a change, by their paths; None if there is none."""
 
 
 class Changed(NotPossible):

@@ -10,8 +10,8 @@ from typing import Any
 
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import json_text, print_lines, refuse
-from mcp_abridge.cli.wrap.changes import print_next_step
-from mcp_abridge.cli.wrap.difference import difference, masked_value
+from mcp_abridge.cli.wrap.changes import difference, print_next_step
+from mcp_abridge.cli.wrap.entry import masked_value
 from mcp_abridge.cli.wrap.files import ConfigFile, remove_backups
 from mcp_abridge.cli.wrap.places import HOOKS, HookFile, hook_path
 from mcp_abridge.cli.wrap.records import Records, exclusive
