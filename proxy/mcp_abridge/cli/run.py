@@ -166,9 +166,7 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Record], Session]":
         rules, meters.of, log.warning, store, scope=scope, calls=calls, deadline=deadline
     )
     if (recorder := recording(options, log)) is not None:
-        from mcp_abridge.storage.recorder import SessionRecorder
-
-        state.recorder = SessionRecorder(recorder)
+        state.recorder = recorder.session()
         records.append(recorder)
     if traces is not None:
         state.tracer = traces.tracer(options.url or tuple(options.command))

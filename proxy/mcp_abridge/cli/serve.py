@@ -10,7 +10,7 @@ from functools import cache, partial
 from math import ceil
 from shutil import which
 from threading import Event, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -30,7 +30,6 @@ from mcp_abridge.ruleset.watch import Watch
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.ledger import Ledger, default_path
 from mcp_abridge.storage.meter import Meters, Row
-from mcp_abridge.storage.recorder import Recorder
 from mcp_abridge.storage.rule_history import RuleHistory
 from mcp_abridge.storage.scope import place
 from mcp_abridge.storage.snapshots import Memory, Store
@@ -47,6 +46,9 @@ from mcp_abridge.transports.sidecar.router import Mount
 from mcp_abridge.transports.sidecar.sidecar import Sidecar
 from mcp_abridge.transports.telemetry import Telemetry
 from mcp_abridge.transports.workers.pool import Workers
+
+if TYPE_CHECKING:
+    from mcp_abridge.storage.recorder import Recorder
 
 _UNUSABLE = 2
 _LISTEN = ListenAddress("127.0.0.1:8808")

@@ -64,6 +64,10 @@ class Recorder:
         self._full = False
         self._warnings: set[str] = set()
 
+    def session(self) -> "SessionRecorder":
+        """Return a recorder of one session."""
+        return SessionRecorder(self)
+
     def run(self, job: Callable[[], None], size: int) -> None:
         """Run `job`, which writes `size` bytes, in the thread; a small one is usually done soon."""
         with self._lock:

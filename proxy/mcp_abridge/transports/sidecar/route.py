@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from aiohttp import hdrs, web
 from aiohttp.http import SERVER_SOFTWARE
@@ -16,13 +16,15 @@ from mcp_abridge.session.state import SessionState
 from mcp_abridge.session.tracing import Arrival
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.meter import Meters
-from mcp_abridge.storage.recorder import Recorder, SessionRecorder
 from mcp_abridge.storage.snapshots import Store
 from mcp_abridge.transports.driver import Driver
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.access import Access
 from mcp_abridge.transports.telemetry import Telemetry
 from mcp_abridge.transports.workers.pool import Workers
+
+if TYPE_CHECKING:
+    from mcp_abridge.storage.recorder import Recorder
 
 
 class Route(Struct, kw_only=True):
@@ -68,7 +70,7 @@ class Services(Struct, frozen=True):
     workers: Workers
     log: Log
     limits: LimitsSpec
-    recorder: Recorder | None = None
+    recorder: "Recorder | None" = None
     secrets: set[str] = set()
     """The variables of the environment that no server may see."""
     telemetry: Telemetry | None = None
@@ -91,7 +93,7 @@ class Services(Struct, frozen=True):
             resumable=resumable,
             deadline=route.deadline,
             tracer=None if self.telemetry is None else self.telemetry.tracer(route.upstream),
-            recorder=None if self.recorder is None else SessionRecorder(self.recorder),
+            recorder=None if self.recorder is None else self.recorder.session(),
         )
         return Driver(Session(state), self.workers, self.log, on_noise)
 
