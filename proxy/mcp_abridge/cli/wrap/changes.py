@@ -11,7 +11,7 @@ from typing import Any
 
 from mcp_abridge.cli import PROGRAM
 from mcp_abridge.cli.terminal import print_lines, refuse, show
-from mcp_abridge.cli.wrap.entry import Server, server_at, servers
+from mcp_abridge.cli.wrap.entry import Server, servers
 from mcp_abridge.cli.wrap.files import Changed, Changes, ConfigFile, load
 from mcp_abridge.cli.wrap.places import CLIENTS, HOOKS, Place, files
 from mcp_abridge.cli.wrap.records import EntryKey, Records, exclusive
@@ -57,9 +57,12 @@ class Configs:
         """Read the recorded entries of these clients, too, wherever they are."""
         here = {(one.file, *one.path) for one in self.servers}
         for key in sorted(clients.keys() - here):
-            place = Place(clients[key], f"in {key[0]}", key[0])
-            if self._client in (None, place.client) and (file := self._load(key[0])):
-                self.servers += server_at(place, key[0], key[1:], file.document)
+            path, *names = key
+            at = names[:-2] if names[-1] == "transport" and len(names) > 2 else names[:-1]
+            place = Place(clients[key], f"in {path}", path, tuple(at))
+            if self._client in (None, place.client) and (file := self._load(path)):
+                there = servers(place, path, file.document)
+                self.servers += (one for one in there if (path, *one.path) == key)
 
     def _load(self, path: str) -> ConfigFile | None:
         try:

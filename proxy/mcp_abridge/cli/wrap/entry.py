@@ -173,13 +173,6 @@ def _is_server(path: EntryPath, entry: dict[str, Any]) -> bool:
     return path != ("mcp",) or "type" in entry
 
 
-def server_at(place: Place, file: str, path: EntryPath, document: Any) -> Iterator[Server]:
-    """Yield the server at a path of a document, if it is there."""
-    if isinstance(members := entry_at(document, path), dict):
-        name = path[-2] if path[-1] == "transport" and len(path) > 2 else path[-1]
-        yield Server(place, file, name, path, members, disabled=False)
-
-
 def _paths(document: Any, at: EntryPath) -> Iterator[EntryPath]:
     if "*" not in at:
         yield at
