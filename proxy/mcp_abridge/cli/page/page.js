@@ -51,7 +51,6 @@ const calendar = {
 
 let plot;
 function draw() {
-  if (!chart) return;
   const color = (key, property) => getComputedStyle(document.querySelector(key))[property];
   const axis = {
     stroke: color("h2 + p", "color"),
@@ -90,26 +89,10 @@ function draw() {
   );
 }
 
-// The theme is the system's until the button changes it.
-const root = document.documentElement;
-const theme = document.getElementById("theme");
-const system = matchMedia("(prefers-color-scheme: dark)");
-let dark = system.matches;
-function paint(toDark) {
-  dark = toDark;
-  theme.textContent = dark ? "Light theme" : "Dark theme";
-  draw();
-}
-theme.hidden = false;
-theme.addEventListener("click", () => {
-  root.style.colorScheme = dark ? "light" : "dark";
-  paint(!dark);
-});
-system.addEventListener("change", (event) => {
-  if (!root.style.colorScheme) paint(event.matches);
-});
 if (chart) {
+  draw();
   const fit = () => chart.clientWidth && plot.setSize({ width: chart.clientWidth, height: 260 });
   new ResizeObserver(fit).observe(chart);
+  // The theme is the system's.
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 }
-paint(dark);
