@@ -74,7 +74,7 @@ faults: servers
 # commands of all pages, looks at real results, the evidence of questions, tasks, and servers that change.
 DOORS = $(shell grep -rlE 'faults.scale import|mark[.]long' tests --include='test_*.py')
 doors: servers
-	$(RUN) tests/servers/install.py agents sqlite
+	$(RUN) tests/servers/install.py agents sqlite tokenizer
 	FAULTS=long $(RUN) -m pytest -n 2 -m 'not fault' tests/answers $(DOORS) $(ARGS)
 
 # Two callers in random orders on every road for five minutes: neither ever sees the other's secret.

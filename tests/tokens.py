@@ -42,7 +42,7 @@ def corpus() -> dict[str, list[str]]:
 
 def errors() -> dict[str, float]:
     """Return the share by which the estimate is wrong, by kind of text. Raises NotInstalled."""
-    install.require()
+    install.require({"tokenizer": install.FURTHER["tokenizer"]})
     kinds = corpus()
     every = [text for each in kinds.values() for text in each]
     completed = subprocess.run(

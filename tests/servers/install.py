@@ -77,13 +77,13 @@ PARTS: Parts = {
     "fastmcp": (HERE / "requirements-fastmcp.txt", python_packages),
     "git": (HERE / "requirements-git.txt", python_packages),
     "node": (HERE / "package.json", npm_packages),
-    "tokenizer": (HERE / "tokenizer.json", npm_packages),
     "browser": (HERE / "browser.json", npm_packages),
 }
 FURTHER: Parts = {
     "agents": (HERE / "requirements-agents.txt", python_packages),
     "sqlite": (HERE / "requirements-sqlite.txt", python_packages),
     "rules": (HERE / "rules.json", npm_packages),
+    "tokenizer": (HERE / "tokenizer.json", npm_packages),
     "apis": (HERE / "apis.json", npm_packages),
     "grafana": (HERE / "requirements-grafana.txt", python_packages),
     "sentry": (HERE / "sentry.json", npm_packages),
@@ -147,9 +147,10 @@ def require(parts: Parts = PARTS, cache: Path = CACHE) -> None:
     """
     for name, (pins, _) in parts.items():
         if not is_installed(cache / name, pins):
+            step = f"python tests/servers/install.py {name}" if name in FURTHER else "make servers"
             raise NotInstalled(
                 f"{cache / name} does not hold what {pins} asks for, for Python"
-                f" {sys.version.split()[0]} in {sys.base_prefix}: run `make servers`"
+                f" {sys.version.split()[0]} in {sys.base_prefix}: run `{step}`"
             )
 
 
