@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
-from msgspec import Struct
-
 from mcp_abridge.cli.figures import (
     NAMELESS,
     TableColumn,
@@ -30,37 +28,16 @@ KEYS = ("tool", "client", "rule", "server")
 """What the sums are by."""
 
 
-class Sums(Struct, frozen=True):
-    """The sums of a period: by tool and so on, by day or hour in order, and what is beside them."""
-
-    figures: Mapping[str, list[Figures]]
-    times: list[Figures]
-    warnings: list[Warnings]
-    definitions: list[Definitions]
-
-    @property
-    def total(self) -> Figures:
-        return total_of(self.figures["tool"])
-
-
-def read(path: str, since: float | None, *, by_hour: bool) -> Sums:
-    """Read the ledger at `path`, since a time in unix seconds. Raises LedgerError."""
-    return Sums(
-        {by: ledger_totals.rows(path, since, by) for by in KEYS},
-        ledger_totals.rows(path, since, "hour" if by_hour else "day"),
-        ledger_totals.warnings(path, since),
-        ledger_totals.definitions(path, since),
-    )
-
-
-def html(sums: Sums) -> str:
-    """Return the sums as HTML: totals, what is still large, over time, what was saved, the rest."""
+def html(path: str, since: float | None, *, by_hour: bool) -> str:
+    """Return the sums of a ledger since a time in unix seconds. Raises LedgerError."""
+    figures = {by: ledger_totals.rows(path, since, by) for by in KEYS}
+    definitions = ledger_totals.definitions(path, since)
     parts = (
-        _totals(sums.total, sums.definitions),
-        _large(sums),
-        _over_time(sums.times),
-        _saved(sums),
-        _others(sums),
+        _totals(total_of(figures["tool"]), definitions),
+        _large(figures),
+        _over_time(ledger_totals.rows(path, since, "hour" if by_hour else "day")),
+        _saved(figures),
+        _others(definitions, ledger_totals.warnings(path, since)),
     )
     return "\n".join(parts)
 
@@ -85,8 +62,8 @@ def _totals(total: Figures, definitions: list[Definitions]) -> str:
     return f'<dl class="totals">\n{"".join(tiles)}</dl>'
 
 
-def _large(sums: Sums) -> str:
-    read = sums.total.visible_after
+def _large(figures: Mapping[str, list[Figures]]) -> str:
+    read = total_of(figures["tool"]).visible_after
     columns = (
         _CALLS,
         _READ,
@@ -108,10 +85,7 @@ def _large(sums: Sums) -> str:
         "An answer that passed unparsed counts with its envelope and every copy. "
         "Of a tool whose shortened answers are often asked for all or several parts, a rule may "
         "show the right part at once.",
-        *(
-            _figures(by, columns, sums.figures[by], total=by == "tool", first=_READ)
-            for by in ("tool", "client")
-        ),
+        *(_figures(by, columns, figures[by], _READ) for by in ("tool", "client")),
     )
 
 
@@ -126,7 +100,7 @@ def _over_time(times: list[Figures]) -> str:
     )
 
 
-def _saved(sums: Sums) -> str:
+def _saved(figures: Mapping[str, list[Figures]]) -> str:
     columns = (
         _CALLS,
         counts("Shaped", "shaped"),
@@ -140,16 +114,13 @@ def _saved(sums: Sums) -> str:
     return _section(
         "Saved",
         "What rules and budgets took off. A rule in shadow mode only measures what it would.",
-        *(
-            _figures(by, columns, sums.figures[by], first=_SAVED)
-            for by in ("rule", "tool", "server")
-        ),
+        *(_figures(by, columns, figures[by], _SAVED) for by in ("rule", "tool", "server")),
     )
 
 
-def _others(sums: Sums) -> str:
+def _others(definitions: list[Definitions], warnings: list[Warnings]) -> str:
     html = ""
-    if sums.definitions:
+    if definitions:
         columns = [
             TableColumn("Server", lambda each: each.server or NAMELESS["server"], _escape),
             counts("Sessions", "sessions"),
@@ -157,15 +128,15 @@ def _others(sums: Sums) -> str:
             sizes("Client got", "after"),
         ]
         note = "The list of tools, which a client reads once in each session."
-        rows = _table("By server", columns, sums.definitions)
+        rows = _table("By server", columns, definitions)
         html += _section("Definitions of tools", note, rows)
-    if sums.warnings:
+    if warnings:
         columns = [
             TableColumn("Rule", lambda each: each.rule, _escape),
             TableColumn("Warned of", lambda each: each.kind, _escape),
             counts("Times", "count"),
         ]
-        rows = _table("By rule and kind", columns, sums.warnings)
+        rows = _table("By rule and kind", columns, warnings)
         html += _section("Warnings", "What rules warned of.", rows)
     return html
 
@@ -179,16 +150,10 @@ def _section(title: str, note: str, *parts: str) -> str:
 
 
 def _figures(
-    by: str,
-    columns: Iterable[TableColumn],
-    figures: list[Figures],
-    *,
-    first: TableColumn,
-    total: bool = False,
+    by: str, columns: Iterable[TableColumn], figures: list[Figures], first: TableColumn
 ) -> str:
     rows = sorted(figures, key=first.value, reverse=True)
-    total_row = total_of(figures) if total and len(figures) > 1 else None
-    return _table(f"By {by}", (_name(by), *telling(columns, rows)), rows, first, total_row)
+    return _table(f"By {by}", (_name(by), *telling(columns, rows)), rows, first)
 
 
 def _table(
@@ -196,11 +161,9 @@ def _table(
     columns: Iterable[TableColumn],
     rows: Iterable[Any],
     first: TableColumn | None = None,
-    total: Figures | None = None,
 ) -> str:
     columns = list(columns)
-    body = [_row(columns, row) for row in rows]
-    foot = "" if total is None else f"<tfoot>\n{_row(columns, total, 'Total')}</tfoot>\n"
+    body = "".join(_row(columns, row) for row in rows)
     heads = "".join(
         f'<th scope="col"{" aria-sort=descending" * (column is first)}>{column.title}</th>'
         for column in columns
@@ -208,13 +171,13 @@ def _table(
     return (
         f'<div class="scroll">\n<table class="sortable">\n'
         f"<caption>{caption}</caption>\n<thead>\n<tr>{heads}</tr>\n</thead>\n"
-        f"<tbody>\n{''.join(body)}</tbody>\n{foot}</table>\n</div>\n"
+        f"<tbody>\n{body}</tbody>\n</table>\n</div>\n"
     )
 
 
-def _row(columns: list[TableColumn], row: Any, title: str | None = None) -> str:
+def _row(columns: list[TableColumn], row: Any) -> str:
     head, *rest = columns
-    html = f'<th scope="row">{title or head.cell(row)}</th>'
+    html = f'<th scope="row">{head.cell(row)}</th>'
     for column in rest:
         value = column.value(row)
         number = "" if isinstance(value, str) else f' data-value="{value}"'
