@@ -496,7 +496,7 @@ def test_wrap_makes_the_settings_for_the_hook_if_there_are_none(tmp_path: Path, 
     assert not file.exists()
 
     file.write_text("{\n")
-    assert ": line 2 column 1 (char " in run("wrap", "--hook", code=1).err
+    assert f"{file}:2:1: " in run("wrap", "--hook", code=1).err
     for text in ("", "[]", '{"hooks": null}'):
         file.write_text(text)
         assert f"{file}: an unusual form; edit" in run("wrap", "--hook", code=1).err

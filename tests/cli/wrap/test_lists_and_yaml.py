@@ -122,8 +122,7 @@ def test_yaml_that_does_not_parse_or_is_too_long_is_named_at_once(home: Path, ru
     )
     before = time.monotonic()
     words = run("wrap", "--all", code=1).err
-    assert f"{file}: expected ',' or the closing bracket" in words
-    assert ": line 3 column 4; left as it is" in words
+    assert f"{file}:3:4: expected ',' or the closing bracket" in words
     assert f"{long}: 800000 characters of YAML are more than 500000; left as it is" in words
     assert "b (continue, project): wrapped, by mcp-abridge\n" in words
     run("unwrap", "--all", code=1)

@@ -15,7 +15,7 @@ from mcp_abridge.cli.wrap.entry import Server, servers
 from mcp_abridge.cli.wrap.files import Changed, Changes, ConfigFile, load
 from mcp_abridge.cli.wrap.places import CLIENTS, HOOKS, Place, files
 from mcp_abridge.cli.wrap.records import EntryKey, Records, exclusive
-from mcp_abridge.cli.wrap.text import NotPossible, Syntax, entry_at
+from mcp_abridge.cli.wrap.text import NotPossible, Syntax, SyntaxProblem, entry_at
 from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
 from mcp_abridge.system import platform
 
@@ -69,7 +69,9 @@ class Configs:
             return self.files.get(path) or self.files.setdefault(path, load(path))
         except FileNotFoundError:
             self.problems[path] = f"{path} is gone; what is recorded of it stays"
-        except (AbridgeError, OSError, ValueError) as error:
+        except SyntaxProblem as error:
+            self.problems[path] = f"{path}:{error.line}:{error.column}: {error}; left as it is"
+        except (OSError, ValueError) as error:
             self.problems[path] = f"{path}: {error}; left as it is"
         return None
 

@@ -63,13 +63,11 @@ class ConfigFile:
 
     @cached_property
     def document(self) -> Any:
-        """The content before all edits. Raises AbridgeError if the file does not parse."""
+        """The content before all edits."""
         try:
             return self.syntax.read(self.before)
         except RecursionError:
-            raise AbridgeError("its values are nested too deeply") from None
-        except ValueError as error:
-            raise AbridgeError(str(error)) from None
+            raise ValueError("its values are nested too deeply") from None
 
     @property
     def text(self) -> str:
@@ -99,7 +97,7 @@ class ConfigFile:
         return (0, len(self.before)), path
 
     def entry(self, path: EntryPath, text: str | None = None) -> Any:
-        """Return the entry at a path, as it is in a text of its part. Raises ValueError."""
+        """Return the entry at a path, as it is in a text of its part. Raises SyntaxProblem."""
         part, inner = self.part(path)
         return entry_at(self.syntax.read(part if text is None else text), inner)
 
@@ -205,7 +203,7 @@ class ConfigFile:
 def load(path: str) -> ConfigFile:
     """Return a configuration; if it is empty or does not parse, its client may be writing it.
 
-    Raises OSError and ValueError, and AbridgeError if it does not parse, though nobody writes it.
+    Raises OSError, and ValueError or SyntaxProblem if it does not parse, though nobody writes it.
     """
     file = ConfigFile(path)
     for _ in range(_TRIES):

@@ -15,7 +15,7 @@ from mcp_abridge.cli.wrap.entry import masked_value
 from mcp_abridge.cli.wrap.files import ConfigFile, remove_backups
 from mcp_abridge.cli.wrap.places import HOOKS, HookFile, hook_path
 from mcp_abridge.cli.wrap.records import Records, exclusive
-from mcp_abridge.cli.wrap.text import Json, NotPossible, Syntax, Toml, entry_at
+from mcp_abridge.cli.wrap.text import Json, NotPossible, Syntax, SyntaxProblem, Toml, entry_at
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.system import platform
 
@@ -69,7 +69,8 @@ def _edit(
                 changed |= _edit_file(verb, path, place, entry, replace=replace, dry_run=dry_run)
             except _TROUBLE as error:
                 reason = str(error) if isinstance(error, AbridgeError | OSError) else _UNUSUAL
-                refuse(verb, f"{path}: {reason}; edit it by hand")
+                at = f":{error.line}:{error.column}" if isinstance(error, SyntaxProblem) else ""
+                refuse(verb, f"{path}{at}: {reason}; edit it by hand")
                 code = 1
     if not changed and not code:
         print_lines(f"the hook {'is there already' if verb == 'wrap' else 'is not there'}")
@@ -96,7 +97,7 @@ def _edit_file(
     if changed := text != file.before:
         try:
             own = _own_entry(syntax.read(text), place)
-        except ValueError:
+        except (SyntaxProblem, ValueError):
             raise NotPossible(_UNUSUAL) from None
         if entry is not None and own is None:  # by a key that is null
             raise NotPossible(_UNUSUAL)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 import tomlkit
-from tomlkit.exceptions import TOMLKitError
+from tomlkit.exceptions import ParseError, TOMLKitError
 
 from mcp_abridge.cli.terminal import json_text
 from mcp_abridge.document.possessive import possessive
@@ -37,6 +37,14 @@ _COMMA = re.compile(r"\s*,[ \t]*(?:\r?\n)?[ \t]*")
 _VISIBLE = re.compile(r"[^\r\n]")
 _GAP = re.compile(r"(?:\s|(?://|#)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _MARK = "\N{OBJECT REPLACEMENT CHARACTER}"
+
+
+class SyntaxProblem(AbridgeError):
+    """A file that does not parse: `line` and `column` say where."""
+
+    def __init__(self, line: int, column: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line, self.column = line, column
 
 
 class NotPossible(AbridgeError):
@@ -65,7 +73,7 @@ class Syntax(Protocol):
     assign, quote = ": ", ""
 
     def read(self, text: str) -> Any:
-        """Return the document. Raises ValueError, which says at which place it does not parse."""
+        """Return the document. Raises SyntaxProblem, and ValueError if no place is known."""
 
     def locate(self, text: str, path: EntryPath) -> Span:
         """Return where the member at a path is. Raises LookupError without one."""
@@ -102,7 +110,10 @@ class Json(Syntax):
     def read(self, text: str) -> Any:
         with suppress(ValueError):
             return json.loads(text)  # without comments, as mostly
-        return json.loads(_plain(text) if text.strip() else "{}", strict=False)
+        try:
+            return json.loads(_plain(text) if text.strip() else "{}", strict=False)
+        except json.JSONDecodeError as error:
+            raise SyntaxProblem(error.lineno, error.colno, error.msg.lower()) from None
 
     def locate(self, text: str, path: EntryPath) -> Span:
         if path:
@@ -133,8 +144,13 @@ class Toml(Syntax):
     def read(self, text: str) -> Any:
         try:
             return tomlkit.parse(text).unwrap()
-        except TOMLKitError as error:
-            raise ValueError(str(error).removesuffix(".")) from None
+        except ParseError as error:
+            reason = str(error).partition(" at line ")[0].lower()
+            if reason.startswith("control characters"):  # mostly the end of the line
+                reason = "its quote is not closed, or it has a control character"
+            raise SyntaxProblem(error.line, error.col, reason) from None
+        except TOMLKitError as error:  # a key that is there twice has no line
+            raise ValueError(str(error).lower().removesuffix(".")) from None
 
     def locate(self, text: str, path: EntryPath) -> Span:
         document, parent = self._parent(text, path)

@@ -16,6 +16,7 @@ from mcp_abridge.cli.wrap.text import (
     NotPossible,
     Span,
     Syntax,
+    SyntaxProblem,
     key_of,
 )
 from mcp_abridge.ruleset.loading.yaml_errors import explain
@@ -86,8 +87,7 @@ def _compose(text: str) -> tuple[Any, list[int]]:
         return loader.get_single_node(), loader.anchor_marks
     except yaml.MarkedYAMLError as error:
         problem = explain(error, text)
-        place = f"line {problem.line} column {problem.column}"
-        raise ValueError(f"{problem}: {place}") from None
+        raise SyntaxProblem(problem.line, problem.column, str(problem)) from None
     except yaml.YAMLError as error:  # a character that no YAML may have
         raise ValueError(str(error).partition("\n")[0]) from None
 
