@@ -1,33 +1,5 @@
 "use strict";
 
-// Sorting: a button in each heading of a table.
-for (const table of document.querySelectorAll("table.sortable")) {
-  const headings = [...table.tHead.rows[0].cells];
-  headings.forEach((heading, column) => {
-    if (table.tBodies[0].rows[0]?.cells[column].dataset.value) heading.className = "number";
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append(...heading.childNodes);
-    button.addEventListener("click", () => sort(table, headings, column));
-    heading.append(button);
-  });
-}
-
-function sort(table, headings, column) {
-  const heading = headings[column];
-  const numbers = heading.className === "number";
-  const order = heading.getAttribute("aria-sort");
-  const descending = order ? order === "ascending" : numbers;
-  const value = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent;
-  const rows = [...table.tBodies[0].rows].sort((one, other) => {
-    const [a, b] = [value(one), value(other)];
-    return (numbers ? a - b : a.localeCompare(b)) * (descending ? -1 : 1);
-  });
-  table.tBodies[0].append(...rows);
-  for (const each of headings) each.removeAttribute("aria-sort");
-  heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
-}
-
 // The chart shows the table below it.
 const chart = document.getElementById("chart");
 const rows = [...document.querySelectorAll("#times tbody tr")];

@@ -3,7 +3,7 @@
 Without it, the largest tool of a busy week is found by reading tables in a terminal.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -153,23 +153,18 @@ def _figures(
     by: str, columns: Iterable[TableColumn], figures: list[Figures], first: TableColumn
 ) -> str:
     rows = sorted(figures, key=first.value, reverse=True)
-    return _table(f"By {by}", (_name(by), *telling(columns, rows)), rows, first)
+    return _table(f"By {by}", (_name(by), *telling(columns, rows)), rows)
 
 
-def _table(
-    caption: str,
-    columns: Iterable[TableColumn],
-    rows: Iterable[Any],
-    first: TableColumn | None = None,
-) -> str:
+def _table(caption: str, columns: Iterable[TableColumn], rows: Sequence[Any]) -> str:
     columns = list(columns)
     body = "".join(_row(columns, row) for row in rows)
-    heads = "".join(
-        f'<th scope="col"{" aria-sort=descending" * (column is first)}>{column.title}</th>'
-        for column in columns
-    )
+    heads = ""
+    for column in columns:
+        kind = "" if isinstance(column.value(rows[0]), str) else ' class="number"'
+        heads += f'<th scope="col"{kind}>{column.title}</th>'
     return (
-        f'<div class="scroll">\n<table class="sortable">\n'
+        '<div class="scroll">\n<table>\n'
         f"<caption>{caption}</caption>\n<thead>\n<tr>{heads}</tr>\n</thead>\n"
         f"<tbody>\n{body}</tbody>\n</table>\n</div>\n"
     )
