@@ -127,7 +127,7 @@ def test_the_lines_for_clients_of_the_page_on_setup_wrap_the_server_of_the_line_
         (("--ruels", "x", "--", "s"), "unexpected '--ruels'; did you mean '--rules'?"),
         (("--budget", "8 kB", "--", "s"), "'8 kB' is not a size; write it like 8kB, 256MB or 1GiB"),
         (("--budget", "8", "npx", "--budget", "7"), "'8' is less than the minimum of 300 bytes"),
-        (("--log-format", "xml", "--", "s"), "'xml' is neither text nor json"),
+        (("--log-format", "xml", "--", "s"), "'xml' is none of text, json"),
         (("--rules", "--", "s"), "argument --rules: expected one argument"),
         (("--verbose=1", "--", "s"), "argument --verbose: takes no value"),
         *(

@@ -135,16 +135,13 @@ def _mask(text: str) -> str:
     return text
 
 
-def _form(text: str) -> str:
-    if text not in ("text", "json"):
-        raise ValueError(f"{text!r} is neither text nor json")
-    return text
+def _one_of(*words: str) -> "Callable[[str], str]":
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"{text!r} is none of {', '.join(words)}")
+        return text
 
-
-def _scripts(text: str) -> str:
-    if text not in ("auto", "on", "off"):
-        raise ValueError(f"{text!r} is neither on, off nor auto")
-    return text
+    return read
 
 
 OPTIONS = (
@@ -170,7 +167,7 @@ OPTIONS = (
         "--scripts",
         "on: answers go to scripts, whole (default: auto)",
         "WHEN",
-        _scripts,
+        _one_of("auto", "on", "off"),
     ),
     Option("--ledger", "file for the sizes of calls, or off (default: in XDG state)", "PATH", str),
     Option("--record", "folder of whole calls and answers (default: none)", "DIR", _folder),
@@ -218,7 +215,7 @@ OPTIONS = (
         many=True,
         separator="\n",
     ),
-    Option("--log-format", "text or json (default: text)", "FORM", _form, "text"),
+    Option("--log-format", "text or json (default: text)", "FORM", _one_of("text", "json"), "text"),
     Option("--verbose", "log more", default=False, short="-v"),
     Option("--quiet", "log errors only", default=False, short="-q"),
 )
