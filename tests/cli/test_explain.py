@@ -167,7 +167,7 @@ def test_a_failing_step_is_reported_and_the_original_goes_out(verb: Explain) -> 
 
 def test_the_keys_of_the_json_stay(verb: Explain) -> None:
     keys = ["file", "tool", "arguments", "upstream", "rule", "rules", "guard", "document"]
-    keys += ["outcome", "steps", "missing", "notices", "warnings", "vocabulary"]
+    keys += ["outcome", "steps", "missing", "notices", "warnings"]
     keys += ["drawings", "log", "before", "after", "shown", "clients"]
     outcomes = {"list": "shaped", "other": "untouched", "gone": "hidden", "broken": "failed"}
 

@@ -197,5 +197,3 @@ def _findings(account: dict[str, Any]) -> Iterator[str]:
         yield f"notice beside the document: {json_text(notice)}"
     for name in account["drawings"]:
         yield f"{name}: made smaller on its way to a client, if the extra `images` is installed"
-    for path, words in account["vocabulary"].items():
-        yield f"words of {path}: {', '.join(words)}"

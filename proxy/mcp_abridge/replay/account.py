@@ -27,7 +27,6 @@ from mcp_abridge.shaping.pipeline import shape
 from mcp_abridge.transforms.base import Transform
 from mcp_abridge.transforms.filter import Filter
 from mcp_abridge.transforms.jmespath import Jmespath
-from mcp_abridge.transforms.recast import Recast
 
 _MAX_LINES = 8
 _MAX_WIDTH = 160
@@ -63,7 +62,6 @@ def account_of(replay: Replay, replay_for: Callable[[str], Replay] | None = None
         "warnings": [
             {"kind": each.kind, "said": each.text} for each in dict.fromkeys((*of_guard, *of_steps))
         ],
-        "vocabulary": {} if rule is None else _vocabulary(rule),
         "drawings": [each.name for each in replay.shaped[-1][1].drawings] if replay.shaped else [],
         "log": list(dict.fromkeys(replay.log)),
         "before": _sizes(replay.before, replay.shows),
@@ -202,20 +200,8 @@ def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list
     return [f"{key}: {mistake}" for mistake in mistakes]
 
 
-def _vocabulary(rule: Rule) -> dict[str, list[str]]:
-    """Return the permitted words at each path of the shapes that the rule's `recast` makes."""
-    words: dict[str, dict[str, None]] = {}
-    for step in (*rule.pipeline, *rule.errors):
-        for path, permitted in step.vocabulary.items() if isinstance(step, Recast) else ():
-            words.setdefault(path.text, {}).update(dict.fromkeys(permitted))
-    return {path: list(permitted) for path, permitted in words.items()}
-
-
 def _sizes(answer: ClientView, shows: Shows) -> dict[str, int]:
-    return {
-        "wire": len(answer.line),
-        "visible": answer.visible_size.to(shows),
-    }
+    return {"wire": len(answer.line), "visible": answer.visible_size.to(shows)}
 
 
 def _text_read(replay: Replay) -> dict[str, Any]:
