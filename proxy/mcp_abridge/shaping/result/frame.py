@@ -139,14 +139,17 @@ def visible_size(result: dict[str, Raw], blocks: list[Raw]) -> VisibleSize:
     return size_of(structured, tuple(content for content in texts if content is not None))
 
 
-def size_of(structured: Raw | None, texts: tuple[str, ...]) -> VisibleSize:
-    """Return the size of a result with this structuredContent and these texts."""
-    return VisibleSize(
-        None if structured is None else len(memoryview(structured)),
-        sum(len(content) if content.isascii() else len(content.encode()) for content in texts),
-        texts,
-        structured,
-    )
+def size_of(
+    structured: Raw | None, texts: tuple[str, ...], total: int | None = None
+) -> VisibleSize:
+    """Return the size of a result with this structuredContent and these texts.
+
+    `total` is the number of bytes of the texts, if they have been counted.
+    """
+    if total is None:
+        total = sum(len(each) if each.isascii() else len(each.encode()) for each in texts)
+    length = None if structured is None else len(memoryview(structured))
+    return VisibleSize(length, total, texts, structured)
 
 
 class Copy(Struct, frozen=True):

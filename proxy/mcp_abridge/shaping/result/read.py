@@ -141,11 +141,14 @@ def locate(
     """
     blocks, texts = content_of(result) if content is None else content
     structured = structured_of(result)
-    place = _find(texts, structured, kind)
+    # Encoded once, to be read and to be counted; a text in ASCII takes no time.
+    raws = {index: each.encode() for index, each in texts.items() if not each.isascii()}
+    place = _find(texts, structured, kind, raws)
     if place is None:
         return None
     document, copies = place
-    size = size_of(structured, tuple(texts.values()))
+    total = sum(len(raws.get(index, content)) for index, content in texts.items())
+    size = size_of(structured, tuple(texts.values()), total)
     return LocatedDocument(Frame(result, blocks, copies), document, size)
 
 
@@ -207,15 +210,21 @@ def _is_link(block: Raw) -> bool:
     return text(members(block).get("type", Raw(b"null"))) == "resource_link"
 
 
-def _find(texts: dict[int, str], structured: Raw | None, kind: Kind) -> DocumentPlace | None:
-    """Return the document and its copies: the first interpretation that fits, in fixed order."""
+def _find(
+    texts: dict[int, str], structured: Raw | None, kind: Kind, raws: dict[int, bytes]
+) -> DocumentPlace | None:
+    """Return the document and its copies: the first interpretation that fits, in fixed order.
+
+    `raws` are those texts that are not in ASCII, encoded.
+    """
     if structured is not None and kind != "blocks":
         place = _of_structured(texts, structured, kind)
         if place is not None:
             return place
     if kind == "structured" or not texts:
         return None
-    parsed = {} if kind == "text" else {index: _json(each) for index, each in texts.items()}
+    some = {} if kind == "text" else texts
+    parsed = {index: _json(each, raws.get(index)) for index, each in some.items()}
     readable = {index: document for index, document in parsed.items() if document is not None}
     if kind == "auto" and len(readable) == 1:
         [(index, document)] = readable.items()
@@ -290,12 +299,13 @@ def _in_only_member(texts: dict[int, str], structured: Raw, kind: Kind) -> Docum
     return Document.read(bytes(structured)), (Copy("structured"), copy)
 
 
-def _json(content: str) -> Document | None:
-    """Return the JSON object or array in a text, None if the text is none."""
+def _json(content: str, raw: bytes | None = None) -> Document | None:
+    """Return the JSON object or array in a text, None if the text is none; `raw`: encoded."""
     if (content[:64].lstrip() or content.lstrip())[:1] not in ("{", "["):
         return None
+    stripped = content.strip()
     try:
-        return Document.read(content.strip().encode())
+        return Document.read(raw if raw and stripped == content else stripped.encode())
     except (DocumentError, UnicodeEncodeError):
         return None
 
