@@ -15,8 +15,9 @@ from tests.plain_server import IMPORT
 LEFT = Path(__file__).parents[1] / "fixtures" / "upgrade"
 
 
+@pytest.mark.parametrize("killed", [False, True])
 def test_what_an_earlier_version_wrapped_is_restored_to_the_byte(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    killed: bool, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, state = tmp_path / "home", tmp_path / "state"
     originals = state / "mcp-abridge" / "wrap" / "originals.json"
@@ -24,11 +25,15 @@ def test_what_an_earlier_version_wrapped_is_restored_to_the_byte(
         path.parent.mkdir(parents=True)
         path.write_text((LEFT / name).read_text().replace("{HOME}", str(home)))
         path.chmod(0o600)
+    if killed:  # before it said that it had finished
+        records = json.loads(originals.read_text())
+        originals.write_text(json.dumps({**records, "unfinished": [*records]}))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     monkeypatch.chdir(home)
     printed = run("unwrap", "--all", HOME=str(home), XDG_STATE_HOME=str(state)).err
     assert "remote (claude-code, user): restored" in printed
     assert (home / ".claude.json").read_bytes() == (LEFT / "original.json").read_bytes()
+    assert not originals.exists()
 
 
 def test_what_an_earlier_version_recorded_is_played(run: Run) -> None:

@@ -25,6 +25,9 @@ from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.regular import open_regular
 from mcp_abridge.system import platform
 
+# Records of earlier versions name no client, and stand beside the keys of those not finished.
+_EARLIER, _UNFINISHED, _OF_EARLIER = 4, "unfinished", "another client"
+
 EntryKey = tuple[str, ...]
 """A file and the path of an entry in it; without a path, the whole file."""
 
@@ -55,7 +58,10 @@ class Records:
     def _load(self, raw: bytes) -> None:
         try:
             document = json.loads(raw)
+            unfinished = document.pop(_UNFINISHED, ())
             for key, record in document.items():
+                if len(record) == _EARLIER:
+                    record += _OF_EARLIER, key in unfinished
                 *texts, _, client, _ = self._entries[_key(key)] = record
                 if [*map(type, (*texts, client))] != [str] * 4:
                     raise ValueError
