@@ -13,7 +13,7 @@ sections           sections of Markdown that have the same fields, as rows
 rows               such rows as JSON
 tables             a tree, or arrays side by side, as rows
 cutter             divides the room among the parts of a value; notes each omission
-cuts               where a long text is cut, and the calls for the rest
+cuts               the places at which a long text is cut, and the calls for the rest
 omissions          how much of what is shown, and the notes that say so
 brief              an array of objects: all its rows in a few columns each, or fewer rows
 layout             the columns that fit, and how much of each

@@ -1,4 +1,4 @@
-"""Where a long text is cut, the marks of it, and the calls for the rest.
+"""The places at which a long text is cut, the marks of it, and the calls for the rest.
 
 Without them a part would read as the whole.
 """
