@@ -1,11 +1,10 @@
 // Opens a page of `report --html` in Chromium, clicks through it, and prints what was seen as JSON.
-// Arguments: the folder with the npm packages, Chromium, the page, one of a single hour, and a folder
-// for screenshots.
+// Arguments: the folder with the npm packages, Chromium, the page, and a folder for screenshots.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { launch, listen, violations } from "./browser.mjs";
 
-const [packages, executablePath, file, single, folder] = process.argv.slice(2);
+const [packages, executablePath, file, folder] = process.argv.slice(2);
 const calls = [];
 const server = createServer((request, response) => {
   if (request.url !== "/favicon.ico") calls.push(request.url); // Chromium asks for it when it likes
@@ -26,27 +25,9 @@ const attempt = (origin) => {
   return Promise.allSettled([fetch(`${origin}/fetch`), new Promise((done) => setTimeout(done, 200))]);
 };
 
-// The number of pixels of the canvas for each colour that covers more than a hundredth of it.
-const colors = () => {
-  const canvas = document.querySelector("#chart canvas");
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const counts = {};
-  for (let at = 0; at < data.length; at += 4) {
-    const color = data.slice(at, at + 4).join();
-    counts[color] = (counts[color] ?? 0) + 1;
-  }
-  return Object.keys(counts).filter((color) => counts[color] > data.length / 400 && color !== "0,0,0,0");
-};
-
-// The colour at the foot of the chart's middle.
-const bar = () => {
-  const canvas = document.querySelector("#chart canvas");
-  const [all, plot] = [canvas, document.querySelector("#chart .u-over")].map((each) =>
-    each.getBoundingClientRect());
-  const scale = canvas.width / all.width;
-  const [x, y] = [plot.left + plot.width / 2 - all.left, plot.bottom - 4 - all.top];
-  return canvas.getContext("2d").getImageData(x * scale, y * scale, 1, 1).data.join();
-};
+// The colour and the height of each bar.
+const bars = () => [...document.querySelectorAll("#chart rect")].map((bar) =>
+  [getComputedStyle(bar).fill, Math.round(bar.getBoundingClientRect().height)]);
 
 const seen = { requests: [], errors: [] };
 async function open(options, path = file) {
@@ -55,13 +36,9 @@ async function open(options, path = file) {
   await page.goto(`file://${path}`);
   return page;
 }
-async function hover(page) {
-  await page.locator("#chart .u-over").hover(); // in its middle
-  return page.locator("#chart .u-value").allTextContents();
-}
 async function look(page) {
   const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  return { background, colors: (await page.evaluate(colors)).sort() };
+  return { background, bars: await page.evaluate(bars) };
 }
 
 const page = await open({ colorScheme: "light" });
@@ -74,17 +51,11 @@ seen.names = await table.getByRole("rowheader").allTextContents();
 await page.locator("summary").click();
 seen.times = await page.locator("#times tbody tr").evaluateAll((rows) =>
   rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
-seen.hovered = await hover(page);
-const hour = await open({}, single);
-seen.singleTimes = await hour.locator("#times tbody tr").first().locator("th, td").allTextContents();
-seen.singleHovered = await hover(hour);
-seen.singleBar = await hour.evaluate(bar);
-await hour.close();
+seen.titles = await page.locator("#chart title").allTextContents();
 
 seen.light = await look(page);
 await page.screenshot({ path: `${folder}/light.png`, fullPage: true });
 await page.emulateMedia({ colorScheme: "dark" });
-await page.waitForTimeout(100); // the event comes a frame later
 seen.dark = await look(page);
 await page.screenshot({ path: `${folder}/dark.png`, fullPage: true });
 

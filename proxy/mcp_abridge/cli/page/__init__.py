@@ -6,7 +6,7 @@ answer   one answer: its tree, the marks of what is shown, and the steps of its 
 watch    the page over a loopback server, which follows rules and recordings
 
 Invariant: what servers and ledgers say is escaped, and the page may load nothing and send nothing:
-its Content-Security-Policy allows the one style and the scripts by their hashes, and with `--watch`
+its Content-Security-Policy allows the one style and the script by their hashes, and with `--watch`
 requests to its own server. Data stand in elements that no browser runs.
 """
 
@@ -23,15 +23,11 @@ from mcp_abridge.document.tree import encode
 from mcp_abridge.storage.regular import write_private
 
 _HERE = Path(__file__).parent
-# The copied files are those of the npm package that tests/servers/browser.json pins.
-_STYLES = ("uplot/uPlot.min.css", "page.css", "calls.css")
-_SCRIPTS = ("uplot/uPlot.iife.min.js", "page.js", "calls.js")
 
 
 def render(title: str, subtitle: str, html: str, *, live: bool = False) -> str:
     """Return a whole page; if it is `live`, it may connect to the server that it came from."""
-    style = "".join(map(_file, _STYLES))
-    script = f"/*!\n{_file('uplot/LICENSE')}\n*/\n" + "".join(map(_file, _SCRIPTS))
+    style, script = _file("page.css") + _file("calls.css"), _file("calls.js")
     return Template(_file("page.html")).substitute(
         style=style,
         style_hash=_hash(style),

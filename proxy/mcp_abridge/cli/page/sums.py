@@ -4,6 +4,7 @@ Without it, the largest tool of a busy week is found by reading tables in a term
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from html import escape
 from typing import Any
 
@@ -91,12 +92,33 @@ def _large(figures: Mapping[str, list[Figures]]) -> str:
 
 def _over_time(times: list[Figures]) -> str:
     rows = _table("By time", (_name("time"), _CALLS, _BEFORE, _READ), times)
+    most = max(max(each.visible_before, each.visible_after) for each in times)
     return _section(
         "Over time",
-        "What the servers sent, and what of that the model read.",
-        '<div id="chart" role="img" aria-label="Bytes that the servers sent, and that the model '
-        'read, over time. A table of them follows."></div>',
+        f"What the servers sent, and in blue what of that the model read, from {times[0].name} to "
+        f"{times[-1].name}. The highest bar is {size_text(most)}.",
+        _chart(times, most),
         f'<details id="times"><summary>As a table</summary>\n{rows}</details>',
+    )
+
+
+def _chart(times: list[Figures], most: int) -> str:
+    """Return a bar for each time, with its figures for the mouse; the style turns it upright."""
+    moments = [datetime.fromisoformat(each.name or "") for each in times]
+    unit = timedelta(hours=1) if ":" in (times[0].name or "") else timedelta(days=1)
+    html = ""
+    for each, moment in zip(times, moments, strict=True):
+        place = f'x="{(moment - moments[0]) / unit:.0f}" width="0.8"'
+        before, after = each.visible_before, each.visible_after
+        html += (
+            f"<g><title>{each.name}: {size_text(before)}, of which the model read "
+            f'{size_text(after)}</title><rect {place} height="{_share(before, most):.1%}"/>'
+            f'<rect class="part" {place} height="{_share(after, most):.1%}"/></g>\n'
+        )
+    count = max((moments[-1] - moments[0]) / unit + 1, _FEWEST_BARS)
+    return (
+        '<svg id="chart" role="img" aria-label="Bytes over time, as in the table that follows" '
+        f'viewBox="0 0 {count:.0f} 100" preserveAspectRatio="none">\n{html}</svg>\n'
     )
 
 
@@ -203,6 +225,7 @@ def _escape(text: str) -> str:
     return escape(printable(text))
 
 
+_FEWEST_BARS = 14  # that a chart has room for
 _CALLS = counts("Calls", "calls")
 _BEFORE = sizes("Servers sent", "visible_before")
 _READ = sizes("Model read", "visible_after")
