@@ -18,7 +18,7 @@ RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[redis,otel]'
 FROM base
 LABEL org.opencontainers.image.title="mcp-abridge" \
       org.opencontainers.image.description="Shortens the long answers of any MCP server" \
-      org.opencontainers.image.licenses="Apache-2.0"
+      org.opencontainers.image.licenses="Apache-2.0 AND MIT"
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
     pip install --no-cache-dir --no-compile --no-index --find-links /wheels 'mcp-abridge[redis,otel]' \
     && python -m compileall -q "$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \

@@ -165,7 +165,7 @@ def output(command: list[str], folder: Path) -> str:
     return completed.stdout
 
 
-def test_the_wheel_has_its_licence_and_links_that_lead_somewhere(wheels: dict[str, Path]) -> None:
+def test_the_wheel_has_licences_links_and_an_sbom_of_others_code(wheels: dict[str, Path]) -> None:
     assert list(omissions(wheels["ours"])) == []
     link, licence = islice(omissions(wheels["other"]), 2)
     assert "the link b of" in link

@@ -1,5 +1,7 @@
 """The sdist and the wheel: without these checks one could lack a licence, or be made of more."""
 
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -11,6 +13,8 @@ from pathlib import Path
 from tests.servers.install import run
 
 ROOT = Path(__file__).resolve().parents[2]
+VENDORED = {"proxy/mcp_abridge/cli/page/uplot": ("uPlot.iife.min.js", "uPlot.min.css")}
+"""Folders with others' code, and its files; each has LICENSE and sbom.cdx.json besides."""
 
 
 def build(python: Path, folder: Path, *kinds: str) -> dict[str, Path]:
@@ -45,11 +49,24 @@ def differences(first: dict[str, Path], second: dict[str, Path]) -> Iterator[str
 
 
 def omissions(wheel: Path) -> Iterator[str]:
-    """Yield what a wheel lacks of its licence (PEP 639) and of links."""
+    """Yield what a wheel lacks of licences, links and the SBOM of others' code (PEP 639, 770)."""
     with zipfile.ZipFile(wheel) as archive:
         inside = {name: archive.read(name) for name in archive.namelist()}
     records = next(name.partition("/")[0] for name in inside if ".dist-info/" in name)
     for link in re.findall(r"\]\(((?!https?:|#)[^)]*)\)", inside[f"{records}/METADATA"].decode()):
         yield f"{wheel.name}: the link {link} of its README leads nowhere on PyPI"
-    if inside.get(f"{records}/licenses/LICENSE") != (ROOT / "LICENSE").read_bytes():
-        yield f"{wheel.name}: LICENSE is not among its licences; see license-files"
+    for licence in ("LICENSE", *(f"{folder}/LICENSE" for folder in VENDORED)):
+        if inside.get(f"{records}/licenses/{licence}") != (ROOT / licence).read_bytes():
+            yield f"{wheel.name}: {licence} is not among its licences; see license-files"
+    boms = [text for name, text in inside.items() if name.startswith(f"{records}/sboms/")]
+    stated = {
+        each["name"]: each["hashes"][0]["content"]
+        for text in boms
+        for component in json.loads(text)["components"]
+        for each in component["components"]
+    }
+    for folder, names in VENDORED.items():
+        for name in names:
+            total = hashlib.sha256(inside[f"{folder.removeprefix('proxy/')}/{name}"]).hexdigest()
+            if stated.get(name) != total:
+                yield f"{wheel.name}: {folder}/sbom.cdx.json has not the sum of {name}, {total}"

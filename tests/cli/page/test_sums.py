@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 from mcp_abridge import cli
+from mcp_abridge.cli import page
 from mcp_abridge.storage.ledger import LedgerFile
 from mcp_abridge.storage.meter import Definitions, Looks, Row, Warnings
 
 from tests.cli.conftest import Run
 from tests.cli.page.conftest import Click
 from tests.ledgers import filled
+from tests.servers import install
 
+UPLOT = Path(page.__file__).parent / "uplot"
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e"
 ESCAPED = "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;\\u202e"
 ROWS = (
@@ -115,6 +118,15 @@ def test_the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else
     assert len(html) < 100_000
 
 
+def test_the_library_is_the_pinned_one_and_its_licence_is_in_the_page(ledger: str) -> None:
+    package = install.CACHE / "browser" / "node_modules" / "uplot"
+    for file in {*UPLOT.iterdir()} - {UPLOT / "sbom.cdx.json"}:
+        source = package / ("dist" if file.name.startswith("uPlot") else "") / file.name
+        assert file.read_bytes() == source.read_bytes(), f"copy {source} to {file}"
+    html = write_page(ledger)
+    assert (UPLOT / "LICENSE").read_text() in html
+
+
 def test_a_period_of_hours_is_shown_by_hours(ledger: str) -> None:
     rows = cells(write_page(ledger, "--since", "12h"))
     days = rows.index(["Time", "Calls", "Servers sent", "Model read"])
@@ -140,30 +152,41 @@ def test_the_page_goes_to_a_pipe_or_a_file(ledger: str, tmp_path: Path, run: Run
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_in_a_browser_the_page_draws_has_two_themes_and_loads_nothing(
+def test_in_a_browser_the_page_sorts_draws_has_two_themes_and_loads_nothing(
     ledger: str, tmp_path: Path, click: Click
 ) -> None:
     write_page(ledger)
-    html = tmp_path / "page.html"
-    view = click("click.mjs", html, tmp_path)
+    write_page(ledger, "--since", "1h", name="hour.html")
+    html, hour = tmp_path / "page.html", tmp_path / "hour.html"
+    view = click("click.mjs", html, hour, tmp_path)
 
     assert view["logged"] == []
-    assert view["requested"] == [each.as_uri() for each in (html, html)]
+    assert view["requested"] == [each.as_uri() for each in (html, hour, html)]
     assert view["tables"][:2] == ["By tool", "By client"]
 
     name = HOSTILE.replace("\u202e", r"\u202e")
-    assert view["names"] == ["get_me", "git_log", name, "list_issues"]
+    total = "Total"  # stays last
+    assert [(each["order"], each["names"]) for each in view["sorted"]] == [
+        ([["Model read", "descending"]], ["get_me", "git_log", name, "list_issues", total]),
+        ([["Calls", "descending"]], ["get_me", "list_issues", name, "git_log", total]),
+        ([["Calls", "ascending"]], ["git_log", name, "list_issues", "get_me", total]),
+        ([["Tool", "ascending"]], [name, "get_me", "git_log", "list_issues", total]),
+        ([["Largest", "descending"]], ["git_log", "list_issues", name, "get_me", total]),
+    ]
 
     days = [time.strftime("%Y-%m-%d", time.localtime(time.time() - 86_400 * n)) for n in (2, 1, 0)]
     assert view["times"] == [[day, "307", "849 kB", "227 kB"] for day in days]
-    sizes = "849 kB, of which the model read 227 kB"
-    assert view["titles"] == [f"{day}: {sizes}" for day in days]
+    assert view["hovered"] == [days[1], "849 kB", "227 kB"]
+    [at, _, *sizes] = view["singleTimes"]
+    assert view["singleHovered"] == [at, *sizes] == [at, "849 kB", "227 kB"]
+    assert view["singleBar"] == "11,107,203,255"
     light, dark = view["light"], view["dark"]
-    assert light["background"] == "rgb(246, 247, 249)"
-    assert dark["background"] == "rgb(20, 22, 26)"
-    grey, blue = [["rgb(195, 202, 211)", 192], ["rgb(11, 107, 203)", 51]]
-    assert light["bars"] == [grey, blue] * 3
-    assert [height for _, height in dark["bars"]] == [192, 51] * 3
+    assert (light["background"], light["theme"]) == ("rgb(246, 247, 249)", "Dark theme")
+    assert (dark["background"], dark["theme"]) == ("rgb(20, 22, 26)", "Light theme")
+    # The bars of both sizes, and the lines behind them.
+    assert len(light["colors"]) == len(dark["colors"]) == 3
+    assert not {*light["colors"]} & {*dark["colors"]}
+    assert view["lightAgain"] == view["systemLight"] == light
     assert view["systemDark"] == dark
 
     assert view["accessible"] == []  # what axe has to say of it

@@ -1,12 +1,12 @@
-"""The pages of `report`, `replay` and `explain --html`: files that open without a network.
+"""The page of `report`, `replay` and `explain --html`: one file that opens without a network.
 
-sums     what servers sent and models read, by tool and so on, for `report`
-calls    recorded calls, with what a model reads of each answer, for `replay` and `explain`
+sums     what servers sent and models read, by tool and so on: the first tab
+calls    recorded calls, with what a model reads of each answer: the second tab
 answer   one answer: its tree, the marks of what is shown, and the steps of its rule
 watch    the page over a loopback server, which follows rules and recordings
 
 Invariant: what servers and ledgers say is escaped, and the page may load nothing and send nothing:
-its Content-Security-Policy allows the one style and the script by their hashes, and with `--watch`
+its Content-Security-Policy allows the one style and the scripts by their hashes, and with `--watch`
 requests to its own server. Data stand in elements that no browser runs.
 """
 
@@ -23,11 +23,23 @@ from mcp_abridge.document.tree import encode
 from mcp_abridge.storage.regular import write_private
 
 _HERE = Path(__file__).parent
+# The copied files are those of the npm package that tests/servers/browser.json pins.
+_STYLES = ("uplot/uPlot.min.css", "page.css", "calls.css")
+_SCRIPTS = ("uplot/uPlot.iife.min.js", "page.js", "calls.js")
 
 
-def render(title: str, subtitle: str, html: str, *, live: bool = False) -> str:
-    """Return a whole page; if it is `live`, it may connect to the server that it came from."""
-    style, script = _file("page.css") + _file("calls.css"), _file("calls.js")
+def render(
+    title: str, subtitle: str, *, sums: str = "", calls: str = "", live: bool = False
+) -> str:
+    """Return the page as HTML, with the tabs whose HTML is given.
+
+    If it is `live`, it may connect to the server that it came from.
+    """
+    style = "".join(map(_file, _STYLES))
+    script = f"/*!\n{_file('uplot/LICENSE')}\n*/\n" + "".join(map(_file, _SCRIPTS))
+    tabs = [("sums", "Sums", sums), ("calls", "Calls", calls)]
+    parts = [(name, label, html) for name, label, html in tabs if html]
+    buttons = (f'<a href="#{name}" id="to-{name}">{label}</a>' for name, label, _ in parts)
     return Template(_file("page.html")).substitute(
         style=style,
         style_hash=_hash(style),
@@ -36,7 +48,10 @@ def render(title: str, subtitle: str, html: str, *, live: bool = False) -> str:
         connect=" connect-src 'self';" if live else "",
         title=escape(title),
         subtitle=escape(subtitle),
-        main=html,
+        tabs=f'<nav aria-label="Parts">{" ".join(buttons)}</nav>' if len(parts) > 1 else "",
+        main="\n".join(
+            f'<div id="tab-{name}" class="tab">\n{html}\n</div>' for name, _, html in parts
+        ),
     )
 
 

@@ -1,6 +1,5 @@
-// The page of calls: a list, and one call of it, both drawn from the data in the page; with --watch
+// The tab of calls: a list, and one call of it, both drawn from the data in the page; with --watch
 // from the server that the page came from.
-"use strict";
 (() => {
 const element = (id) => document.getElementById(id);
 const head = element("calls-data") && JSON.parse(element("calls-data").textContent);
@@ -12,11 +11,6 @@ const PAGE = 200; // rows of the list, or members of an array, that are drawn at
 const UNFOLDED = 40; // lines of an answer that are open at first
 const number = (count) => count.toLocaleString("en");
 const saved = (figures) => 1 - figures[AFTER] / Math.max(1, figures[BEFORE]);
-
-function size(bytes) {
-  const power = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), 4);
-  return `${Number((bytes / 1000 ** power).toPrecision(3))} ${["B", "kB", "MB", "GB", "TB"][power]}`;
-}
 
 function make(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
@@ -309,8 +303,8 @@ class Answer {
 
 // What is chosen.
 function route() {
-  const [list, call] = location.hash.slice(1).split("/");
-  const given = list === "calls" && head.calls[call] !== undefined;
+  const [tab, call] = location.hash.slice(1).split("/");
+  const given = tab === "calls" && call !== undefined && head.calls[call] !== undefined;
   element("list").hidden = given;
   element("call").hidden = !given;
   const before = open;

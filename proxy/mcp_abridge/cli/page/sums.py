@@ -1,12 +1,13 @@
-"""The sums of a ledger as HTML: what is still large, and what was saved.
+"""The sums of a ledger or of recordings as HTML: what is still large, and what was saved.
 
 Without it, the largest tool of a busy week is found by reading tables in a terminal.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
+
+from msgspec import Struct
 
 from mcp_abridge.cli.figures import (
     NAMELESS,
@@ -29,16 +30,40 @@ KEYS = ("tool", "client", "rule", "server")
 """What the sums are by."""
 
 
-def html(path: str, since: float | None, *, by_hour: bool) -> str:
-    """Return the sums of a ledger since a time in unix seconds. Raises LedgerError."""
-    figures = {by: ledger_totals.rows(path, since, by) for by in KEYS}
-    definitions = ledger_totals.definitions(path, since)
+class Sums(Struct, frozen=True):
+    """The sums of a period: by tool and so on, by day or hour in order, and what is beside them.
+
+    Recordings have no `times`.
+    """
+
+    figures: Mapping[str, list[Figures]]
+    times: list[Figures] = []
+    warnings: list[Warnings] = []
+    definitions: list[Definitions] = []
+
+    @property
+    def total(self) -> Figures:
+        return total_of(self.figures["tool"])
+
+
+def read(path: str, since: float | None, *, by_hour: bool) -> Sums:
+    """Read the ledger at `path`, since a time in unix seconds. Raises LedgerError."""
+    return Sums(
+        {by: ledger_totals.rows(path, since, by) for by in KEYS},
+        ledger_totals.rows(path, since, "hour" if by_hour else "day"),
+        ledger_totals.warnings(path, since),
+        ledger_totals.definitions(path, since),
+    )
+
+
+def html(sums: Sums) -> str:
+    """Return the sums as HTML: totals, what is still large, over time, what was saved, the rest."""
     parts = (
-        _totals(total_of(figures["tool"]), definitions),
-        _large(figures),
-        _over_time(ledger_totals.rows(path, since, "hour" if by_hour else "day")),
-        _saved(figures),
-        _others(definitions, ledger_totals.warnings(path, since)),
+        _totals(sums.total, sums.definitions),
+        _large(sums),
+        _over_time(sums.times) if sums.times else "",
+        _saved(sums),
+        _others(sums),
     )
     return "\n".join(parts)
 
@@ -63,8 +88,8 @@ def _totals(total: Figures, definitions: list[Definitions]) -> str:
     return f'<dl class="totals">\n{"".join(tiles)}</dl>'
 
 
-def _large(figures: Mapping[str, list[Figures]]) -> str:
-    read = total_of(figures["tool"]).visible_after
+def _large(sums: Sums) -> str:
+    read = sums.total.visible_after
     columns = (
         _CALLS,
         _READ,
@@ -86,43 +111,25 @@ def _large(figures: Mapping[str, list[Figures]]) -> str:
         "An answer that passed unparsed counts with its envelope and every copy. "
         "Of a tool whose shortened answers are often asked for all or several parts, a rule may "
         "show the right part at once.",
-        *(_figures(by, columns, figures[by], _READ) for by in ("tool", "client")),
+        *(
+            _figures(by, columns, sums.figures[by], total=by == "tool", first=_READ)
+            for by in ("tool", "client")
+        ),
     )
 
 
 def _over_time(times: list[Figures]) -> str:
     rows = _table("By time", (_name("time"), _CALLS, _BEFORE, _READ), times)
-    most = max(max(each.visible_before, each.visible_after) for each in times)
     return _section(
         "Over time",
-        f"What the servers sent, and in blue what of that the model read, from {times[0].name} to "
-        f"{times[-1].name}. The highest bar is {size_text(most)}.",
-        _chart(times, most),
+        "What the servers sent, and what of that the model read.",
+        '<div id="chart" role="img" aria-label="Bytes that the servers sent, and that the model '
+        'read, over time. A table of them follows."></div>',
         f'<details id="times"><summary>As a table</summary>\n{rows}</details>',
     )
 
 
-def _chart(times: list[Figures], most: int) -> str:
-    """Return a bar for each time, with its figures for the mouse; the style turns it upright."""
-    moments = [datetime.fromisoformat(each.name or "") for each in times]
-    unit = timedelta(hours=1) if ":" in (times[0].name or "") else timedelta(days=1)
-    html = ""
-    for each, moment in zip(times, moments, strict=True):
-        place = f'x="{(moment - moments[0]) / unit:.0f}" width="0.8"'
-        before, after = each.visible_before, each.visible_after
-        html += (
-            f"<g><title>{each.name}: {size_text(before)}, of which the model read "
-            f'{size_text(after)}</title><rect {place} height="{_share(before, most):.1%}"/>'
-            f'<rect class="part" {place} height="{_share(after, most):.1%}"/></g>\n'
-        )
-    count = max((moments[-1] - moments[0]) / unit + 1, _FEWEST_BARS)
-    return (
-        '<svg id="chart" role="img" aria-label="Bytes over time, as in the table that follows" '
-        f'viewBox="0 0 {count:.0f} 100" preserveAspectRatio="none">\n{html}</svg>\n'
-    )
-
-
-def _saved(figures: Mapping[str, list[Figures]]) -> str:
+def _saved(sums: Sums) -> str:
     columns = (
         _CALLS,
         counts("Shaped", "shaped"),
@@ -136,13 +143,16 @@ def _saved(figures: Mapping[str, list[Figures]]) -> str:
     return _section(
         "Saved",
         "What rules and budgets took off. A rule in shadow mode only measures what it would.",
-        *(_figures(by, columns, figures[by], _SAVED) for by in ("rule", "tool", "server")),
+        *(
+            _figures(by, columns, sums.figures[by], first=_SAVED)
+            for by in ("rule", "tool", "server")
+        ),
     )
 
 
-def _others(definitions: list[Definitions], warnings: list[Warnings]) -> str:
+def _others(sums: Sums) -> str:
     html = ""
-    if definitions:
+    if sums.definitions:
         columns = [
             TableColumn("Server", lambda each: each.server or NAMELESS["server"], _escape),
             counts("Sessions", "sessions"),
@@ -150,15 +160,15 @@ def _others(definitions: list[Definitions], warnings: list[Warnings]) -> str:
             sizes("Client got", "after"),
         ]
         note = "The list of tools, which a client reads once in each session."
-        rows = _table("By server", columns, definitions)
+        rows = _table("By server", columns, sums.definitions)
         html += _section("Definitions of tools", note, rows)
-    if warnings:
+    if sums.warnings:
         columns = [
             TableColumn("Rule", lambda each: each.rule, _escape),
             TableColumn("Warned of", lambda each: each.kind, _escape),
             counts("Times", "count"),
         ]
-        rows = _table("By rule and kind", columns, warnings)
+        rows = _table("By rule and kind", columns, sums.warnings)
         html += _section("Warnings", "What rules warned of.", rows)
     return html
 
@@ -172,29 +182,42 @@ def _section(title: str, note: str, *parts: str) -> str:
 
 
 def _figures(
-    by: str, columns: Iterable[TableColumn], figures: list[Figures], first: TableColumn
+    by: str,
+    columns: Iterable[TableColumn],
+    figures: list[Figures],
+    *,
+    first: TableColumn,
+    total: bool = False,
 ) -> str:
     rows = sorted(figures, key=first.value, reverse=True)
-    return _table(f"By {by}", (_name(by), *telling(columns, rows)), rows)
+    total_row = total_of(figures) if total and len(figures) > 1 else None
+    return _table(f"By {by}", (_name(by), *telling(columns, rows)), rows, first, total_row)
 
 
-def _table(caption: str, columns: Iterable[TableColumn], rows: Sequence[Any]) -> str:
+def _table(
+    caption: str,
+    columns: Iterable[TableColumn],
+    rows: Iterable[Any],
+    first: TableColumn | None = None,
+    total: Figures | None = None,
+) -> str:
     columns = list(columns)
-    body = "".join(_row(columns, row) for row in rows)
-    heads = ""
-    for column in columns:
-        kind = "" if isinstance(column.value(rows[0]), str) else ' class="number"'
-        heads += f'<th scope="col"{kind}>{column.title}</th>'
+    body = [_row(columns, row) for row in rows]
+    foot = "" if total is None else f"<tfoot>\n{_row(columns, total, 'Total')}</tfoot>\n"
+    heads = "".join(
+        f'<th scope="col"{" aria-sort=descending" * (column is first)}>{column.title}</th>'
+        for column in columns
+    )
     return (
-        '<div class="scroll">\n<table>\n'
+        f'<div class="scroll">\n<table>\n'
         f"<caption>{caption}</caption>\n<thead>\n<tr>{heads}</tr>\n</thead>\n"
-        f"<tbody>\n{body}</tbody>\n</table>\n</div>\n"
+        f"<tbody>\n{''.join(body)}</tbody>\n{foot}</table>\n</div>\n"
     )
 
 
-def _row(columns: list[TableColumn], row: Any) -> str:
+def _row(columns: list[TableColumn], row: Any, title: str | None = None) -> str:
     head, *rest = columns
-    html = f'<th scope="row">{head.cell(row)}</th>'
+    html = f'<th scope="row">{title or head.cell(row)}</th>'
     for column in rest:
         value = column.value(row)
         number = "" if isinstance(value, str) else f' data-value="{value}"'
@@ -225,7 +248,6 @@ def _escape(text: str) -> str:
     return escape(printable(text))
 
 
-_FEWEST_BARS = 14  # that a chart has room for
 _CALLS = counts("Calls", "calls")
 _BEFORE = sizes("Servers sent", "visible_before")
 _READ = sizes("Model read", "visible_after")
