@@ -246,14 +246,19 @@ extensions:
  "cr2": {"type": "http", "url": "http://127.0.0.1:1/mcp"}}}""",
     ".junie/mcp/mcp.json": """{"mcpServers": {"ju": {"command": "ju", "env": {"K": "v"}}}}""",
     "project/.kiro/settings/mcp.json": """{"mcpServers": {"kr": {"command": "kr"}}}""",
-    ".lmstudio/mcp.json": """{"mcpServers": {"lm": {"url": "http://127.0.0.1:1/mcp"}}}""",
+    ".lmstudio/mcp.json": """{"mcpServers": {
+ "lm": {"headers": {"X-Key": "a-long-secret"} /* mine */, "url": "http://127.0.0.1:1/mcp"},
+ "lm2": {"headers": {"X-Key": "a-long-secret"} // of mine
+ , "url": "http://127.0.0.1:1/mcp"}}}""",
     "project/.warp/.mcp.json": """{"mcpServers":
  {"wa": {"command": "w", "working_directory": "/"}}}""",
     ".gemini/config/mcp_config.json": """{"mcpServers": {
  "an": {"serverUrl": "http://127.0.0.1:1/mcp", "headers": {"X-Key": "a-long-secret"}}}}""",
     "project/.trae/mcp.json": """{"mcpServers": {"tr": {"command": "tr"}}}""",
-    ".grok/config.toml": """[mcp_servers.gr] # Grok
-command = "gr"
+    ".grok/config.toml": """[mcp_servers] # Grok
+gr.command = "gr"
+gr2.url = "http://127.0.0.1:1/mcp" # far away
+  gr2.headers = { X-Key = "a-long-secret" }
 """,
     ".codebuddy/.mcp.json": """{"mcpServers": {"cb": {"command": "cb"}}}""",
 }

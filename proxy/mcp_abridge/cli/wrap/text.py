@@ -33,7 +33,8 @@ _COMMENT = re.compile(
 _NO_COMMA = rf'[^",]++|{_STRING}|,(?!\s*+[}}\]])'
 _TRAILING = re.compile(rf"(?>{_NO_COMMA}){possessive(_NO_COMMA)}|(?P<blank>,)", re.DOTALL)
 _SPACE = re.compile(r"\s*")
-_COMMA = re.compile(r"\s*,[ \t]*(?:\r?\n)?[ \t]*")
+_COMMA = re.compile(r"\s*,")
+_BLANK = re.compile(r"[ \t]*(?:\r?\n)?[ \t]*")
 _VISIBLE = re.compile(r"[^\r\n]")
 _GAP = re.compile(r"(?:\s|(?://|#)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _MARK = "\N{OBJECT REPLACEMENT CHARACTER}"
@@ -129,10 +130,13 @@ class Json(Syntax):
         return json_text({path[-2 if isinstance(value, list) else -1]: value}, indent=2)
 
     def remove(self, text: str, path: EntryPath) -> str:
-        start, _, end = self.locate(text, path)
-        if comma := _COMMA.match(text, end):
-            return text[:start] + text[comma.end() :]
-        at = _plain(text).rindex(",", 0, start)
+        (start, _, end), plain = self.locate(text, path), _plain(text)
+        if comma := _COMMA.match(plain, end):
+            note = text[end : comma.end() - 1]
+            blank = _BLANK.match(text, comma.end())
+            rest = text[blank.end() if blank else comma.end() :]
+            return text[:start] + (note if note.strip() else "") + rest
+        at = plain.rindex(",", 0, start)
         return text[:at] + text[at + 1 : start].rstrip() + text[end:]
 
 
@@ -219,7 +223,7 @@ def replace(
     elif path[-1] in members:
         # The first keeps its key, and the space around its colon.
         words[0] = text[key:start] + syntax.literal(members[path[-1]])
-    between = newline(text) + re.sub(r"\S", " ", lead)
+    between = newline(text) + re.sub(r"-(?=\s)", " ", lead)  # of YAML; TOML may repeat `a.`
     if syntax.has_commas(text, path, lead):
         between = ", " if lead.strip() else f",{between}"
     return text[:key] + between.join(words) + text[end:]
