@@ -18,7 +18,8 @@ from tests.faults.processes import until
 from tests.faults.puppets import Puppet
 from tests.faults.routes import Naughty, answer_of, modern
 from tests.faults.sidecar import call, keys, serving
-from tests.faults.wrapper import Wrapped, naughty
+from tests.faults.wrapper import Wrapped, naughty, wrapped
+from tests.platforms import on_posix
 from tests.raw_http import RawRequest
 
 PUPPET = naughty("puppet")
@@ -61,6 +62,17 @@ def test_a_held_call_goes_on_after_the_end_of_the_clients_input(guarded: tuple[s
         wire.shut_stdin()
         [answer] = wire.rest()
         assert texts(answer) == [FREE]
+
+
+@on_posix("its pipes take whole what is written")
+@pytest.mark.fault(16, "stdio")
+def test_queries_to_a_server_that_does_not_read_hold_the_client_up(
+    guarded: tuple[str, ...], tmp_path: Path
+) -> None:
+    calls = b"".join(act(id, b"x" * 50_000) + b"\n" for id in range(2, 200))
+    with wrapped("deaf", str(tmp_path / "gate"), options=guarded) as wire:
+        assert wire.pour(calls) < len(calls)
+        wire.process.kill()
 
 
 def test_a_stateless_client_that_goes_away_ends_its_query(guarded: tuple[str, ...]) -> None:

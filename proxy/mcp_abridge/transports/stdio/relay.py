@@ -254,6 +254,10 @@ class Relay:
             for output in outputs:
                 if type(output) is onward:
                     ready.append(output.raw)
+                elif of_client and type(output) is Probe:
+                    # Sent as the client's lines are, so that it waits for a server that is slow.
+                    self._wake()
+                    ready.append(output.raw)
                 else:
                     if ready:
                         send(ready)
