@@ -89,6 +89,7 @@ def test_a_url_stands_for_a_server_that_runs_already() -> None:
     [
         ("secret", "a header is written like 'Authorization: Bearer ${TOKEN}'"),
         ("MCP-Session-Id: secret", "the header 'MCP-Session-Id' is the proxy's own"),
+        ("Mcp-Param-Name: secret", "the header 'Mcp-Param-Name' is the proxy's own"),
         ("A: ${SECRET}", "a header has no line breaks or other control characters"),
         ("A: secret ${", "'${' begins the name of a variable, which ends with '}'"),
     ],
@@ -174,3 +175,7 @@ def test_help_names_every_option_how_variables_are_named_and_every_verb(
     assert [v for v, (example, _) in VERBS.items() if f"{v} {example}".strip() not in text] == []
     assert "mcp-abridge [run] [OPTION]... [--] COMMAND [ARG]..." in text
     assert "mcp-abridge [run] [OPTION]... URL" in text
+
+
+def test_a_header_that_only_begins_as_those_of_mcp_is_the_servers() -> None:
+    assert header("Mcp-Api-Key: ${KEY}", {"KEY": "k"}) == ("Mcp-Api-Key", "k")

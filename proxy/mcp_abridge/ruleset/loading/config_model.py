@@ -290,11 +290,12 @@ def header_name(text: str) -> HeaderName:
     return text
 
 
+_OF_MCP = ("method", "name", "param-", "protocol-", "session-")
 # They frame a message, or are those of the proxy's own requests.
 _OWN_HEADERS = frozenset(
     ("accept", "accept-encoding", "connection", "host", "last-event-id", "transfer-encoding")
 )
-_OWN_FAMILIES = ("content-", "mcp-", "upgrade")
+_OWN_FAMILIES = ("content-", "upgrade", *(f"mcp-{each}" for each in _OF_MCP))
 
 
 def header_value(text: str, environment: Mapping[str, str]) -> HeaderValue:
