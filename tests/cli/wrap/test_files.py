@@ -47,6 +47,7 @@ def test_words_for_a_terminal_in_a_project_s_file_are_shown_escaped(home: Path, 
     printed = [
         run("wrap"),
         run("wrap", "nobody", code=2),
+        run("wrap", "--print", f"a{odd}"),
         run("wrap", "--all", "--dry-run", code=1),
         run("wrap", "--all", code=1),
         run("unwrap", "--all"),

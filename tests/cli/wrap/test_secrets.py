@@ -97,6 +97,7 @@ def test_no_secret_of_a_configuration_is_printed(home: Path, run: Run) -> None:
         run("wrap"),
         run("wrap", "--json"),
         run("wrap", "--all", "--dry-run", code=1),
+        *(run("wrap", "--print", name) for name in ("u1", "a0", "env")),
         run("wrap", "--all", code=1),
         run("wrap"),
         run("wrap", "--all", code=1),
@@ -107,8 +108,8 @@ def test_no_secret_of_a_configuration_is_printed(home: Path, run: Run) -> None:
     assert [line for line in text.splitlines() if any(each in line for each in HIDDEN)] == []
     for part in ("-y p --token ***", "https://a.invalid/s/***/mcp", "+++ ", '"KEY": "***"'):
         assert part in text
-    assert "u (codex, user): wrapped, by" in printed[3].err
-    assert "https://a.invalid/s/***/mcp" in printed[4].out  # in the list, once it is wrapped
+    assert "u (codex, user): wrapped, by" in printed[6].err
+    assert "https://a.invalid/s/***/mcp" in printed[7].out  # in the list, once it is wrapped
     assert [file.read_bytes() for file in (json_file, toml_file, one_line)] == texts
 
 
@@ -200,7 +201,9 @@ def test_an_entry_of_an_earlier_version_works_and_is_restored_to_the_byte(
 
 
 @on_posix("no line quoted as for a shell of POSIX")
-def test_print_shows_typed_words_with_a_warning(home: Path, run: Run) -> None:
+def test_print_shows_typed_words_with_a_warning_and_those_of_a_file_masked(
+    home: Path, run: Run
+) -> None:
     out, advice = run("wrap", "--print", "a", "--", "npx", "p", "--token", SECRET)
     assert out.count(f"--token {SECRET}\n") >= 5
     assert advice.startswith("if one of these words is secret, others see it in the list of proc")
@@ -210,3 +213,7 @@ def test_print_shows_typed_words_with_a_warning(home: Path, run: Run) -> None:
     assert f"JSON     {json.dumps({'a': member})}\n" in out
     assert "mcp add" not in out
     assert "only as JSON and links: a line would show others the URL" in advice
+    file = write(home, ".cursor/mcp.json", JSONC)
+    out, advice = run("wrap", "--print", "a0")
+    assert "-- npx -y p --token '***'\n" in out
+    assert f"*** may be secret: write there what {file} has" in advice

@@ -399,10 +399,16 @@ def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> Non
     assert json.loads(unquote(link)) == {"name": "my fs", **entry}
     assert read(words, {}).command == words[1:]
 
-    out = run("wrap", "--print", "a", "--", "https://example.org/mcp").out
-    assert f"codex mcp add a -- {us} https://example.org/mcp\n" in out
-    reason = "--print is for a server's command or URL: [NAME] -- COMMAND"
-    assert run("wrap", "--print", "a", code=2).err == f"mcp-abridge wrap: {reason}\n"
+    write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"url": "https://example.org/mcp"}}}')
+    assert f"codex mcp add a -- {us} https://example.org/mcp\n" in run("wrap", "--print", "a").out
+    advice = "; for one without an entry, write its command or URL after --\n"
+    refusal = run("wrap", "--print", "b", "https://b", code=2).err
+    assert refusal == f"mcp-abridge wrap: no client has a server 'b'; known: a{advice}"
+    assert run("wrap", "--print", code=2).err.endswith(f" that is not wrapped{advice}")
+    write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x", "env": {"K": "v3ry"}}}}')
+    out, advice = run("wrap", "--print", "a")
+    assert "v3ry" not in out
+    assert advice == "its environment or headers are not in these lines: add them\n"
 
 
 @on_posix("no script that starts by its first line")

@@ -22,8 +22,9 @@ from mcp_abridge.cli.terminal import (
     table,
 )
 from mcp_abridge.cli.wrap import changes, entry, hooks
+from mcp_abridge.cli.wrap.entry import HEADERS
 from mcp_abridge.cli.wrap.files import ConfigFile
-from mcp_abridge.cli.wrap.places import DIALECTS
+from mcp_abridge.cli.wrap.places import DIALECTS, dialect
 from mcp_abridge.cli.wrap.records import Records, recorded
 from mcp_abridge.cli.wrap.text import NotPossible
 from mcp_abridge.document.masks import MASK, masked_words
@@ -49,7 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--print",
         action="store_true",
-        help="print each client's own line for a server: [NAME] -- COMMAND",
+        help="print each client's own line for a server: NAME, or [NAME] -- COMMAND",
     )
 
 
@@ -161,11 +162,27 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
 def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
     words: list[str] = arguments.words
     command = words[words.index("--") + 1 :] if "--" in words else []
-    if not command:
-        return refuse("wrap", "--print is for a server's command or URL: [NAME] -- COMMAND")
     names = arguments.names[: len(arguments.names) - len(command)]
     masked = masked_words(command)
-    if masked != command:
+    if not command:
+        configs = changes.Configs(arguments.client)
+        bare = (one for one in configs.servers if one.name in names and one.own_words is None)
+        server = next(bare, None)
+        if server is None:
+            reason = (
+                configs.unknown(names) or "--print needs the name of a server that is not wrapped"
+            )
+            return refuse(
+                "wrap", f"{reason}; for one without an entry, write its command or URL after --"
+            )
+        words = server.words or [server.entry[entry.usable_url(server)]]
+        command = masked = masked_words(words)
+        if any(server.entry.get(key) for key in (dialect(server.place.client).env, *HEADERS)):
+            print("its environment or headers are not in these lines: add them", file=sys.stderr)
+        if masked != words:
+            advice = f"*** may be secret: write there what {server.file} has"
+            print_lines(advice, stderr=True)
+    elif masked != command:
         print(
             "if one of these words is secret, others see it in the list of processes; a server"
             " should take it from its environment",

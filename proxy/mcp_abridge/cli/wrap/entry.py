@@ -19,7 +19,7 @@ from mcp_abridge.transports.client import LOGIN
 _COMMANDS = ("command", "cmd")
 _URLS = ("url", "httpUrl", "serverUrl", "uri")
 _TOKENS = ("bearer_token_env_var", "bearerTokenEnvVar")
-_HEADERS = ("headers", "http_headers", "env_http_headers", *_TOKENS)
+HEADERS = ("headers", "http_headers", "env_http_headers", *_TOKENS)
 # In Goose, Vibe and Continue the client puts a secret of its own into the headers.
 _OWN_HEADERS = ("env_keys", "api_key_env", "apiKey", "requestOptions")
 _OWN_LOGIN = (
@@ -30,7 +30,7 @@ _OWN_LOGIN = (
     "scopes",
     *_OWN_HEADERS,
 )
-_SECRET = ("env", "envs", "environment", *_HEADERS)
+_SECRET = ("env", "envs", "environment", *HEADERS)
 _SECONDS = 5.0
 _LINE = 4096  # bytes of a script's first line
 
@@ -259,7 +259,7 @@ def wrap(
 def _wrap_url(
     syntax: Syntax, text: str, server: Server, launch: list[str], *, login: bool, offline: bool
 ) -> str:
-    entry, path, key = server.entry, server.path, _usable_url(server)
+    entry, path, key = server.entry, server.path, usable_url(server)
     url, spelling = entry[key].partition("#")[0], dialect(server.place.client)
     headers, variables = _headers(entry)
     own: dict[str, str] = {}
@@ -290,7 +290,7 @@ def _wrap_url(
         members[spelling.env] = own
     if variables:
         members["env_vars"] = variables
-    for name in (*_HEADERS, "oauth"):
+    for name in (*HEADERS, "oauth"):
         if name in entry:
             text = replace(syntax, text, (*path, name), {})
     for kind in {"type", "transport"} & entry.keys():
@@ -298,7 +298,7 @@ def _wrap_url(
     return replace(syntax, text, (*path, key), members)
 
 
-def _usable_url(server: Server) -> str:
+def usable_url(server: Server) -> str:
     """Return the name of the member with the URL. Raises NotPossible."""
     from mcp_abridge.ruleset.loading import config_model
 
