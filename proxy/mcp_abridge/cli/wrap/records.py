@@ -58,10 +58,10 @@ class Records:
     def _load(self, raw: bytes) -> None:
         try:
             document = json.loads(raw)
-            unfinished = document.pop(_UNFINISHED, ())
+            unfinished = {*map(_key, document.pop(_UNFINISHED, ()))}
             for key, record in document.items():
                 if len(record) == _EARLIER:
-                    record += _OF_EARLIER, key in unfinished
+                    record += _OF_EARLIER, _key(key) in unfinished
                 *texts, _, client, _ = self._entries[_key(key)] = record
                 if [*map(type, (*texts, client))] != [str] * 4:
                     raise ValueError
