@@ -17,7 +17,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver import MCPServer
 from mcp.shared._httpx_utils import create_mcp_http_client
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from mcp_abridge import AbridgeMiddleware
 
 from tests import servers
@@ -187,6 +187,28 @@ async def test_a_tool_that_a_rule_hides_is_neither_listed_nor_run(tmp_path: Path
             await text_of(client, customer="c")
         assert "Unknown tool" in await text_of(client, "none")
     assert shop.calls == []
+
+
+async def test_an_error_of_the_server_reaches_other_middleware_as_it_was_raised() -> None:
+    seen: list[Exception] = []
+    error = UrlElicitationRequiredError([])
+
+    async def outer(ctx: Any, call_next: Any) -> Any:
+        try:
+            return await call_next(ctx)
+        except MCPError as raised:
+            seen.append(raised)
+            raise
+
+    def pay() -> str:
+        raise error
+
+    server = MCPServer("shop", version="1", middleware=[outer, AbridgeMiddleware()])
+    server.tool()(pay)
+    async with Client(server, mode="legacy") as client:
+        with pytest.raises(MCPError):
+            await client.call_tool("pay", {})
+    assert seen == [error]
 
 
 async def test_rules_complete_arguments_and_are_read_again_if_they_change(tmp_path: Path) -> None:

@@ -127,6 +127,7 @@ class _Request:
         self._number, self._id = number, b"%d" % number
         self._line = b""
         self._result: HandlerResult = None
+        self._error: MCPError | None = None
 
     async def answer(self, scope: str) -> HandlerResult:
         line = request(self._number, self._ctx.method, self._ctx.params)
@@ -143,11 +144,13 @@ class _Request:
                     routed = await self._go_on(routed, line)
         finally:
             self._driver.session.forget_pending([self._id])
+        if answer == self._line:  # as the server gave it
+            if self._error is not None:
+                raise self._error
+            return self._result
         parts = members(answer)
         if "error" in parts:
             raise MCPError(**from_json(bytes(parts["error"])))
-        if answer == self._line:  # as the server gave it
-            return self._result
         result: dict[str, Any] = from_json(bytes(parts["result"]))
         return result
 
@@ -160,6 +163,7 @@ class _Request:
         try:
             self._result = await self._call_next(ctx)
         except MCPError as error:
+            self._error = error
             self._line = dumped({"jsonrpc": "2.0", "id": self._number, "error": error.error})
         else:
             self._line = message.result(self._id, Raw(dumped(self._result or {})))
