@@ -190,14 +190,14 @@ async def test_a_tool_that_a_rule_hides_is_neither_listed_nor_run(tmp_path: Path
 
 
 async def test_an_error_of_the_server_reaches_other_middleware_as_it_was_raised() -> None:
-    seen: list[Exception] = []
+    errors: list[Exception] = []
     error = UrlElicitationRequiredError([])
 
     async def outer(ctx: Any, call_next: Any) -> Any:
         try:
             return await call_next(ctx)
-        except MCPError as raised:
-            seen.append(raised)
+        except MCPError as each:
+            errors.append(each)
             raise
 
     def pay() -> str:
@@ -208,7 +208,7 @@ async def test_an_error_of_the_server_reaches_other_middleware_as_it_was_raised(
     async with Client(server, mode="legacy") as client:
         with pytest.raises(MCPError):
             await client.call_tool("pay", {})
-    assert seen == [error]
+    assert errors == [error]
 
 
 async def test_rules_complete_arguments_and_are_read_again_if_they_change(tmp_path: Path) -> None:
