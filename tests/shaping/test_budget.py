@@ -243,6 +243,14 @@ def test_a_client_shows_whole_what_its_budget_made(client: Client, name: str) ->
     assert client.budget_bytes * 0.3 < size <= client.budget_bytes < (client.limit_bytes or 1e9)
 
 
+def test_a_text_beside_the_same_text_keeps_its_numbers_for_a_client_that_compares_copies() -> None:
+    text = '{"price":1.10,"gone":1}'
+    value = tool_result(text, structuredContent={"result": text})
+    outcome = shaped("response: [{drop: gone}]", value, shows="once_in_javascript")
+    assert texts(outcome.raw) == ['{"price":1.10}']
+    assert structured(outcome) == {"result": '{"price":1.10}'}
+
+
 @pytest.mark.parametrize("shows", ["text", "blocks"])
 def test_a_model_that_reads_texts_alone_asks_for_all_of_one_that_differs_from_the_structure(
     shows: Shows,

@@ -57,8 +57,9 @@ def write(
     content = text(document.cell[0]) if document.textual else None
     if content is None:
         layout = value if indent < 0 else msgspec.json.format(value, indent=indent)
-        compared = shows == "once_in_javascript" and indent < 0 and copies == "both"
-        content = spelled(value) if compared and frame.structured is not None else None
+        whole = any(copy.where == "structured" for copy in places)
+        compared = shows == "once_in_javascript" and indent < 0 and copies == "both" and whole
+        content = spelled(value) if compared else None
         content = content or layout.decode("utf-8", "surrogatepass")
     result, blocks = dict(frame.members), list(frame.blocks)
     removed: set[int] = set()
