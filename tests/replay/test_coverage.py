@@ -105,5 +105,11 @@ def test_rows_of_csv_count_by_their_cells() -> None:
     assert answer["tree"][1][:5] == ["{", "id", "0", "name", '"name 0"']
 
 
+def test_what_is_the_same_in_all_rows_of_an_array_is_not_shown_of_another() -> None:
+    issues, pulls = ([{"id": first + n, "state": "open"} for n in range(3)] for first in (10, 20))
+    table = {"same": {"state": "open"}, "columns": ["id"], "rows": [[10], [11]]}
+    assert marks({"issues": issues, "pulls": pulls}, [{"issues": table}]) == "ssssos" + "o" * 6
+
+
 def test_equal_rows_count_once_each() -> None:
     assert marks([{"a": 1}, {"a": 1}, {"a": 1}], [[{"a": 1}, {"a": 1}]]) == "sso"

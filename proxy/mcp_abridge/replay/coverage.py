@@ -8,7 +8,7 @@ gave it. Of a text, the lines are compared.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -35,19 +35,28 @@ class _Leaf(Struct):
 class _Record(Struct):
     """An element of an array, or the root: its leaves, and the arrays of records in it by path.
 
-    `where` are the names on the way to its array.
+    `where` are the names on the way to its array, `array` is the number of that; `same` is what is
+    the same in all rows of a table.
     """
 
     where: str
+    array: int = -1
+    same: dict[str, Any] = {}
     leaves: list[_Leaf] = []
     inner: dict[str, list["_Record"]] = {}
+
+
+class _Rows(list[Any]):
+    """The rows of a table, as objects, and what is the `same` in all rows of its array."""
+
+    same: Mapping[str, Any] = {}
 
 
 class _Records:
     """A value taken apart: its records, outer ones first, and its leaves in the value's order."""
 
     def __init__(self, value: Any) -> None:
-        self.count = 0
+        self.count = self._arrays = 0
         self.root = _Record("")
         self.every = [self.root]
         self._read(value, "", self.root)
@@ -63,9 +72,12 @@ class _Records:
             self.count += 1
 
     def _read_array(self, values: list[Any], path: str, record: _Record) -> None:
+        where = f"{record.where}.{path}" if record.where else path
+        same = dict(values.same) if isinstance(values, _Rows) else {}
+        array, self._arrays = self._arrays, self._arrays + 1
         for element in values:
             if isinstance(element, dict | list) and element:
-                inner = _Record(f"{record.where}.{path}" if record.where else path)
+                inner = _Record(where, array, same)
                 record.inner.setdefault(path, []).append(inner)
                 self.every.append(inner)
                 members = element if isinstance(element, dict) else _by_position(element)
@@ -79,22 +91,19 @@ def _by_position(values: list[Any]) -> dict[str, Any]:
     return {str(index): value for index, value in enumerate(values)}
 
 
-def _expanded(value: Any, same: list[tuple[str, Any]]) -> Any:
-    """Return a shown value with its tables as the arrays or objects that they are in brief.
-
-    `same` gets what is the same in all rows of one, by its path in them.
-    """
+def _expanded(value: Any) -> Any:
+    """Return a shown value with its tables as the arrays or objects that they are in brief."""
     if isinstance(value, list):
-        return [_expanded(each, same) for each in value]
+        return [_expanded(each) for each in value]
     if not isinstance(value, dict):
         return value
     columns, rows, own = (value.get(name) for name in ("columns", "rows", "same"))
     if not isinstance(columns, list) or not isinstance(rows, list):
-        return {name: _expanded(each, same) for name, each in value.items()}
+        return {name: _expanded(each) for name, each in value.items()}
     own = own if isinstance(own, dict) else {}
-    same += own.items()
     pairs = (zip(map(str, columns), row, strict=False) for row in rows if isinstance(row, list))
-    objects = [_expanded({**own, **dict(each)}, same) for each in pairs]
+    objects = _Rows(_expanded({**own, **dict(each)}) for each in pairs)
+    objects.same = own
     if not all(_KEY in each for each in objects):
         return objects
     return {
@@ -172,16 +181,17 @@ class _Coverage:
 
     def take(self, document: Any) -> None:
         """Mark what a shown document has."""
-        same: list[tuple[str, Any]] = []
-        piece = _Records(_expanded(document, same))
+        piece, arrays = _Records(_expanded(document)), dict[int, dict[str, Any]]()
         self._mark(piece.root, self._source.root)
         for record in piece.every[1:]:
             number = self._owner(record)
             if number is not None:
                 self._used.add(number)
-                self._mark(record, self._source.every[number])
+                owner = self._source.every[number]
+                self._mark(record, owner)
+                arrays[owner.array] = record.same
         for record in self._source.every[1:]:
-            for path, value in same:
+            for path, value in arrays.get(record.array, {}).items():
                 for leaf in self._at(record, path):
                     self._note(leaf, value)
         for leaf in piece.root.leaves:
