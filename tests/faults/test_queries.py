@@ -75,6 +75,21 @@ def test_queries_to_a_server_that_does_not_read_hold_the_client_up(
         wire.process.kill()
 
 
+@on_posix("its pipes take whole what is written")
+@pytest.mark.fault(16, "stdio")
+def test_questions_for_the_tools_of_a_server_that_does_not_read_hold_the_client_up(
+    tmp_path: Path,
+) -> None:
+    """Each follows a look into the store, so it is no direct outcome of the client's line."""
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("version: 1\nrules: [{tools: '*', max_bytes: 8000}]\n")
+    parts = [call(id, "get", arguments={"view": "a", "x": "x" * 900}) for id in range(2, 3000)]
+    with wrapped("deaf", str(tmp_path / "gate"), options=("--rules", str(rules))) as wire:
+        assert wire.pour(b"\n".join(parts) + b"\n") < sum(map(len, parts))
+        assert wire.holds.threads < 20
+        wire.process.kill()
+
+
 def test_a_stateless_client_that_goes_away_ends_its_query(guarded: tuple[str, ...]) -> None:
     closed: list[bool] = []
 

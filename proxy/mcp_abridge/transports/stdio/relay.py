@@ -254,38 +254,37 @@ class Relay:
             for output in outputs:
                 if type(output) is onward:
                     ready.append(output.raw)
-                elif of_client and type(output) is Probe:
-                    # Sent as the client's lines are, so that it waits for a server that is slow.
-                    self._wake()
-                    ready.append(output.raw)
                 else:
                     if ready:
                         send(ready)
                         ready = []
-                    self._perform(output)
+                    self._perform(output, of_client=of_client)
         if ready:
             send(ready)
 
-    def _enter(self, enter: Callable[[], Outputs]) -> None:
+    def _enter(self, enter: Callable[[], Outputs], *, of_client: bool = False) -> None:
         """Call a method of the session, and perform its outputs."""
         with self._entry:
             outputs = self._send_to_server(enter())
         for output in outputs:
-            self._perform(output)
+            self._perform(output, of_client=of_client)
 
-    def _perform(self, output: Output) -> None:
-        """Do what the session returned; the result of shaping or of the store goes back to it."""
+    def _perform(self, output: Output, *, of_client: bool = False) -> None:
+        """Do what the session returned; the result of shaping or of the store goes back to it.
+
+        `of_client`: it is for a line of the client, which waits for a server that is slow.
+        """
         if isinstance(output, ToClient):
             self._client.send([output.raw])
         elif isinstance(output, Probe):
             self._wake()
-            self._server.send_later([output.raw])
+            (self._server.send if of_client else self._server.send_later)([output.raw])
         elif isinstance(output, Noise):
             self._log.noise(output.raw)
         elif isinstance(output, Shape):
             self._shape(output.job)
         elif not isinstance(output, ToServer):  # those are sent before
-            self._enter(partial(output.then, output.do()))
+            self._enter(partial(output.then, output.do()), of_client=of_client)
 
     def _shape(self, job: ShapeJob) -> None:
         """Shape a response; a view, or images, in a thread: other calls go on meanwhile."""
