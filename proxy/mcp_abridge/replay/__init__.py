@@ -8,6 +8,7 @@ account      what each step of a rule made of an answer
 walk         all pages of an answer, put together again
 differences  the differences of two documents
 cases        the tests in rule files
+filling      what such a test does not expect yet, filled in
 choice       which rule applies to a call, and why the others do not
 fit          how rules fit recorded answers
 usage        which values of answers later calls have used

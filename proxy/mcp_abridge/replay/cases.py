@@ -1,6 +1,7 @@
 """Run the cases of a rule file: the tests written beside its rules."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -32,15 +33,18 @@ class CaseResult(Struct, frozen=True):
     place: str
     ok: bool
     message: str
+    seconds: float
 
 
 def run(file: RuleFile, part: str = "") -> Iterator[CaseResult]:
     """Run the cases of `file` whose `rule: name` contains `part`, ignoring letter case."""
     for rule, number, case in cases(file):
-        name = str(case.get("name", f"case {number}"))
+        name = name_of(case, number)
         if part.lower() in f"{rule.name}: {name}".lower():
+            start = time.perf_counter()
             message = "\n".join(check_case(file, rule, case))
-            yield CaseResult(rule.name, name, _location(rule, number), not message, message)
+            seconds = time.perf_counter() - start
+            yield CaseResult(rule.name, name, location(rule, number), not message, message, seconds)
 
 
 def cases(file: RuleFile) -> Iterator[tuple[Rule, int, Case]]:
@@ -50,7 +54,12 @@ def cases(file: RuleFile) -> Iterator[tuple[Rule, int, Case]]:
             yield rule, number, case
 
 
-def _location(rule: Rule, number: int) -> str:
+def name_of(case: Case, number: int) -> str:
+    """Return the name of a case; one without a name is named by its `number`."""
+    return str(case.get("name", f"case {number}"))
+
+
+def location(rule: Rule, number: int) -> str:
     """Return `file:line` of a case."""
     return f"{rule.place.rpartition(':')[0]}:{rule.test_lines[number - 1]}"
 
@@ -59,7 +68,7 @@ def absent_files(file: RuleFile) -> Iterator[str]:
     """Yield a message for each case whose `given_file` is not there."""
     for rule, number, case in cases(file):
         if "given_file" in case and not os.path.isfile(path := _given_path(file, case)):
-            yield f"{_location(rule, number)}: given_file: there is no file {path!r}"
+            yield f"{location(rule, number)}: given_file: there is no file {path!r}"
 
 
 def _given_path(file: RuleFile, case: Case) -> str:

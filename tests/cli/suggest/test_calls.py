@@ -76,7 +76,7 @@ def test_tools_that_only_read_are_called_and_get_rules_that_pass(
     assert "suggest: --sample \"get_shelf name='...'\" calls such a tool" in error
     assert "bytes become" in error
     assert "next: read the-shelf.yaml; then: mcp-abridge wrap NAME --rules " in error
-    run("test", "the-shelf.yaml")
+    run("test", "--require-tests", "the-shelf.yaml")
     assert "server: {name: the shelf}" in (tmp_path / "the-shelf.yaml").read_text()
 
     # What is there is not touched, and nothing is called for it.

@@ -76,7 +76,7 @@ def test_two_official_clients_take_every_answer_of_a_server_with_learned_types(
     command, calls = server(tmp_path)
     recording, rules = record(tmp_path / "recording", command, calls), tmp_path / "types.yaml"
     run("suggest", "--types", recording, "-o", rules)
-    run("test", rules)
+    run("test", "--require-tests", rules)
     typed = {each for rule in load([str(rules)])[0].rules for each in rule.tools}
     assert typed
     for options in ([], ["--scripts", "on"]):
