@@ -88,9 +88,10 @@ def test_each_step_is_listed_with_its_bytes_and_unmatched_paths(verb: Explain) -
 
     received, dropped, paged = result["steps"]
     size = len(json.dumps(ITEMS, separators=(",", ":")))
-    sizes = {"visible": size, "wire": len(answer(document(ITEMS, structured=True)))}
+    sizes = dict.fromkeys(("visible", "structured", "text"), size)
+    sizes["wire"] = len(answer(document(ITEMS, structured=True)))
     head = {"step": "received", "key": None, "said": None}
-    assert received == {**head, **sizes, "missing": []}
+    assert received == {**head, **sizes, "missing": [], "warnings": []}
     after = document({"items": [{"id": n} for n in range(5)]}, structured=True)
     assert (dropped["step"], dropped["missing"]) == ("drop", ["gone.field"])
     assert dropped["wire"] == len(answer(after))
@@ -114,29 +115,35 @@ def test_every_rule_is_listed_with_the_reason_why_it_does_not_apply(verb: Explai
 
 
 @pytest.mark.parametrize(
-    ("result", "kind"),
+    ("result", "kind", "copies"),
     [
-        (document(ITEMS, structured=True), "JSON"),
-        (tool_result('"a"'), "text"),
-        (tool_result("[1]", "[2]"), "JSON"),
-        (tool_result("a", structuredContent={"result": "a"}), "text"),
-        ({"content": []}, None),
+        (document(ITEMS, structured=True), "JSON", ["structuredContent", "content block 1"]),
+        (tool_result('"a"'), "text", ["content block 1, as a JSON string"]),
+        (tool_result("[1]", "[2]"), "JSON", ["content blocks 1, 2, an element each"]),
+        (tool_result(*["[1]"] * 9), "JSON", ["content blocks 1 to 9, an element each"]),
+        (
+            tool_result("a", structuredContent={"result": "a"}),
+            "text",
+            ["the member 'result' of structuredContent", "content block 1"],
+        ),
+        ({"content": []}, None, []),
     ],
 )
-def test_the_kind_of_the_document_is_printed(result: dict[str, Any], kind: str | None) -> None:
-    by = rules("- {tools: read, response: [{drop: b}]}")
-    assert account(by, answer(result))["document"] == kind
+def test_the_position_of_the_document_is_printed(
+    result: dict[str, Any], kind: str | None, copies: list[str]
+) -> None:
+    place = account(rules("- {tools: read, response: [{drop: b}]}"), answer(result))["document"]
+    assert place == (kind and {"kind": kind, "copies": copies})
 
 
-def test_the_first_lines_are_shown_that_the_model_of_a_client_reads(verb: Explain) -> None:
+def test_both_kinds_of_clients_are_shown_with_the_first_lines(verb: Explain) -> None:
     text = "".join(f"line {n}\n" for n in range(20))
     record("other", tool_result(text, "x" * 500, structuredContent={"lines": 20}))
-    view = verb.json("--client", "codex")["shown"]
-    assert view == {"bytes": 12, "tokens": 5, "lines": ['{"lines":20}']}
-    view = verb.json("--client", "opencode")["shown"]
-    assert view["bytes"] == len(text) + 500
-    assert view["lines"][:2] == ["line 0", "line 1"]
-    assert view["lines"][-1] == "… (+14 lines)"
+    views = verb.json()["shown"]
+    assert views["structured"] == {"bytes": 12, "tokens": 5, "lines": ['{"lines":20}']}
+    assert views["text"]["bytes"] == len(text) + 500
+    assert views["text"]["lines"][:2] == ["line 0", "line 1"]
+    assert views["text"]["lines"][-1] == "… (+14 lines)"
 
 
 def test_clients_whose_limit_is_overrun_are_listed_before_and_after(
@@ -167,7 +174,7 @@ def test_a_failing_step_is_reported_and_the_original_goes_out(verb: Explain) -> 
 
 def test_the_keys_of_the_json_stay(verb: Explain) -> None:
     keys = ["file", "tool", "arguments", "upstream", "rule", "rules", "guard", "document"]
-    keys += ["outcome", "steps", "missing", "notices", "warnings"]
+    keys += ["outcome", "steps", "missing", "notices", "warnings", "vocabulary"]
     keys += ["drawings", "log", "before", "after", "shown", "clients"]
     outcomes = {"list": "shaped", "other": "untouched", "gone": "hidden", "broken": "failed"}
 
@@ -190,14 +197,14 @@ def test_explain_prints_the_way_from_the_call_to_the_model(verb: Explain) -> Non
         "rule issues (rules.yaml:3) applies",
         "rule every issue (rules.yaml:9) does not: issues comes first",
         "4 rules for other tools",
-        "document: JSON",
+        "document: JSON, content block 1",
         "outcome: shaped",
         "",
     ]
     assert "matched nothing: gone.field" in lines
     cells = [text.split() for text in lines]
     assert [row[3:] for row in cells if row[:1] == ["drop"]] == [["gone.field"]]
-    assert "what the model reads, " in out
+    assert "what the model reads in every client, " in out
     assert '  {"items":[{"id":0}],"pagination":{"total":60,' in out
     assert ["codex*", "48,000"] in [row[:2] for row in cells]
 
@@ -306,30 +313,36 @@ CHECK, ERRORS = ["response: drop", "response: contract"], ["errors: recast", "er
 
 
 @pytest.mark.parametrize(
-    ("raw", "arguments", "outcome", "kind", "steps"),
+    ("raw", "arguments", "outcome", "place", "steps"),
     [
-        (answer(LOCK), {}, "error", "text", ["None: received", *ERRORS]),
-        (error("lock: try"), {}, "error", "text", ["None: received", *ERRORS]),
-        (answer(document(A)), {"limit": 6}, "refused", "text", ["None: refused", *ERRORS]),
-        (answer(document(A)), {}, "refused", "JSON", ["None: received", *CHECK, *ERRORS]),
+        (answer(LOCK), {}, "error", "content block 1", ["None: received", *ERRORS]),
+        (error("lock: try"), {}, "error", "the message of the error", ["None: received", *ERRORS]),
+        (answer(document(A)), {"limit": 6}, "refused", "the refusal", ["None: refused", *ERRORS]),
+        (
+            answer(document(A)),
+            {},
+            "refused",
+            "content block 1",
+            ["None: received", *CHECK, *ERRORS],
+        ),
     ],
     ids=["result", "error", "refusal", "contract"],
 )
 def test_an_error_is_followed_through_the_steps_for_errors(
-    raw: bytes, arguments: dict[str, Any], outcome: str, kind: str, steps: list[str]
+    raw: bytes, arguments: dict[str, Any], outcome: str, place: str, steps: list[str]
 ) -> None:
     result = account(rules(STEPS), raw, arguments)
-    assert (result["outcome"], result["document"]) == (outcome, kind)
+    assert (result["outcome"], result["document"]["copies"]) == (outcome, [place])
     assert [f"{step['key']}: {step['step']}" for step in result["steps"]] == steps
     if outcome == "error":
         assert result["missing"] == ["gone.why"]
-    last = {key: result["steps"][-1][key] for key in ("wire", "visible")}
+    last = {key: result["steps"][-1][key] for key in ("wire", "visible", "structured", "text")}
     assert result["after"] == last
     if outcome == "refused" and result["upstream"] is not None:
         warning = {"kind": "contract: a maximum", "said": "a: 6 is greater than the maximum of 5"}
         contract = result["steps"][2]
         assert contract["said"] == f"the response breaks its contract: {warning['said']}"
-        assert result["warnings"] == [warning]
+        assert contract["warnings"] == result["warnings"] == [warning]
 
 
 def test_an_error_that_no_step_is_for_has_no_steps() -> None:

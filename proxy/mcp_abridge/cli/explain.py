@@ -140,10 +140,7 @@ def _print(account: dict[str, Any]) -> None:
     if account["steps"]:
         console().print(rows)
     at_steps = (f"at {title}: {message}" for message, title in remarks.items() if message)
-    text = account["shown"]
-    size = f"{text['bytes']:,} bytes, about {text['tokens']:,} tokens"
-    print_lines(*at_steps, *_findings(account), "", f"what the model reads, {size}:")
-    print_lines(*(f"  {line}" for line in text["lines"]))
+    print_lines(*at_steps, *_findings(account), *_in_models(account))
     rows = table("client", ">limit", ">before", ">after", "what is over the limit")
     keys = ("before", "after")
     for client in account["clients"]:
@@ -177,8 +174,9 @@ def _opening(account: dict[str, Any]) -> Iterator[str]:
     for key, value in (account["guard"] or {}).items():
         if value and key != "name":
             yield f"guard {account['guard']['name']}, {key}: {json_text(value)}"
-    if account["document"] is not None:
-        yield f"document: {account['document']}"
+    document = account["document"]
+    if document is not None:
+        yield f"document: {document['kind']}, {' and '.join(document['copies'])}"
     elif account["rule"] is not None and account["upstream"] is not None:
         yield "document: none that a transform could work on"
     yield f"outcome: {account['outcome']}"
@@ -197,3 +195,19 @@ def _findings(account: dict[str, Any]) -> Iterator[str]:
         yield f"notice beside the document: {json_text(notice)}"
     for name in account["drawings"]:
         yield f"{name}: made smaller on its way to a client, if the extra `images` is installed"
+    for path, words in account["vocabulary"].items():
+        yield f"words of {path}: {', '.join(words)}"
+
+
+def _in_models(account: dict[str, Any]) -> Iterator[str]:
+    texts = account["shown"]
+    structured = "clients that show structuredContent where there is some"
+    names = {"structured": structured, "text": "clients that show text"}
+    if texts["structured"] == texts["text"]:
+        single = account["after"]["structured"] is None
+        names = {"text": "every client" if single else "clients that show one copy"}
+    for kind, name in names.items():
+        size = f"{texts[kind]['bytes']:,} bytes, about {texts[kind]['tokens']:,} tokens"
+        yield ""
+        yield f"what the model reads in {name}, {size}:"
+        yield from (f"  {line}" for line in texts[kind]["lines"])

@@ -1,9 +1,9 @@
 """The account of a call and its answer: without it, only a rule's last result could be seen."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from mcp_abridge.document.paths import select
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.document.tree import Document, plain
 from mcp_abridge.errors import AbridgeError
-from mcp_abridge.query.call import Call
+from mcp_abridge.query.call import Call, Warned
 from mcp_abridge.query.lookups import Lookups
 from mcp_abridge.query.patterns import truthy
 from mcp_abridge.replay import answers
@@ -24,9 +24,11 @@ from mcp_abridge.ruleset.guard import Allow
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping.job import ShapeJob
 from mcp_abridge.shaping.pipeline import shape
+from mcp_abridge.shaping.result.frame import Copy
 from mcp_abridge.transforms.base import Transform
 from mcp_abridge.transforms.filter import Filter
 from mcp_abridge.transforms.jmespath import Jmespath
+from mcp_abridge.transforms.recast import Recast
 
 _MAX_LINES = 8
 _MAX_WIDTH = 160
@@ -39,7 +41,7 @@ def account_of(replay: Replay, replay_for: Callable[[str], Replay] | None = None
     """
     exchange, rule = replay.exchange, replay.applied
     notices: list[Any] = []
-    steps = [] if rule is None else list(_steps(replay, rule, notices))
+    steps = [] if rule is None else list(_accounts(_states(replay, rule, notices), replay.shows))
     of_guard = (each for decision in replay.decisions for each in decision.warnings)
     of_steps = (each for _, result in replay.shaped for each in result.warnings)
     every = choices(replay.rules, exchange.tool, exchange.arguments)
@@ -59,14 +61,13 @@ def account_of(replay: Replay, replay_for: Callable[[str], Replay] | None = None
         "steps": steps,
         "missing": list(dict.fromkeys(path for step in steps for path in step["missing"])),
         "notices": notices,
-        "warnings": [
-            {"kind": each.kind, "said": each.text} for each in dict.fromkeys((*of_guard, *of_steps))
-        ],
+        "warnings": _warning_list(dict.fromkeys((*of_guard, *of_steps))),
+        "vocabulary": {} if rule is None else _vocabulary(rule),
         "drawings": [each.name for each in replay.shaped[-1][1].drawings] if replay.shaped else [],
         "log": list(dict.fromkeys(replay.log)),
         "before": _sizes(replay.before, replay.shows),
         "after": _sizes(replay.answer, replay.shows),
-        "shown": _text_read(replay),
+        "shown": _for_models(replay.answer),
         "clients": list(_clients(replay_for or (lambda _: replay))),
     }
 
@@ -92,16 +93,38 @@ def _guard(replay: Replay) -> dict[str, Any] | None:
     return account
 
 
-def _document(replay: Replay, rule: Rule) -> str | None:
-    """Return the kind of the document that the steps work on; None if there is none."""
+def _document(replay: Replay, rule: Rule) -> dict[str, Any] | None:
+    """Return the kind and the places of the document that the steps work on; None if none."""
     if not replay.calls:
-        return "text" if _runs_on_error(replay, rule) else None
+        refusal = {"kind": "text", "copies": ["the refusal"]}
+        return refusal if _runs_on_error(replay, rule) else None
     if replay.before.error is not None:
-        return "text" if rule.errors else None
+        message = {"kind": "text", "copies": ["the message of the error"]}
+        return message if rule.errors else None
     located = replay.document(rule)
     if located is None:
         return None
-    return "text" if located.document.textual else "JSON"
+    kind = "text" if located.document.textual else "JSON"
+    return {"kind": kind, "copies": [_place(copy) for copy in located.frame.copies]}
+
+
+def _place(copy: Copy) -> str:
+    numbers = _numbers([index + 1 for index in copy.blocks])
+    match copy.where:
+        case "structured":
+            return "structuredContent"
+        case "member":
+            block = "the text block in " if copy.as_block else ""
+            return f"{block}the member {copy.member!r} of structuredContent"
+        case _ if len(copy.blocks) > 1:
+            return f"content blocks {numbers}, an element each"
+    return f"content block {numbers}{', as a JSON string' if copy.quoted else ''}"
+
+
+def _numbers(numbers: list[int]) -> str:
+    if len(numbers) > 2 and numbers == [*range(numbers[0], numbers[-1] + 1)]:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
 
 
 def _runs_on_error(replay: Replay, rule: Rule) -> bool:
@@ -109,12 +132,36 @@ def _runs_on_error(replay: Replay, rule: Rule) -> bool:
     return error and bool(rule.errors) and rule.mode == "active"
 
 
-def _steps(replay: Replay, rule: Rule, notices: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the account of the response as received, and of the answer if a step were the last.
+class _State(NamedTuple):
+    """The answer if a step, of a `key` of the rule, were the last; the others are up to it."""
 
-    `notices` gets those of the last step.
-    """
-    on_error, shows = _runs_on_error(replay, rule), replay.shows
+    step: str
+    key: str | None
+    answer: ClientView
+    missing: Sequence[str] = ()
+    warnings: Sequence[Warned] = ()
+    message: str | None = None
+
+
+def _accounts(states: Iterable[_State], shows: Shows) -> Iterator[dict[str, Any]]:
+    key, missing, warnings = None, 0, 0
+    for state in states:
+        if state.key != key:
+            key, missing, warnings = state.key, 0, 0
+        yield {
+            "step": state.step,
+            "key": key,
+            **_sizes(state.answer, shows),
+            "missing": list(state.missing[missing:]),
+            "warnings": _warning_list(state.warnings[warnings:]),
+            "said": state.message,
+        }
+        missing, warnings = len(state.missing), len(state.warnings)
+
+
+def _states(replay: Replay, rule: Rule, notices: list[Any]) -> Iterator[_State]:
+    """Yield the response as received, and after each step; `notices` gets those of the last."""
+    on_error = _runs_on_error(replay, rule)
     if replay.shaped:
         # The job for the whole response, even if the call is for a later page.
         first, last = replay.shaped[0][0], replay.shaped[-1][0]
@@ -124,40 +171,26 @@ def _steps(replay: Replay, rule: Rule, notices: list[Any]) -> Iterator[dict[str,
         whole = shape(replace(job, rule=replace(rule, errors=(), mode="active")))
         on_response = replay.before.error is None and whole.outcome != "error"
         if on_response or on_error:
-            yield _step("received", None, answers.read(job.raw), shows)
+            yield _State("received", None, answers.read(job.raw))
         if on_response:
-            yield from _response_steps(replay, rule, job, notices)
+            yield from _after_response_steps(replay, rule, job, notices)
     elif on_error:
-        yield _step("refused", None, replay.again(replace(rule, errors=())).answer, shows)
-    earlier = 0
+        yield _State("refused", None, replay.again(replace(rule, errors=())).answer)
     for count, step in enumerate(rule.errors if on_error else (), 1):
         again = replay.again(replace(rule, errors=rule.errors[:count]))
-        result = again.shaped[-1][1] if again.shaped else None
-        missing = result.missing if result else ()
-        message = result.log_line if result else None
-        yield _step(step.name, "errors", again.answer, shows, missing[earlier:], message)
-        earlier = len(missing)
+        state = _State(step.name, "errors", again.answer)
+        if again.shaped:
+            result = again.shaped[-1][1]
+            state = _State(*state[:3], result.missing, result.warnings, result.log_line)
+        yield state
 
 
-def _step(
-    step: str,
-    key: str | None,
-    answer: ClientView,
-    shows: Shows,
-    missing: Sequence[str] = (),
-    message: str | None = None,
-) -> dict[str, Any]:
-    sizes = _sizes(answer, shows)
-    return {"step": step, "key": key, **sizes, "missing": list(missing), "said": message}
-
-
-def _response_steps(
+def _after_response_steps(
     replay: Replay, rule: Rule, job: ShapeJob, notices: list[Any]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[_State]:
     located = replay.document(rule)
     document = None if located is None else plain(located.document.cell[0])
     missing: list[str] = []
-    earlier = 0
 
     def observe(step: str, after: Document, call: Call) -> None:
         nonlocal document
@@ -173,9 +206,8 @@ def _response_steps(
         result = shape(replace(job, rule=part), observe)
         answer = answers.read(result.raw)
         message = answer.text if result.outcome == "refused" else result.log_line
-        text = "; ".join(filter(None, [message, *mistakes])) or None
-        yield _step(step.name, "response", answer, replay.shows, missing[earlier:], text)
-        earlier = len(missing)
+        texts = "; ".join(filter(None, [message, *mistakes]))
+        yield _State(step.name, "response", answer, missing, result.warnings, texts or None)
 
 
 def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list[str]:
@@ -200,20 +232,47 @@ def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list
     return [f"{key}: {mistake}" for mistake in mistakes]
 
 
-def _sizes(answer: ClientView, shows: Shows) -> dict[str, int]:
-    return {"wire": len(answer.line), "visible": answer.visible_size.to(shows)}
+def _warning_list(warnings: Iterable[Warned]) -> list[dict[str, str]]:
+    return [{"kind": each.kind, "said": each.text} for each in warnings]
 
 
-def _text_read(replay: Replay) -> dict[str, Any]:
-    """Return the size and the first lines of the text that the model of the client reads."""
-    text = "\n".join(replay.texts[1])
+def _vocabulary(rule: Rule) -> dict[str, list[str]]:
+    """Return the permitted words at each path of the shapes that the rule's `recast` makes."""
+    words: dict[str, dict[str, None]] = {}
+    for step in (*rule.pipeline, *rule.errors):
+        for path, permitted in step.vocabulary.items() if isinstance(step, Recast) else ():
+            words.setdefault(path.text, {}).update(dict.fromkeys(permitted))
+    return {path: list(permitted) for path, permitted in words.items()}
+
+
+def _sizes(answer: ClientView, shows: Shows) -> dict[str, int | None]:
+    return {
+        "wire": len(answer.line),
+        "visible": answer.visible_size.to(shows),
+        "structured": answer.visible_size.structured,
+        "text": answer.visible_size.text,
+    }
+
+
+def _for_models(answer: ClientView) -> dict[str, Any]:
+    sizes, raw = answer.visible_size, answer.structured
+    structured = answer.text if raw is None else bytes(raw).decode()
+    return {
+        kind: {"bytes": size, "tokens": tokens(text), "lines": _first_lines(text)}
+        for kind, size, text in (
+            ("structured", sizes.to("structured"), structured),
+            ("text", sizes.to("text"), answer.text),
+        )
+    }
+
+
+def _first_lines(text: str) -> list[str]:
     lines = text.split("\n")
     first = [
         line[:_MAX_WIDTH] + f"… (+{len(line) - _MAX_WIDTH} chars)" * (len(line) > _MAX_WIDTH)
         for line in lines[:_MAX_LINES]
     ]
-    first += [f"… (+{len(lines) - _MAX_LINES} lines)"] * (len(lines) > _MAX_LINES)
-    return {"bytes": replay.sizes[1], "tokens": tokens(text), "lines": first}
+    return first if len(lines) <= _MAX_LINES else [*first, f"… (+{len(lines) - _MAX_LINES} lines)"]
 
 
 def _clients(replay_for: Callable[[str], Replay]) -> Iterator[dict[str, Any]]:
