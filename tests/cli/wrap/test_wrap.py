@@ -250,11 +250,12 @@ def test_claude_desktop_of_the_store_is_listed_beside_the_other_one(home: Path, 
     file = "Claude/claude_desktop_config.json"
     own = write(home, f".config/{file}", ONE)
     store = write(home, f"Local/Packages/Claude_p/LocalCache/Roaming/{file}", ONE)
-    out = run("wrap", "--json", LOCALAPPDATA=str(home / "Local")).out
+    out, error = run("wrap", "--json", LOCALAPPDATA=str(home / "Local"))
     assert [(row["client"], row["file"]) for row in json.loads(out)] == [
         ("claude-desktop", str(own)),
         ("claude-desktop", str(store)),
     ]
+    assert f"claude-desktop has 2 files, and may read only one: {own}, {store}\n" in error
     difference, words = run("wrap", "a")
     for path in (own, store):
         assert f"+++ {path}\n" in difference

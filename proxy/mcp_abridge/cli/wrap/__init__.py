@@ -3,6 +3,7 @@
 import argparse
 import base64
 import sys
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -134,6 +135,7 @@ def _list(arguments: argparse.Namespace) -> int:
         for server in configs.servers
     ]
     show(arguments, rows, _print_table)
+    print_lines(*_several_files(rows), stderr=True)
     code = int(bool(configs.problems))
     configs.add(clients)
     print_lines(*changes.faults(configs), stderr=True)
@@ -147,6 +149,17 @@ def _list(arguments: argparse.Namespace) -> int:
             stderr=True,
         )
     return code
+
+
+def _several_files(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Name the files of a client that has several, as after it was installed in another way."""
+    files: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row["scope"] == "user":
+            files.setdefault(row["client"], {})[row["file"]] = None
+    for client, paths in files.items():
+        if len(paths) > 1:
+            yield f"{client} has {len(paths)} files, and may read only one: {', '.join(paths)}"
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
