@@ -158,6 +158,20 @@ def test_a_terminal_gets_lines_that_fit_and_no_colour_under_no_color(
     assert "…" not in text
 
 
+def test_a_ledger_of_clients_that_pass_no_environment_on_is_named(
+    path: str, tmp_path: Path, run: Run
+) -> None:
+    filled(path, UNTOUCHED)
+    assert run("report").err == ""
+    other = str(tmp_path / ".local" / "state" / "mcp-abridge" / "ledger.sqlite3")
+    filled(other, SHAPED)
+    assert run("report").err == (
+        f"mcp-abridge report: this was {path}; clients that do not pass XDG_STATE_HOME on, such as "
+        f"Codex, have another one: mcp-abridge report --ledger {other}\n"
+    )
+    assert run("report", "--ledger", other).err == ""
+
+
 def test_what_shadow_rules_would_save_and_what_rules_warned_of_is_told_apart(
     path: str, printed: Printed
 ) -> None:

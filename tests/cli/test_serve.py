@@ -210,7 +210,7 @@ def test_every_mistake_in_rules_and_configuration_is_named_with_its_place(failur
         (["--store", "file", "http://a"], "expected memory or a URL such as redis://redis:6379/0"),
         (["--listen", "0.0.0.0:0", "http://a"], "/mcp on 0.0.0.0:0 would be open to whoever can"),
         (["--listn", "a", "http://a"], "unexpected '--listn'; did you mean '--listen'?"),
-        (["--sessions", "5", "http://a"], "'--sessions'; what has no flag is a key in"),
+        (["--sessions", "5", "http://a"], "unexpected '--sessions': it is the key"),
         (["--config", "no.yaml"], "no.yaml: no such file or directory"),
     ],
 )

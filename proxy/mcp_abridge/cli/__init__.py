@@ -6,6 +6,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
 PROGRAM = "mcp-abridge"
 
@@ -52,7 +53,6 @@ OLD_VERBS = {
 _TAKE_A_SERVER = frozenset(("serve", "doctor"))
 _TAKE_A_DASHED_SERVER = frozenset(("call", "suggest"))
 
-_IN_CONFIG = "; what has no flag is a key in the file of --config"
 # Names that other programs have for a flag.
 _OTHER_NAMES = {"--host": "--listen", "--port": "--listen"}
 
@@ -131,8 +131,8 @@ def _verb(verb: str, words: list[str]) -> int:
         # In `explain R --tool T FILE`, argparse would else take FILE as absent before the option.
         arguments, others = parser.parse_known_intermixed_args(ours, namespace)
         if others:
-            way = options.AFTER_DASHES if dashed and not command else ""
-            _unexpected(parser, others[0], _IN_CONFIG if verb == "serve" else way)
+            key = getattr(module, "config_key", None)
+            _unexpected(parser, others[0], key, dashed=dashed and not command)
         options.complete(parser, arguments)
         code: int = module.run(arguments)
         sys.stdout.flush()
@@ -171,14 +171,24 @@ def _split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[st
     return options.split(words, {flag for flag, action in actions if action.nargs is None})
 
 
-def _unexpected(parser: "argparse.ArgumentParser", word: str, way: str) -> None:
+def _unexpected(
+    parser: "argparse.ArgumentParser",
+    word: str,
+    config_key: "Callable[[str], str | None] | None",
+    *,
+    dashed: bool,
+) -> None:
+    from mcp_abridge.cli import options
     from mcp_abridge.errors import did_you_mean
 
     flag = word.partition("=")[0]
+    key = config_key(flag) if config_key and flag.startswith("--") else None
+    if key:
+        parser.error(f"unexpected {flag!r}: it is the key {key!r} in the file of --config")
     flags = [flag for flag in parser._option_string_actions if flag.startswith("--")]
     other = _OTHER_NAMES.get(flag)
     advice = did_you_mean(other if other in flags else flag, flags) if word.startswith("-") else ""
-    parser.error(f"unexpected {word!r}{advice or way}")
+    parser.error(f"unexpected {word!r}{advice or options.AFTER_DASHES * dashed}")
 
 
 def takes_rules(parser: "argparse.ArgumentParser", count: str = "+") -> None:

@@ -23,9 +23,10 @@ from mcp_abridge.cli.terminal import console, count_text, json_text, put, refuse
 from mcp_abridge.document.printable import printable
 from mcp_abridge.session.looks import MANY
 from mcp_abridge.storage import ledger_totals
-from mcp_abridge.storage.ledger import default_path
+from mcp_abridge.storage.ledger import default_path, home_path
 from mcp_abridge.storage.ledger_totals import BY, Figures, asked_on
 from mcp_abridge.storage.meter import Definitions, Warnings
+from mcp_abridge.system import platform
 
 _UNITS = {
     "m": (60, "minutes"),
@@ -115,6 +116,12 @@ def run(arguments: argparse.Namespace) -> int:
             "report",
             f"nothing is recorded yet in {path}; write `mcp-abridge --` before a server's command,"
             " call one of its tools and come back",
+        )
+    if path == default_path() != home_path() and os.path.exists(home_path()):
+        say(
+            "report",
+            f"this was {path}; clients that do not pass XDG_STATE_HOME on, such as Codex, have"
+            f" another one: mcp-abridge report --ledger {platform.join([home_path()])}",
         )
     return 1 if arguments.html and not figures else 0
 

@@ -22,6 +22,7 @@ from mcp_abridge.errors import AbridgeError, Problem, RuleErrors
 from mcp_abridge.ruleset.loading import config, config_model
 from mcp_abridge.ruleset.loading.config import Config
 from mcp_abridge.ruleset.loading.config_model import Command, ListenAddress, RouteSpec
+from mcp_abridge.ruleset.loading.convert import fields
 from mcp_abridge.ruleset.loading.yaml_nodes import MAX_BYTES
 from mcp_abridge.ruleset.rule import Hidden
 from mcp_abridge.ruleset.rule_set import RuleFile
@@ -99,6 +100,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", nargs="?", metavar="URL", help=argparse.SUPPRESS)
     options.add(parser, OPTIONS)
     parser.epilog = f"{options.VARIABLES} Clients must send the token in {TOKEN_VARIABLE}, if set."
+
+
+def config_key(flag: str) -> str | None:
+    """Return the key of a configuration that does what `flag` would do, or None.
+
+    >>> config_key("--sessions"), config_key("--hosts"), config_key("--colour")
+    ('limits.sessions', 'hosts', None)
+    """
+    key = flag[2:].replace("-", "_")
+    if key in fields(config_model.LimitsSpec):
+        return f"limits.{key}"
+    return key if key in fields(RouteSpec) else None
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -67,7 +67,12 @@ def default_path() -> str:
     """Return the path of the ledger if no option sets it: in the XDG state folder."""
     state = os.environ.get("XDG_STATE_HOME", "")
     # The XDG specification says to ignore relative paths.
-    return os.path.join(state if os.path.isabs(state) else platform.state_folder(), *_NAME)
+    return os.path.join(state, *_NAME) if os.path.isabs(state) else home_path()
+
+
+def home_path() -> str:
+    """Return the default path for a process without XDG_STATE_HOME."""
+    return os.path.join(platform.state_folder(), *_NAME)
 
 
 class Ledger:
