@@ -16,12 +16,14 @@ from tests.serving import FRONTS
 from tests.wire import Wire
 from tests.wrapped import ROOT, START, wrapped
 
-# It lists its tools in two pages, and answers with as many books as it is asked for.
+# It lists its tools in two pages, and answers with as many books as it is asked for, at the price
+# that it is told, and with an end.
 SERVER = """
 import json, sys
 for raw in sys.stdin:
     call = json.loads(raw)
     id, params = json.dumps(call.get("id")), call.get("params", {})
+    asked = params.get("arguments", {})
     if call["method"] == "initialize":
         result = '{"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},'
         result += '"serverInfo": {"name": "the shelf", "version": "1"}}'
@@ -31,16 +33,18 @@ for raw in sys.stdin:
         schema = '{"type": "object", "properties": {"token": {"type": "string"}}}'
         result = '{%s "tools": [{"name": "%s", "inputSchema": %s}]}' % (page, name, schema)
     elif call["method"] == "tools/call":
-        count = params.get("arguments", {}).get("count", 1)
+        count = asked.get("count", 1)
         books = [{"id": f"b-{n}", "token": "abc", "text": "sk-1234" * 20} for n in range(count)]
         text = json.dumps(json.dumps({"books": books}, indent=2))
-        result = '{"content": [{"type": "text", "text": %s}], "price": 1.0e0}' % text
+        result = '{"content": [{"type": "text", "text": %s}], "price": ' % text
+        result += asked.get("price", "1.0e0") + "}"
     elif call["method"] == "resources/read":
         text = json.dumps("".join(f"line {n} of a log\\n" for n in range(2000)))
         result = '{"contents": [{"uri": %s, "text": %s}]}' % (json.dumps(params["uri"]), text)
     else:
         continue
-    sys.stdout.write('{"jsonrpc":"2.0","id":%s,"result":%s}\\n' % (id, result))
+    line = '{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, result)
+    sys.stdout.write(line + asked.get("end", "") + "\\n")
     sys.stdout.flush()
 """
 CLIENT = {"name": "a client", "version": "1"}
@@ -190,6 +194,27 @@ def test_a_full_folder_keeps_the_oldest_recordings_and_logs_that_once(
     _, error = speak(command, requests[0])
     assert "20000 bytes" in error
     assert sum(len(session.exchanges) for session in sessions([str(tmp_path)])) == 1
+
+
+def test_an_answer_that_no_client_could_read_is_recorded_too(
+    server: list[str], tmp_path: Path
+) -> None:
+    odd = call("list", {"price": "1,0"}, id=1), call("list", {"end": '{"jsonrpc":"2.0"}'}, id=2)
+    with Wire(recorded(server, tmp_path), env={**os.environ, "MCP_ABRIDGE_LEDGER": "off"}) as wire:
+        wire.send("initialize", "i", **HELLO)
+        wire.write(odd[0] + b"\n")
+        same = wire.line()
+        wire.answer(odd[1] + b"\n")
+        ended = wire.close()
+
+    assert same.endswith(b'"price": 1,0}}\n')
+    [warning] = ended.stderr.decode().splitlines()
+    reason = "list: the server's answer is not JSON: 17 bytes follow its end"
+    assert warning.startswith(f"mcp-abridge: warning: {reason}")
+    files = sorted(next(tmp_path.iterdir()).glob("000*"))
+    first, second = (json.loads(file.read_text())["response"] for file in files)
+    assert first == same.decode().rstrip()
+    assert second.endswith('}{"jsonrpc":"2.0"}')
 
 
 @pytest.mark.fault(44, "stdio")

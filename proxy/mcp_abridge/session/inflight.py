@@ -101,11 +101,15 @@ class PendingRequest(Struct):
         """True if nothing in the response matters but its size."""
         return (
             self.rule is None
-            and self.record is None
             and not self.as_task
             and not isinstance(self, PendingOwnRequest)
             and self.method not in _READ
         )
+
+    @property
+    def may_stream(self) -> bool:
+        """True if nobody needs the response whole, not a recorder either."""
+        return self.only_counted and self.record is None
 
     @property
     def withholds(self) -> bool:
@@ -342,7 +346,7 @@ class InFlight(Struct, eq=False):
             self.deadline is None
             and not self.queries
             and not self._replaced
-            and all(pending.only_counted for pending in self.pending.values())
+            and all(pending.may_stream for pending in self.pending.values())
         )
 
     def is_stray(self, exchange: bytes, key: bytes) -> bool:

@@ -256,6 +256,7 @@ def take_first(state: SessionState, raw: bytes, end: int, exchange: bytes) -> tu
     pending = None if key is None else state.inflight.retire(exchange + key)
     if pending is None:
         return (), raw
+    _record(state, raw, pending)
     # The line may hold a second response to the same call.
     state.inflight.replace_response(pending.slot)
     rest, reason = raw[end:], message.trailing_bytes_reason(end, len(raw))

@@ -131,7 +131,7 @@ class Session:
         if key is None or inflight.is_stray(b"", key):
             return False
         pending = inflight.find(key)
-        streams = pending is None or pending.only_counted
+        streams = pending is None or pending.may_stream
         # The response has begun: a call whose answer is partly sent must not get another one.
         (inflight.stop if streams else inflight.renew)(key)
         return streams
