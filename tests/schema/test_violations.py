@@ -45,11 +45,12 @@ MESSAGES: list[tuple[dict[str, Any], Any, str]] = [
      "an array breaks 'contains' or 'maxContains'"),
     ({"not": TEXT}, "a", "'a' breaks 'not'"),
     ({"patternProperties": {"^x": TEXT}}, {"x": 1}, "an object breaks 'patternProperties'"),
-    ({"anyOf": [{"minimum": 5}, {"maximum": 3}]}, 4, "4 fits none of the 2 alternatives"),
+    ({"anyOf": [{"minimum": 5}, {"maximum": 3}]}, 4,
+     "4 fits none of the 2 alternatives: 4 is less than the minimum of 5"),
     ({"oneOf": [TEXT, {"maxLength": 3}]}, "a", "'a' fits more than one alternative"),
     ({"anyOf": [{**TEXT, "enum": ["a", "b"]}, {"type": "null"}]}, "x",
      "expected one of 'a', 'b', found 'x'"),
-    ({"anyOf": [TEXT, {"type": "null"}]}, 5, "expected a string, found 5"),
+    ({"anyOf": [TEXT, {"type": "null"}]}, 5, "expected a string or null, found 5"),
     ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, "an object breaks 'propertyNames'"),
     ({"unevaluatedItems": False}, [1], "an array breaks 'unevaluatedItems'"),
     ({"unevaluatedProperties": False}, {"a": 1}, "an object breaks 'unevaluatedProperties'"),
@@ -82,10 +83,10 @@ def test_a_violation_names_the_value_and_the_expectation(
         ),
         ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, "b: is missing"),
         ({"additionalProperties": False}, {"x y": 1}, '"x y": is none of the properties'),
-        # Of null and something else, the other one is meant.
+        # Of alternatives, the one is meant that fits farthest.
         (
-            {"anyOf": [{"properties": {"b": {"items": TEXT}}}, {"type": "null"}]},
-            {"b": [3]},
+            {"anyOf": [{"properties": {"a": {"const": n}, "b": {"items": TEXT}}} for n in (1, 2)]},
+            {"a": 2, "b": [3]},
             "b[0]: expected a string, found 3",
         ),
     ],
@@ -109,8 +110,8 @@ def test_a_number_is_shown_as_upstream_spelled_it() -> None:
     assert messages({"type": "string"}, decoded(b"1" * 5000)) == [
         f"the document: {'1' * 40}… breaks 'type'"
     ]
-    assert messages({"anyOf": [{"type": "string"}, {"maximum": 5}]}, decoded(b"1" * 5000)) == [
-        f"the document: {'1' * 40}… fits none of the 2 alternatives"
+    assert messages({"anyOf": [{"type": "string"}, {"type": "null"}]}, decoded(b"1" * 5000)) == [
+        f"the document: {'1' * 40}… fits none of the 2 alternatives: {'1' * 40}… breaks 'type'"
     ]
 
 

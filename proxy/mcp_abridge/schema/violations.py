@@ -5,7 +5,7 @@ other in exponential time. So the search for violations walks the schema here, o
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from itertools import islice
 from time import perf_counter_ns
@@ -49,17 +49,19 @@ _LONGEST = 40  # characters of a value that are shown
 # The keywords of which the library is asked with all that is in them.
 _HOLDING = HOLDS_LIST | HOLDS_NAMED | HOLDS_ONE | {"$ref", "minContains", "maxContains"}
 
-_NULL = {"type": "null"}
-
 Location = tuple[str | int, ...]
 
 
 class Violation(Struct, frozen=True):
-    """A place in a value that does not fit a schema: the keyword that it breaks, and how."""
+    """A place in a value that does not fit a schema: the keyword that it breaks, and how.
+
+    `types` are the types that were expected, if the value has another one.
+    """
 
     path: Location
     keyword: str
     message: str
+    types: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -111,14 +113,14 @@ def decoded(raw: bytes) -> Any:
 
 
 class _Search(Struct, frozen=True):
-    """One search for violations.
+    """One search for violations; it remembers why alternatives did not fit.
 
-    Of several alternatives none is looked into: those that contain each other lead to a value in
-    exponentially many ways.
+    Alternatives that contain each other lead to a value in exponentially many ways.
     """
 
     checker: Checker
     fuel: Fuel
+    reasons: dict[tuple[str, int], Violation] = {}
 
     def fits(self, validator: Any, value: Any) -> bool:
         start_ns = perf_counter_ns()
@@ -150,7 +152,7 @@ class _Search(Struct, frozen=True):
             yield from self._inside(f"{at}/{word}", value) if word in node else ()
         for keyword in ("anyOf", "oneOf"):
             if keyword in node:
-                yield from self._alternatives(f"{at}/{keyword}", keyword, node[keyword], value)
+                yield from self._alternatives(at, keyword, len(node[keyword]), value)
         if isinstance(value, dict):
             yield from self._members(at, node, value)
         elif isinstance(value, list):
@@ -169,20 +171,30 @@ class _Search(Struct, frozen=True):
         self.fuel.burn_since(start_ns)
         yield from (violation_of(error, value) for error in errors)
 
-    def _alternatives(
-        self, at: str, keyword: str, alternatives: list[Any], value: Any
-    ) -> Iterator[Violation]:
-        """Yield the violations of the only alternative to null, or that of the keyword itself."""
-        fitting = sum(self._fits(f"{at}/{number}", value) for number in range(len(alternatives)))
+    def _alternatives(self, at: str, keyword: str, count: int, value: Any) -> Iterator[Violation]:
+        """Yield the violation of the alternative that was meant, or of the keyword itself."""
+        places = [f"{at}/{keyword}/{number}" for number in range(count)]
+        fitting = sum(self._fits(place, value) for place in places)
         if fitting == 1 or (fitting and keyword == "anyOf"):
             return
-        meant = [f"{at}/{number}" for number, each in enumerate(alternatives) if each != _NULL]
         if fitting:
             yield Violation((), keyword, f"{_excerpt(value)} fits more than one alternative")
-        elif len(meant) == 1:
-            yield from self.violations(meant[0], value)
+            return
+        for place in places:
+            if (place, id(value)) not in self.reasons:  # no part of it is freed meanwhile
+                self.reasons[place, id(value)] = next(self.violations(place, value))
+        reasons = [self.reasons[place, id(value)] for place in places]
+        others = [each for each in reasons if each.path or not each.types]
+        if not others:
+            types = tuple(dict.fromkeys(name for each in reasons for name in each.types))
+            yield Violation((), "type", _of_type(types, value), types)
+            return
+        likeliest, *more = sorted(others, key=_closeness, reverse=True)
+        if not more or _closeness(more[0]) < _closeness(likeliest):
+            yield likeliest
         else:
-            message = f"{_excerpt(value)} fits none of the {len(alternatives)} alternatives"
+            reason = likeliest.text if likeliest.path else likeliest.message
+            message = f"{_excerpt(value)} fits none of the {count} alternatives: {reason}"
             yield Violation((), keyword, message)
 
     def _members(self, at: str, node: Schema, value: dict[str, Any]) -> Iterator[Violation]:
@@ -214,11 +226,17 @@ def violation_of(error: Any, value: Any) -> Violation:
     if "property" in details:
         return Violation((details["property"],), keyword, "is missing")
     if "types" in details:
-        return Violation((), keyword, _of_type(details["types"], value))
+        types = tuple(details["types"])
+        return Violation((), keyword, _of_type(types, value), types)
     if "options" in details or "expected_value" in details:
         options = details.get("options") or [details["expected_value"]]
         return Violation((), keyword, _one_of(options, value))
     return Violation((), keyword, error.message.replace(MASK, _excerpt(value)))
+
+
+def _closeness(reason: Violation) -> tuple[int, bool]:
+    """Return how far an alternative fits; one of another constant is meant least."""
+    return len(reason.path), reason.keyword not in ("const", "enum")
 
 
 def _vague(keywords: Collection[str], node: Schema, value: Any) -> Violation:
@@ -226,7 +244,7 @@ def _vague(keywords: Collection[str], node: Schema, value: Any) -> Violation:
     return Violation((), "schema", f"{_excerpt(value)} breaks {words}")
 
 
-def _of_type(expected: Iterable[str], value: Any) -> str:
+def _of_type(expected: tuple[str, ...], value: Any) -> str:
     nouns = [TYPES[name] for name in sorted(expected, key=("boolean", "null").__contains__)]
     return f"expected {' or '.join(nouns)}, found {_excerpt(value)}"
 
