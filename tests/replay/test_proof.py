@@ -44,6 +44,16 @@ def usage(*calls: Call, by: RuleSet = EMPTY, definitions: str = "") -> Any:
         (BOOKS, {"deep": [{"ids": ["bk_3"]}]}, "bk_3", "books[3].id"),
         ("- button [ref=e5]\n- link [ref=e12]", {"ref": "e12"}, "e12", ""),
         ("- button [ref=e5]", {"ref": "e1"}, "e1", None),
+        ("- button [ref=e5]", {"ref": "e5"}, "e5", ""),
+        ("#512 Fix the door\n#513 Paint it", {"issue_number": 512}, "512", ""),
+        ({"note": "a.py:345: def f"}, {"offset": 345}, "345", "note"),
+        ("It is the Blue Lamp.", {"query": "Blue Lamp"}, "Blue Lamp", ""),
+        (
+            "see https://a.b/c?d=1&e=2 now",
+            {"url": "https://a.b/c?d=1&e=2"},
+            "https://a.b/c?d=1&e=2",
+            "",
+        ),
         ({"e4f0": {"name": "map"}}, {"key": "e4f0"}, "e4f0", "e4f0"),
         ({"owner": "alice"}, {"user": "alice"}, "alice", "owner"),
         ({"note": "by alice"}, {"user": "alice"}, "alice", None),  # a word of prose

@@ -1,6 +1,6 @@
 """Proof that a session still finds what it used: without it, nobody knows what a rule costs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -32,21 +32,21 @@ def used_values(session: Sequence[Replay], definitions: str = "") -> list[UsedVa
     usage = Usage([(each.exchange.tool, each.exchange.arguments) for each in session])
     used: dict[tuple[str, int], UsedValue] = {}
     for number, answer in enumerate(session):
-        after: list[str] | None = None
-        for path, name, leaf in _leaves(_parts(answer)):
-            for value, index, user in usage.uses(number, name, leaf):
-                if value.isalpha() and value in definitions:
-                    continue
-                if after is None:
-                    documents = map(answers.value, answer.texts[1])
-                    after = [text for each in documents for _, _, text in _leaves(each)]
-                each = used.setdefault((value, index), UsedValue(value, number, path, user))
-                if any(has_word(value, text) for text in after):
-                    each.place = "shown"
-                elif each.place == "lost" and any(
-                    has_word(value, text) for text in _stored(answer)
-                ):
-                    each.place = "view"
+        leaves = list(_leaves(_parts(answer)))
+        text = _lines(leaf for _, leaf in leaves)
+        after: str | None = None
+        for value, index, user in usage.within(number, text):
+            if value.isalpha() and value in definitions:
+                continue
+            if after is None:
+                texts = answer.texts[1]
+                after = _lines(leaf for each in texts for _, leaf in _leaves(answers.value(each)))
+            path = next((path for path, leaf in leaves if has_word(value, leaf)), "")
+            each = used.setdefault((value, index), UsedValue(value, number, path, user))
+            if has_word(value, after):
+                each.place = "shown"
+            elif each.place == "lost" and any(has_word(value, leaf) for leaf in _stored(answer)):
+                each.place = "view"
     # Of an argument that is a path, the path counts, not each of its folders too.
     return [
         each
@@ -58,7 +58,7 @@ def used_values(session: Sequence[Replay], definitions: str = "") -> list[UsedVa
 def _stored(answer: Replay) -> Iterator[str]:
     for _, result in answer.shaped:
         if result.snapshot is not None:
-            yield from (leaf for _, _, leaf in _leaves(loads(result.snapshot.document)))
+            yield from (leaf for _, leaf in _leaves(loads(result.snapshot.document)))
 
 
 def _parts(answer: Replay) -> Any:
@@ -70,15 +70,18 @@ def _parts(answer: Replay) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def _leaves(value: Any, path: str = "", name: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield the path, the name and the text of each value, and of each name itself."""
+def _lines(texts: Iterable[str]) -> str:
+    return "\n{}\n".format("\n".join(texts))
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
-        for key, member in value.items():
-            inner = f"{path}.{key}" if path else key
-            yield inner, "", key
-            yield from _leaves(member, inner, key)
+        for name, member in value.items():
+            inner = f"{path}.{name}" if path else name
+            yield inner, name
+            yield from _leaves(member, inner)
     elif isinstance(value, list):
         for index, element in enumerate(value):
-            yield from _leaves(element, f"{path}[{index}]", name)
+            yield from _leaves(element, f"{path}[{index}]")
     elif value is not None and not isinstance(value, bool):
-        yield path, name, str(value)
+        yield path, str(value)

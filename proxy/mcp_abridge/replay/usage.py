@@ -10,6 +10,7 @@ _SIGN = re.compile(r"[0-9./@:#_-]")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _SHORT = 3  # characters, of a number one more; a shorter value must also have a name that fits
 _IDS = frozenset(("id", "number", "key", "iid", "index", "name"))
+_MOST = 500  # characters of a value that is looked for in texts
 _LONGEST = 100_000  # characters of a text in which words are looked for
 
 
@@ -42,27 +43,32 @@ class Usage:
         >>> usage.user(0, "number", 7), usage.user(0, "comments", 7), usage.user(1, "number", 7)
         ('get took it as issue_number', '', '')
         """
-        return next((user for _, _, user in self.uses(call, name, value)), "")
-
-    def uses(self, call: int, name: str, value: Any) -> Iterator[tuple[str, int, str]]:
-        """Yield the value, each line and each word that names a thing in it: the later call, who.
-
-        >>> usage = Usage([("snapshot", {}), ("click", {"ref": "e55", "button": "left"})])
-        >>> list(usage.uses(0, "text", "- the left button [ref=e55]"))
-        [('e55', 1, 'click took it as ref')]
-        """
         if value is None or isinstance(value, bool) or not self._users:
-            return
+            return ""
         text = str(value)
-        for each in dict.fromkeys((text, *text.splitlines(), *_identifiers(text))):
-            if not any(map(str.isalnum, each)):  # what was masked
-                continue
+        for each in (text, *_identifiers(text)):
             long = len(each) >= _SHORT + each.isdigit()
             for index, argument, user in self._users.get(each, ()):
                 if long or (each == text and _alike(name, argument)):
                     if index > call:
-                        yield each, index, user
+                        return user
                     break
+        return ""
+
+    def within(self, call: int, text: str) -> Iterator[tuple[str, int, str]]:
+        """Yield each value in the answer to a call that a later call took: its number, and who.
+
+        `text` has each text of the answer on a line of its own; a plain word counts as such a line
+        only. Values that every text has are left out: numbers of one or two digits, round numbers.
+
+        >>> usage = Usage([("snapshot", {}), ("click", {"ref": "e5", "button": "left"})])
+        >>> list(usage.within(0, "- the left button [ref=e5]"))
+        [('e5', 1, 'click took it as ref')]
+        """
+        for value, users in self._users.items():
+            index, _, user = users[0]
+            if index > call and value in text and _stands(value, text):
+                yield value, index, user
 
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -85,6 +91,15 @@ def _identifiers(text: str) -> Iterator[str]:
 def has_word(value: str, text: str) -> bool:
     """Return True if a text has `value`, and not as a part of a longer word."""
     return value in text and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None
+
+
+def _stands(value: str, text: str) -> bool:
+    if value.isdigit():
+        return len(value) >= _SHORT and not value.endswith("00") and has_word(value, text)
+    if value.isalpha():
+        return len(value) > _SHORT and f"\n{value}\n" in text
+    # What was masked has no letter or digit.
+    return 1 < len(value) < _MOST and any(map(str.isalnum, value)) and has_word(value, text)
 
 
 def _alike(member: str, argument: str) -> bool:
