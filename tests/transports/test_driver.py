@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -88,7 +89,7 @@ async def test_an_unreachable_store_costs_only_pages() -> None:
     assert (await driver.from_client(call("write", id=2))).to_server == [call("write", id=2)]
 
 
-async def test_replicas_learn_from_each_other_until_they_know_the_tools() -> None:
+async def test_replicas_learn_from_each_other_at_the_start_and_with_the_next_call() -> None:
     store, key = RemoteStore(), Key("s", "", "known")
     first, second, late, last = (make_driver(PAGES, store) for _ in range(4))
     own = {"name": "list", "inputSchema": {"type": "object", "properties": {"offset": {}}}}
@@ -102,10 +103,7 @@ async def test_replicas_learn_from_each_other_until_they_know_the_tools() -> Non
     offset = call("list", {"offset": 7})
     assert (await make_driver(PAGES).from_client(offset)).to_server == []
     for each in (first, late, last):
-        await each.recall(key)
         assert (await each.from_client(offset)).to_server == [offset]
-    store.unreachable = True
-    await last.recall(key)
 
 
 async def test_a_call_is_forgotten_if_its_client_disconnects() -> None:
@@ -136,3 +134,17 @@ async def test_missing_or_unreadable_knowledge_of_replicas_is_no_error() -> None
     await driver.recall(key)
     await driver.share(key)
     assert (await driver.from_client(call("list", {}))).to_server == [call("list", {})]
+
+
+async def test_calls_at_the_same_time_read_once_what_other_replicas_know() -> None:
+    class SlowStore(RemoteStore):
+        def get(self, key: Key) -> Snapshot | None:
+            reads.append(key)
+            time.sleep(0.02)
+            return super().get(key)
+
+    reads: list[Key] = []
+    driver = make_driver(PAGES, SlowStore())
+    await driver.recall(Key("s", "", "known"))
+    await asyncio.gather(*(driver.from_client(call("list", {}, id=id)) for id in range(9)))
+    assert len(reads) == 2

@@ -19,7 +19,7 @@ speak HTTP+SSE of 2024-11-05              client.streamable, sidecar.url.http_ss
 ask a guard's query                       driver, stdio.relay, sidecar.url.route_handler,
                                           inprocess.abridge, inprocess.middleware
 end a request that was cancelled          client.streamable, sidecar.command.child_session,
-                                          sidecar.command.pooled_server
+                                          sidecar.command.pooled_server, sidecar.url.route_handler
 fail what waits for a server that ended   driver, stdio.relay, client.bridge,
                                           sidecar.command.child_session,
                                           sidecar.session_registry, sidecar.url.http_sse

@@ -57,6 +57,8 @@ class Driver(Struct, eq=False):
     _on_noise: Callable[[bytes], None] | None = None
     late: Callable[[Routed], Coroutine[Any, Any, None]] | None = None
     _shared: bytes = b""  # the facts of the server last written to the store
+    _memory: Key | None = None  # the key of the facts that replicas share
+    _recalling: asyncio.Task[None] | None = None
     _waking: asyncio.TimerHandle | None = None
     _tasks: Tasks = field(default_factory=Tasks)
 
@@ -69,10 +71,19 @@ class Driver(Struct, eq=False):
     async def recall(self, key: Key) -> None:
         """Read from the store what another replica knows of the same server and client.
 
-        Before each message until the tools are listed: another replica may have listed them.
+        Until the tools are listed, each call of a tool reads it again: it may have listed them.
         """
-        if not self.session.state.store.remote or self.session.rules.listed:
-            return
+        if self.session.state.store.remote:
+            self._memory = key
+            await self._recall_once(key)
+
+    async def _recall_once(self, key: Key) -> None:
+        if self._recalling is None:
+            self._recalling = asyncio.create_task(self._recall(key))
+        # If one waiting task is cancelled, the others still wait for the same read.
+        await asyncio.shield(self._recalling)
+
+    async def _recall(self, key: Key) -> None:
         try:
             snapshot = await threaded(self.session.state.store.get, key)
             if snapshot is not None:
@@ -81,11 +92,14 @@ class Driver(Struct, eq=False):
         except Exception as error:
             reason = raised(error)
             self._log.warning(f"what other replicas know of the server was not read: {reason}")
+        finally:
+            self._recalling = None
 
     async def share(self, key: Key) -> None:
         """Write to the store what this replica knows of the server, for other replicas."""
         if not self.session.state.store.remote:
             return
+        self._memory = key
         facts = msgspec.json.encode(self.session.rules.peer, order="sorted")
         if facts == self._shared:
             return
@@ -106,6 +120,11 @@ class Driver(Struct, eq=False):
 
         `arrival` is the HTTP request that it came by.
         """
+        # What other replicas know, if the message may depend on it.
+        if self._memory is not None and (
+            self._recalling or (b"tools/call" in raw and not self.session.rules.listed)
+        ):
+            await self._recall_once(self._memory)
         if scope is not None:
             self.session.state.scope = scope
         self.session.state.arrival = arrival

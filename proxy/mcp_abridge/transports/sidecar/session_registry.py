@@ -213,19 +213,20 @@ class SessionRegistry(Struct, eq=False):
         self, scope: str, client: str | None, token: str, *, resumable: bool
     ) -> Driver:
         entry = self._sessions.get((scope, client))
-        if entry is None:
-            entry = self._keep(scope, client, token, self.begin(scope, resumable=resumable))
-        self._sessions.move_to_end((scope, client))
-        entry.rests = False
+        if entry is not None:
+            self._sessions.move_to_end((scope, client))
+            entry.rests = False
+            return entry.driver
+        driver = self.begin(scope, resumable=resumable)
+        self._keep(scope, client, token, driver)
         # It may be forgotten meanwhile.
-        await entry.driver.recall(_memory(scope, client))
-        return entry.driver
+        await driver.recall(_memory(scope, client))
+        return driver
 
-    def _keep(self, scope: str, client: str | None, token: str, driver: Driver) -> _Known:
-        entry = self._sessions[scope, client] = _Known((scope, client), token, driver)
+    def _keep(self, scope: str, client: str | None, token: str, driver: Driver) -> None:
+        self._sessions[scope, client] = _Known((scope, client), token, driver)
         if len(self._sessions) > self._most:
             del self._sessions[of_the_largest_holders(self._sessions.values(), token)[0].key]
-        return entry
 
 
 def _owner(name: str) -> Key:

@@ -4,7 +4,8 @@ All else is unchanged. Nothing is sent twice, and a client that disconnects ends
 upstream, which then does what it does for a client that disconnects.
 
 A query that a guard asks before a call is sent in the name of the client whose call it is, and no
-part of it goes to that client. It ends after its time, or if the client disconnects.
+part of it goes to that client. It ends after its time, or if the client cancels the call or
+disconnects.
 """
 
 import asyncio
@@ -27,6 +28,7 @@ from mcp_abridge.transports.http.sse import Event
 from mcp_abridge.transports.sidecar.caller import digest
 from mcp_abridge.transports.sidecar.request import (
     FAILED,
+    INVALID,
     NOTHING,
     PostedBody,
     RequestRefused,
@@ -55,7 +57,7 @@ class UrlRoute:
         self._upstream = Upstream(route, shared.limits.message, traces=shared.telemetry is not None)
         self._registry = SessionRegistry(route, shared)
         self._tasks = Tasks()
-        self._queries: set[bytes] = set()  # the ids of those whose answers are awaited
+        self._queries: dict[bytes, asyncio.Timeout] = {}  # of each wait, by the id of the query
         self._legacy = http_sse.SseSessions(route, self._limits, self._upstream, self._registry)
 
     async def open(self) -> None:
@@ -98,7 +100,11 @@ class UrlRoute:
     async def _post(self, request: Request) -> web.StreamResponse:
         read = await read_post(request, self._route, self._limits)
         context = await self._registry.context(request, read)
-        then: Routed | web.StreamResponse = await context.enter(read.raw)
+        routed = await context.enter(read.raw)
+        for raw in routed.to_server if self._queries else ():
+            if (query := self._queries.pop(correlate(raw).cancels or b"", None)) is not None:
+                query.reschedule(asyncio.get_running_loop().time())
+        then: Routed | web.StreamResponse = routed
         try:
             while isinstance(then, Routed):
                 context.ours += then.to_client
@@ -132,30 +138,35 @@ class UrlRoute:
         """Send a query; return what follows for the call that it holds."""
         driver, exchange, [key] = context.driver, context.exchange, context.post.ids
         id = query.token.removeprefix(exchange)
-        answer: bytes | str | web.Response = LATE
-        self._queries.add(id)
+        timeout = asyncio.timeout(driver.session.time_left(context.slots))
+        self._queries[id] = timeout
+        answer: bytes | str | web.Response
         try:
-            async with asyncio.timeout(driver.session.time_left(context.slots)):
+            async with timeout:
                 answer = await self._answer_of(context, query, id)
         except NoAnswer as lost:
             answer = str(lost)
         except (TimeoutError, asyncio.CancelledError) as end:
-            self._take_back(context, [cancellation(id)])
+            if id in self._queries:
+                self._take_back(context, [cancellation(id)])
             if isinstance(end, asyncio.CancelledError):
                 context.drop()
                 raise
+            answer = LATE
         finally:
-            self._queries.discard(id)
+            cancelled = self._queries.pop(id, None) is None
         if isinstance(answer, web.Response):
             return answer
         if isinstance(answer, bytes):
             routed = await driver.from_server(answer, exchange)
         else:
             routed = await driver.fail([query.token], answer)
-        if not any(routed):
+        if cancelled:
             # The server has never received the call, so no answer could come.
-            reason = "the call was cancelled, or another request has its id"
-            routed.to_client.append(message.error(key, message.CANCELLED, reason))
+            routed.to_client.append(message.error(key, message.CANCELLED, "Request cancelled"))
+        elif not any(routed):
+            reason = "another request has the same id"
+            routed.to_client.append(message.error(key, INVALID, reason))
         return routed
 
     async def _answer_of(
