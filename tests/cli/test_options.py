@@ -177,5 +177,6 @@ def test_help_names_every_option_how_variables_are_named_and_every_verb(
     assert "mcp-abridge [run] [OPTION]... URL" in text
 
 
-def test_a_header_that_only_begins_as_those_of_mcp_is_the_servers() -> None:
-    assert header("Mcp-Api-Key: ${KEY}", {"KEY": "k"}) == ("Mcp-Api-Key", "k")
+@pytest.mark.parametrize("name", ["Mcp-Api-Key", "Content-Language", "Upgrade-Insecure-Requests"])
+def test_a_header_that_only_begins_as_one_of_the_proxys_is_the_servers(name: str) -> None:
+    assert header(f"{name}: ${{KEY}}", {"KEY": "k"}) == (name, "k")

@@ -285,17 +285,31 @@ def header_name(text: str) -> HeaderName:
     """Read the name of a header."""
     if _HEADER.fullmatch(text) is None:
         raise TextError(f"{text!r} is no name of a header")
-    if (name := text.lower()) in _OWN_HEADERS or name.startswith(_OWN_FAMILIES):
+    if (name := text.lower()) in _OWN_HEADERS or name.startswith(_OWN_FAMILY):
         raise TextError(f"the header {text!r} is the proxy's own")
     return text
 
 
-_OF_MCP = ("method", "name", "param-", "protocol-", "session-")
 # They frame a message, or are those of the proxy's own requests.
 _OWN_HEADERS = frozenset(
-    ("accept", "accept-encoding", "connection", "host", "last-event-id", "transfer-encoding")
+    (
+        "accept",
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "host",
+        "last-event-id",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "transfer-encoding",
+        "upgrade",
+    )
 )
-_OWN_FAMILIES = ("content-", "upgrade", *(f"mcp-{each}" for each in _OF_MCP))
+_OWN_FAMILY = "mcp-param-"
 
 
 def header_value(text: str, environment: Mapping[str, str]) -> HeaderValue:
