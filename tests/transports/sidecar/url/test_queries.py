@@ -236,6 +236,8 @@ async def test_a_query_without_an_answer_ends(by: str) -> None:
         if by == "the client":
             notice = line(method="notifications/cancelled", params={"requestId": 1})
             assert (await proxy.post(notice, mcp_session_id="s")).status == 202
+            # The question is cancelled with the call, not after its time.
+            assert "notifications/cancelled" in server.names()
         elif by == "the id":
             assert texts((await proxy.post(call("other"), mcp_session_id="s")).body) == ["done"]
         response = await asyncio.wait_for(waiting, 10)
