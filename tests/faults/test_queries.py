@@ -77,13 +77,19 @@ def test_queries_to_a_server_that_does_not_read_hold_the_client_up(
 
 @on_posix("its pipes take whole what is written")
 @pytest.mark.fault(16, "stdio")
-def test_questions_for_the_tools_of_a_server_that_does_not_read_hold_the_client_up(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("rule", "view"),
+    [
+        pytest.param("max_bytes: 8000", {"view": "a"}, id="a question for the tools"),
+        pytest.param("response: [{paginate: {max_age_seconds: 60}}]", {}, id="the call"),
+    ],
+)
+def test_what_follows_a_look_into_the_store_waits_for_a_server_that_does_not_read(
+    rule: str, view: dict[str, str], tmp_path: Path
 ) -> None:
-    """Each follows a look into the store, so it is no direct outcome of the client's line."""
     rules = tmp_path / "rules.yaml"
-    rules.write_text("version: 1\nrules: [{tools: '*', max_bytes: 8000}]\n")
-    parts = [call(id, "get", arguments={"view": "a", "x": "x" * 900}) for id in range(2, 3000)]
+    rules.write_text(f"version: 1\nrules: [{{tools: '*', {rule}}}]\n")
+    parts = [call(id, "get", arguments={**view, "x": "x" * 900}) for id in range(2, 3000)]
     with wrapped("deaf", str(tmp_path / "gate"), options=("--rules", str(rules))) as wire:
         assert wire.pour(b"\n".join(parts) + b"\n") < sum(map(len, parts))
         assert wire.holds.threads < 20

@@ -242,6 +242,10 @@ class PipeWriter:
         if self._closed:
             self.close()
 
+    def put(self, lines: Iterable[bytes]) -> None:
+        """Have whole lines written by the next `send`, before its own."""
+        self._waiting.extend(lines)
+
     def send_later(self, lines: Iterable[bytes]) -> None:
         """Write whole lines in another thread: for a caller that must not block."""
         self._waiting.extend(lines)

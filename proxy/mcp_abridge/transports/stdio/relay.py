@@ -195,8 +195,10 @@ class Relay:
     def _awaits(self, id: bytes) -> bool:
         return bool(self._locked(self._session.awaits, (id,)))
 
-    def _send_to_server(self, outputs: Outputs) -> Outputs:
+    def _send_to_server(self, outputs: Outputs, *, wait: bool = False) -> Outputs:
         """Send the lines for the server among the outputs; return the rest.
+
+        With `wait`, the caller's next `send` writes them, which waits for a server that is slow.
 
         Call it while no other thread can enter the session: else the client could cancel a call
         before it is sent.
@@ -204,7 +206,7 @@ class Relay:
         lines = [output.raw for output in outputs if isinstance(output, ToServer)]
         if not lines:
             return outputs
-        self._server.send_later(lines)
+        (self._server.put if wait else self._server.send_later)(lines)
         return tuple(output for output in outputs if not isinstance(output, ToServer))
 
     def _wake(self) -> None:
@@ -265,7 +267,10 @@ class Relay:
     def _enter(self, enter: Callable[[], Outputs], *, of_client: bool = False) -> None:
         """Call a method of the session, and perform its outputs."""
         with self._entry:
-            outputs = self._send_to_server(enter())
+            every = enter()
+            outputs = self._send_to_server(every, wait=of_client)
+        if of_client and len(outputs) < len(every):
+            self._server.send()
         for output in outputs:
             self._perform(output, of_client=of_client)
 
