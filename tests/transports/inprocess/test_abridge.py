@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,13 @@ from tests.wrapped import ROOT, wrapped
 
 ROWS = json.dumps({"rows": [{"id": n, "name": f"row {n}"} for n in range(2000)]})
 LONG = tool_result(ROWS)
+
+
+@dataclass
+class Block:
+    """A class of a program's own, which has a member that a result has."""
+
+    content: str
 
 
 def test_each_result_and_view_is_that_of_the_wrapper() -> None:
@@ -54,9 +62,11 @@ def test_a_result_comes_out_as_what_it_went_in() -> None:
     brief = CallToolResult(content=[])
     assert abridge.result("list", {}, brief) is brief
     wrong: Any
-    for wrong in ([ROWS], {"rows": []}, None):
+    for wrong in ([ROWS], {"rows": []}, None, Block(ROWS)):
         with pytest.raises(TypeError, match=r"is expected|has `content`"):
             abridge.result("list", {}, wrong)
+    with pytest.raises(TypeError, match="is expected here, not str"):
+        abridge.tools(["list"])
 
 
 def test_numbers_keep_their_spelling_and_halves_of_a_pair_do_no_harm() -> None:

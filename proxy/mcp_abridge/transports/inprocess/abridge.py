@@ -66,7 +66,7 @@ class Abridge:
         they declare counts from then on: a tool with `readOnlyHint` may run again for a view.
         """
         listing = self._begin("tools/list", {}, "")
-        raws = [Raw(dumped(tool)) for tool in tools]
+        raws = [Raw(definition(tool)) for tool in tools]
         listing._respond(encode({"tools": raws}))
         by_name = {string_at(raw, "name"): tool for raw, tool in zip(raws, tools, strict=True)}
         edited = level(members(listing._result)["tools"])
@@ -202,12 +202,17 @@ def encoded(result: object) -> bytes:
     """Return a result of a tool as JSON; a text is its only block. Raises TypeError."""
     if isinstance(result, str):
         return dumped({"content": [{"type": "text", "text": result}]})
-    if not isinstance(result, Mapping) and not hasattr(result, "content"):
-        kinds = "a text, a dict or an object of the MCP SDK"
-        raise TypeError(f"{kinds} is expected here, not {type(result).__name__}")
     if isinstance(result, Mapping) and not {"content", "structuredContent"} & result.keys():
         raise TypeError(f"a result has `content`; this one has {list(result)}: pass its JSON text")
-    return dumped(result)
+    return definition(result)
+
+
+def definition(value: object) -> bytes:
+    """Return a dict, or an object of an SDK, as it stands in a message. Raises TypeError."""
+    if isinstance(value, Mapping) or hasattr(value, "model_dump_json"):
+        return dumped(value)
+    kinds = "a text, a dict or an object of the MCP SDK"
+    raise TypeError(f"{kinds} is expected here, not {type(value).__name__}")
 
 
 def like(example: Result, raw: bytes) -> Result:
