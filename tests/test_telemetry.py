@@ -8,11 +8,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Event
 from time import monotonic
 from typing import Any
 
 import pytest
+from mcp_abridge.transports import telemetry
+from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.telemetry import END
+from msgspec import Raw
 
 from tests.builders import call, line
 from tests.collector import Collector, Span, collecting
@@ -317,3 +321,18 @@ def test_without_the_variables_nothing_of_it_is_loaded() -> None:
     assert b"mcp_abridge.session.requests" in stderr
     assert b"opentelemetry" not in stderr
     assert b"mcp_abridge.transports.telemetry" not in stderr
+
+
+def test_an_import_that_hangs_delays_the_first_call_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = Event()
+    monkeypatch.setattr(telemetry, "_LOADING", 0.3)
+    monkeypatch.setattr(telemetry, "find_spec", lambda _: over.wait(60) and None)
+    begin = telemetry.Telemetry(Log(), lambda: "1").tracer("http://a")
+    waits: list[float] = []
+    for _ in range(2):
+        start = monotonic()
+        assert begin("tools/call", "get", b"1", Raw(b"{}"), None) is None
+        waits.append(monotonic() - start)
+    over.set()
+    assert 0.2 < waits[0] < 30
+    assert waits[1] < 0.2

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from threading import Lock, Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from mcp_abridge.errors import raised
@@ -26,6 +26,7 @@ SIGNALS = ("TRACES", "METRICS")
 END = 1.5
 """The most seconds that the last spans and metrics may take to be sent."""
 
+_LOADING = 10.0  # seconds that a first call waits for the import
 _MISSING = (
     "the environment names an OpenTelemetry collector, but nothing is sent to it: "
     "pip install 'mcp-abridge[otel]'"
@@ -41,9 +42,10 @@ class Telemetry:
     def __init__(self, log: Log, version: Callable[[], str]) -> None:
         self._log = log
         self._version = version
-        self._loading, self._loaded = Lock(), False
+        self._loaded = Event()
         self._exports: Exports | None = None
-        _in_thread(self._ready)
+        if not _in_thread(self._load):
+            self._loaded.set()
 
     def tracer(self, upstream: str | tuple[str, ...]) -> Tracer:
         """Return the tracer of calls to a server: one at a URL, or a command."""
@@ -64,10 +66,8 @@ class Telemetry:
         return None if exports is None else exports.begin(url, *call)
 
     def _ready(self) -> "Exports | None":
-        with self._loading:
-            if not self._loaded:
-                self._loaded = True
-                self._load()
+        if not self._loaded.wait(_LOADING):
+            self._loaded.set()  # no later call waits, too
         return self._exports
 
     def _load(self) -> None:
@@ -83,9 +83,11 @@ class Telemetry:
             self._log.debug(_MISSING)
         except Exception as error:  # a variable that the SDK refuses, no memory for a thread, ...
             self._log.warning(f"no spans and no metrics are sent: {raised(error)}")
+        finally:
+            self._loaded.set()
 
 
-def _in_thread(do: Callable[[], object]) -> Thread | None:
+def _in_thread(do: Callable[[], None]) -> Thread | None:
     thread = Thread(target=do, name="telemetry", daemon=True)
     with suppress(RuntimeError):  # no memory for a thread
         thread.start()
