@@ -214,7 +214,7 @@ class InFlight(Struct, eq=False):
     suspended: dict[int, PendingRequest] = {}
     queries: QueryIds = field(default_factory=QueryIds)
     _answered: Bounded[bytes, PendingRequest] = field(default_factory=recently_answered)
-    _replaced: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
+    _replaced: "OrderedDict[bytes, CallRecord | None]" = field(default_factory=OrderedDict)
     _last_token: int = 0
 
     def suspend(self, pending: PendingRequest) -> int:
@@ -280,7 +280,7 @@ class InFlight(Struct, eq=False):
         if pending is None:
             return self._answered.get(slot)
         if not pending.only_counted:
-            self._answered.add(slot, replace(pending, is_repeat=True))
+            self._answered.add(slot, replace(pending, is_repeat=True, record=None))
         return pending
 
     def rest(self) -> None:
@@ -335,7 +335,7 @@ class InFlight(Struct, eq=False):
         for pending in expired:
             self.retire(pending.slot)
             if not isinstance(pending, PendingOwnRequest):
-                self.replace_response(pending.slot)
+                self.replace_response(pending.slot, pending.record)
         return expired
 
     # Responses that must not reach the client
@@ -356,11 +356,21 @@ class InFlight(Struct, eq=False):
         """
         return exchange + key in self._replaced or self.queries.issued(key)
 
-    def replace_response(self, slot: bytes) -> None:
-        """Record that the proxy answered a request in place of the server."""
-        self._replaced[slot] = None
+    def replace_response(self, slot: bytes, record: "CallRecord | None" = None) -> None:
+        """Record that the proxy answered a request in place of the server.
+
+        `record` is what a recorder keeps if the server answers all the same.
+        """
+        self._replaced[slot] = record
         if len(self._replaced) > _MOST_REPLACED:
             self._replaced.popitem(last=False)
+
+    def late_record(self, slot: bytes) -> "CallRecord | None":
+        """Take the record of a request that the proxy answered; its response is there now."""
+        record = self._replaced.get(slot)
+        if record is not None:
+            self._replaced[slot] = None
+        return record
 
     def forget_response(self, slot: bytes) -> None:
         """Record that no response can come in this slot any more."""
