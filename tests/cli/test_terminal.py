@@ -134,13 +134,16 @@ PROXIES = ("run", "serve")
 ENVIRONMENT = {**os.environ, "TERM": "dumb", "COLUMNS": "2000", "PYTHONIOENCODING": "utf-8"}
 
 
-def test_json_is_json_whatever_stdout_can_encode(tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_json_is_json_whatever_stdout_can_encode(encoding: str, tmp_path: Path) -> None:
     value = {"\u00e9": "\u20ac \U0001f600"}
     (tmp_path / "answer.json").write_text(json.dumps([value], ensure_ascii=False), "utf-8")
     command = [sys.executable, "-c", START, "view", "answer.json", "[0]"]
-    environment = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii"}
+    environment = {**ENVIRONMENT, "PYTHONIOENCODING": encoding}
     printed = subprocess.check_output(command, cwd=tmp_path, env=environment, timeout=60)
-    assert json.loads(printed) == {"view": value}
+    text = printed.decode(encoding)
+    assert json.loads(text) == {"view": value}
+    assert ("\u00e9" in text) == (encoding != "ascii")
 
 
 def label(words: Sequence[str]) -> str:

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from mcp_abridge.system import platform
 
-if sys.platform != "win32":
+if platform.PIPED is None:
     pytest.skip("code pages are those of Windows", allow_module_level=True)
 
 from tests.faults.sidecar import call

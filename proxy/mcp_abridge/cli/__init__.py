@@ -1,5 +1,6 @@
 """The command `mcp-abridge`: one module per verb, imported only if the verb is used."""
 
+import codecs
 import os
 import sys
 
@@ -156,12 +157,15 @@ def _verb(verb: str, words: list[str]) -> int:
 
 
 def _prepare_streams() -> None:
-    """Let each text be printed, in UTF-8: a lone surrogate is escaped, as in JSON."""
+    """Let each text be printed: what cannot be encoded is escaped, on stdout as in JSON."""
     from io import TextIOWrapper
 
-    for stream in (sys.stdout, sys.stderr):
+    from mcp_abridge.system import platform
+
+    codecs.register_error("json", _escaped)
+    for stream, errors in ((sys.stdout, "json"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace", encoding="utf-8", newline="\n")
+            stream.reconfigure(errors=errors, encoding=platform.PIPED, newline="\n")
 
 
 def _split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str], list[str]]:
@@ -202,6 +206,13 @@ def takes_rules(parser: "argparse.ArgumentParser", count: str = "+") -> None:
         help="a rule file, a directory of them, or the name of a bundled one, such as github",
     )
     options.add(parser, options.by_name("allow_python"))
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    from json import dumps
+
+    assert isinstance(error, UnicodeEncodeError)
+    return dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def _parser_of(verb: str) -> "argparse.ArgumentParser":

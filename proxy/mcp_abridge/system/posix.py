@@ -27,6 +27,8 @@ LONGEST_WAIT = 3600.0
 """Seconds of a single wait: signals end it, but the clock may jump."""
 UNGUARDED = "no /bin/sh: nothing ends the server if this process is killed"
 
+PIPED = None
+"""The encoding of output into a pipe, if that of the locale is not to decide."""
 WIDE = 1 << 20
 """The bytes of a pipe that large messages go through."""
 

@@ -32,6 +32,7 @@ END_SIGNALS: tuple[int, ...] = (signal.SIGINT, signal.SIGBREAK)
 CHILD_ENDED = 127
 LONGEST_WAIT = 0.1  # no signal ends one
 UNGUARDED = "no Job object: nothing ends the server if this process is killed"
+PIPED = "utf-8"
 WIDE = 1 << 20
 DETACHED: dict[str, Any] = {
     "creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
