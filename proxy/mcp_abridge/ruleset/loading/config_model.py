@@ -285,7 +285,7 @@ def header_name(text: str) -> HeaderName:
     """Read the name of a header."""
     if _HEADER.fullmatch(text) is None:
         raise TextError(f"{text!r} is no name of a header")
-    if (name := text.lower()) in _OWN_HEADERS or name.startswith(_OWN_FAMILY):
+    if (name := text.lower()) in _OWN_HEADERS or name.startswith("mcp-param-"):
         raise TextError(f"the header {text!r} is the proxy's own")
     return text
 
@@ -309,7 +309,6 @@ _OWN_HEADERS = frozenset(
         "upgrade",
     )
 )
-_OWN_FAMILY = "mcp-param-"
 
 
 def header_value(text: str, environment: Mapping[str, str]) -> HeaderValue:
