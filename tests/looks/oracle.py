@@ -43,6 +43,16 @@ class _Functions(functions.Functions):
         most = max((value for value in values if value is not None), default=None)
         return None if most is None else array[values.index(most)]
 
+    @functions.signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_sort_by(self, array: list[Any], by: Any) -> Any:
+        keys = [by.visit(by.expression, each) for each in array]
+        some = [key for key in keys if key is not None]
+        if all(isinstance(key, str) for key in some) and any(number(key) is None for key in some):
+            pairs = [(key, n) for n, key in enumerate(keys) if key is not None]
+        else:
+            pairs = [(key, n) for n, each in enumerate(keys) if (key := number(each)) is not None]
+        return [array[n] for _, n in sorted(pairs)]
+
 
 def number(value: Any) -> float | None:
     if isinstance(value, str) and _NUMBER.fullmatch(value):

@@ -194,6 +194,30 @@ def test_the_notes_teach_the_next_rows_and_questions_on_all_rows() -> None:
     assert loads(encode(answers[4]))["votes"] == 6
 
 
+@pytest.mark.parametrize(
+    ("time", "step", "offer"),
+    [
+        ("2026-11-02T10:{:02}:00Z", 7, True),
+        ("2026-11-02T10:{:02}:00Z", 1, False),
+        ("10:{:02} on 2 November 2026", 7, False),
+    ],
+)
+def test_the_last_by_time_is_offered_if_rows_are_in_another_order(
+    time: str, step: int, offer: bool
+) -> None:
+    times = [time.format(n * step % 60) for n in range(60)]
+    rows = [
+        {"number": n, "title": f"Title {n}", "body": "x" * 300, "createdAt": each}
+        for n, each in enumerate(times)
+    ]
+    _, notes = brief({"items": rows})
+
+    view = "sort_by(items, &createdAt)[-3:]"
+    assert (f"view='{view}' shows the last" in notes["more"]) == offer
+    last = loads(encode(look(Document({"items": rows}), view)))
+    assert [row["createdAt"] for row in last] == sorted(times)[-3:]
+
+
 def test_what_takes_some_time_is_a_quantity_and_the_greatest_of_a_constant_is_not_offered() -> None:
     rows = [
         {

@@ -18,6 +18,7 @@ from mcp_abridge.summary.cells import read
 from mcp_abridge.summary.columns import NULL, Column, columns_of, sample_of
 
 _SELECTED = 2  # columns that a filter selects
+_LATEST = 3  # rows that are the last by their time
 _SUMS = 2
 _TRIES = 3  # at columns whose greatest value is to be found
 _LITERAL = re.compile(r"null|true|false|-?[0-9].*")
@@ -63,6 +64,12 @@ def examples(
         part = "" if whole else f".[{selection}]"
         yield f"{place}[?{category.name}=={values[-1]}]{part}", "filters"
         yield f"count_by({place or '@'}, &{category.name})", COUNTS
+    clocks = (each for each in names if each.role == roles.TIME and _single(each))
+    clock = next(filter(roles.is_out_of_order, clocks), None)
+    if clock is not None:
+        heads = [each.name for each in names if each is not clock][:_SELECTED]
+        part = "" if small else f".[{', '.join([*heads, clock.name])}]"
+        yield f"sort_by({place or '@'}, &{clock.name})[-{_LATEST}:]{part}", "shows the last"
     quantities = islice(filter(_single, filter(roles.is_quantity, columns)), _TRIES)
     quantity = next((each for each in quantities if _numbers(rows, each)), None)
     if quantity is not None:

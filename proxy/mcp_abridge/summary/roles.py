@@ -211,3 +211,10 @@ def in_order_of_time(column: Column) -> bool:
     if len(set(values)) < 2 or values not in (sorted(values), sorted(values, reverse=True)):
         return False
     return Worth(column).clock
+
+
+def is_out_of_order(times: Column) -> bool:
+    """Return True if times that sort as numbers or as texts do not stand in their order."""
+    numbers = all(value[:1].isdigit() for value in times.values)
+    alike = numbers or all(map(forms.CLOCK.match, times.values))
+    return alike and len({*times.values}) > 1 and not in_order_of_time(times)
