@@ -339,6 +339,13 @@ def test_names_that_are_cut_to_one_beginning_show_both_ends() -> None:
     assert all(name.startswith(each.partition("…")[0]) for each in names)
 
 
+def test_narrow_rows_are_shown_in_brief_in_any_room() -> None:
+    rows = [{"id": n, "level": "low" if n % 50 else "high", "owner": [n]} for n in range(200)]
+    for bound in range(700, 2000, 25):
+        table, _ = brief(rows, bound)
+        assert table["counts"] == {"level": {"low": 196, "high": "4 at [0], [50], [100], [150]"}}
+
+
 def test_two_columns_of_inner_rows_stand_side_by_side_if_no_element_lacks_a_value() -> None:
     def columns(**odd: int) -> list[str]:
         rows = [

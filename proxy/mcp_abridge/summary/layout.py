@@ -103,9 +103,11 @@ class Layout:
     def shrink(self, excess: int) -> None:
         """Choose again in less room, or show fewer rows."""
         if self.whole and self._room > excess:
-            self._room -= max(excess, self._room // 20)
-            self.whole = self._fits(CLIPS[0], self._room / self._count)
-            self._choose()
+            picks = self.picks
+            while self.whole and self.picks == picks:  # which would take as much
+                self._room -= max(min(excess, self._room), self._room // 20, 1)
+                self.whole = self._fits(CLIPS[0], self._room / self._count)
+                self._choose()
         else:
             self.rows -= max(self.rows * excess // max(self._room + excess, 1), 1)
 
