@@ -48,6 +48,7 @@ _RIGHT = (
 _CAPITAL = rf"(?-i:(?:^|[^A-Za-z_\n])(?:{_CAPITALS})(?:$|[^A-Za-z_(\n]))"
 _WORD = (
     rf"(?im)^.*?(?:{_LEFT}(?:{_COMMON_WORDS}){_RIGHT}|{_FOREIGN}|{_SURE}|{_CAPITAL}"
+    r"""|\bstatus(?:_?code)?["']?[=:] ?["']?5\d\d\b"""
     rf"|(?-i:[a-z](?:{_CLASSES})s?(?:$|[^\w(.\n]|\.(?:$|[^\w\n]))))"
 )
 _SURELY = (
@@ -124,7 +125,7 @@ def _in_prose_or_code(text: str, at: int, line: str) -> bool:
 def _is_prose(line: str) -> bool:
     words = line.split()
     labels = any(word.endswith(":") for word in words[:-1])  # as in a message of a program
-    lower = sum(map(str.islower, words))
+    lower = sum(word.islower() and "=" not in word for word in words)
     return len(words) >= _WORDS and not labels and lower * 4 >= len(words) * 3
 
 
