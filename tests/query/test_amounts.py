@@ -121,6 +121,14 @@ def test_groups_by_whole_arrays_come_with_the_view_that_groups_by_their_elements
     assert ask(better, TAGS) == (value, [])
 
 
+def test_groups_by_values_and_texts_that_are_spelled_like_them_say_so() -> None:
+    rows = [{"ok": value} for value in (True, "true", "true", None, 1, {"a": 1})]
+    counts, remarks = ask("count_by(@, &ok)", rows)
+    assert counts == {"true": 3, "null": 1, "1": 1, '{"a":1}': 1}
+    assert remarks == ["ok: true and the text 'true' are one group"]
+    assert ask("count_by(@, &ok)", rows[1:])[1] == []
+
+
 def test_groups_by_several_members_are_meant() -> None:
     assert ask("count_by(rows, &[n, tags[0]])", TAGS)[1] == []
 

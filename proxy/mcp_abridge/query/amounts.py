@@ -14,7 +14,7 @@ from jmespath.exceptions import JMESPathTypeError
 from jmespath.functions import signature
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.names import label
+from mcp_abridge.document.names import label, nameable
 from mcp_abridge.document.tree import Number, encode
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.kind_words import (
@@ -93,7 +93,14 @@ class Amounts:
                 f"{notation(by.expression)} is an array{share(arrays, len(values))}, each a group"
             )
             self._say(f"{text} of its own{_of_elements(call, by.expression)}", True)
-        return [value if isinstance(value, str) else encode(value).decode() for value in values]
+        names = [value if isinstance(value, str) else encode(value).decode() for value in values]
+        if str in (types := {*map(type, values)}) and len(types) > 1:
+            pairs = zip(names, values, strict=True)
+            kinds = {(name, isinstance(value, str)) for name, value in pairs if nameable(name)}
+            for name in sorted(name for name, text in kinds if text and (name, False) in kinds)[:1]:
+                what = notation(by.expression)
+                self._say(f"{what}: {name} and the text '{name}' are one group", True)
+        return names
 
     def of_values(self, name: str, array: Any) -> Any:
         """Return the result of a function of OF_VALUES in a view. Raises Refusal."""
