@@ -150,6 +150,31 @@ def _facts(facts: dict[str, Any], position: int) -> dict[str, Any]:
     return cells
 
 
+class Parts(list[tuple[str, Any]]):
+    """The parts that are shown of an array: expressions over it, and their values."""
+
+    __slots__ = ()
+
+    def whole(self, array: Any) -> bool:
+        """Return True if each element is among them, or each member of it."""
+        if not isinstance(array, list) or any(
+            "…" in json.dumps(v, ensure_ascii=False) for _, v in self
+        ):
+            return False
+        names = {name for name, _ in self}
+        return all(
+            {"[]", f"[{at}]"} & names
+            or (
+                isinstance(one, dict)
+                and one
+                and all(
+                    {f"[].{_spelled(name)}", f"[{at}].{_spelled(name)}"} & names for name in one
+                )
+            )
+            for at, one in enumerate(array)
+        )
+
+
 class Named(str):
     """A value as counts name it: a text as it is, any other as JSON."""
 
@@ -179,8 +204,10 @@ def _row(cells: dict[str, Any]) -> dict[str, Any]:
         inner = row
         for each in outer:
             inner = inner.setdefault(_unquoted(each), {})
-        # What lies in an array is a part of it.
-        inner[_unquoted(last)] = value if way[0] == name else "…"
+        own = _unquoted(last)
+        if way[0] != name:  # what lies in an array is a part of it
+            value = Parts([*inner.get(own, ()), (name.removeprefix(way[0]), value)])
+        inner[own] = value
     return row
 
 
@@ -220,6 +247,9 @@ def _compare_row(
             amounts.columns["@" if path in ("", "[]") else path].add(inner)
         elif isinstance(value, dict) and isinstance(cell, dict) and value != cell:
             _compare_row(amounts, value, cell, path, inner, opened)
+        elif isinstance(cell, Parts):
+            if value is not None and not cell.whole(value):
+                amounts.columns["@" if path in ("", "[]") else path].add(inner)
         elif cell == "…" or (isinstance(value, list) and value != cell):
             # Too large, or parts of its elements.
             amounts.columns["@" if path in ("", "[]") else path].add(inner)
@@ -238,7 +268,9 @@ def _says_nothing(cell: Any) -> bool:
     """Return True for cells of members that are not there, which counts may name."""
     if isinstance(cell, dict):
         return all(map(_says_nothing, cell.values()))
-    return cell is None or isinstance(cell, Named)
+    if isinstance(cell, Parts):
+        return all(each in (None, "…") for _, each in cell)
+    return cell in (None, "…") or isinstance(cell, Named)
 
 
 def _only_absent(value: Any, cell: Any) -> bool:
@@ -250,6 +282,8 @@ def _only_absent(value: Any, cell: Any) -> bool:
 
 def _like(before: Any, after: Any) -> bool:
     """Return True if `after` may be `before` with parts left out."""
+    if isinstance(after, Parts):
+        return True
     if isinstance(after, str) and ("…" in after or after.endswith(" left out]")):
         return after in ("…", before) or str(before).startswith(after.partition("…")[0])
     if isinstance(before, dict) and isinstance(after, dict):

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from tests.looks.documents import Sample
-from tests.looks.oracle import UNKNOWN, number, value_of
+from tests.looks.oracle import UNKNOWN, dumps, number, value_of
 from tests.looks.reading import Conversation, Look
 from tests.looks.statements import Falsehood, falsehoods
 
@@ -48,7 +48,19 @@ def breaches(sample: Sample, conversation: Conversation, look: Look) -> Iterator
     """Yield what is wrong with each offer of a look, and with those of the views that it offers."""
     whole = whole_of(sample, look)
     for offer in offers(look):
+        yield from _unseen(sample, whole, look, offer)
         yield from _breaches(sample, whole, conversation, look, offer)
+
+
+def _unseen(sample: Sample, whole: Any, look: Look, offer: Offer) -> Iterator[Falsehood]:
+    """Hold the rest of a text that is offered to begin where what is shown of it ends."""
+    window = _WINDOW.fullmatch(offer.view)
+    place = value_of(whole, sample.texts[0], window[1]) if window and window[1] else None
+    if window and isinstance(place, str) and not window[4] and "\x1b" not in place:
+        before = place[: int(window[2])]
+        spellings = (before, inner := dumps(before)[1:-1], dumps(inner)[1:-1])
+        if not any(each in look.text for each in spellings):
+            yield Falsehood("gap", offer.view, f"without all of {before!r}")
 
 
 def whole_of(sample: Sample, look: Look) -> Any:
@@ -157,4 +169,6 @@ def _sequel(
                 and (int(rest[1]), int(rest[2])) != (len(place) - end, len(place))
             ):
                 yield Falsehood("amounts", offer.view, following.label)
+        if not (window and after and window[1] == after[1]):
+            yield from _unseen(sample, whole, answer, following)
         yield from _breaches(sample, whole, conversation, answer, following, step + 1)

@@ -116,7 +116,8 @@ def _look(
         value = {name: each for name, each in value.items() if name not in claim}
         own = claim.get("_abridged", {})
         notes |= own if isinstance(own, dict) else {}
-    sentences = [notes.get("more"), notes.get("read_from"), claim.get("more")]
+    ways = ("more", "read_from", "rows", "members")
+    sentences = [*map(notes.get, ways), claim.get("more")]
     if isinstance(value, str) and (failed or value.startswith("A view is ")):
         sentences.append(value)
     texts = tuple(each for each in sentences if isinstance(each, str))

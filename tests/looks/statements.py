@@ -180,6 +180,8 @@ class _Walk:
         def check(one: Any, cells: list[Any]) -> None:
             if len(cells) != len(names):
                 self._wrong("cell", path, f"{len(cells)} cells in {len(names)} columns")
+            if _is_other(one, names, cells) and {*_members(one)} - {*after.get("same", {})}:
+                return
             for name, cell in zip(names, cells, strict=False):
                 self.value(search(name, one), cell, f"{path}[].{name}")
 
@@ -324,6 +326,16 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, dict) and value.keys() | parts == parts | {"columns", "rows"}
 
 
+def _is_other(row: Any, names: list[str], cells: list[Any]) -> bool:
+    """Return True if a row is said to be of another kind: it has none of the columns."""
+    others = all(search(name, row) is None for name in names)
+    return others and cells[:1] == ["…"] and not any(cells[1:])
+
+
+def _members(row: Any) -> Iterator[str]:
+    return (name for name, value in row.items() if value is not None)
+
+
 def _names(column: str) -> list[str]:
     return [*map(name_in, _NAME.findall(column.replace("[]", "")))] or [""]
 
@@ -333,7 +345,7 @@ def _of_columns(rows: list[Any], after: dict[str, Any], without: re.Match[str]) 
     counts = after.get("counts", {}).items()
     complete = (name for name, each in counts if str(each).count(" at [") == len(each) - 1)
     every = (*after["columns"], *after.get("same", {}), *complete)
-    whole = {name for name in every if "[" not in name} - _listed(without)
+    whole = {name.partition("[")[0] for name in every} - _listed(without)
     if int(without[1]) != len(whole) and not without[4]:
         yield f"{whole} are shown"
     filled = {

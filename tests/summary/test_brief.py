@@ -339,6 +339,40 @@ def test_names_that_are_cut_to_one_beginning_show_both_ends() -> None:
     assert all(name.startswith(each.partition("…")[0]) for each in names)
 
 
+def test_the_rest_of_a_text_of_which_both_ends_are_shown_begins_where_the_first_one_ends() -> None:
+    name = "A randomized study of the new preparation in patients of group"
+    table, notes = brief([{"title": f"{name} {n}", "size": n * n} for n in range(40)], 1500)
+    first = table["rows"][0][table["columns"].index("title")]
+    assert f"view='[0].title[{first.index('…')}:64]'" in notes["more"]
+
+
+def test_a_text_that_is_cut_is_shorter_than_it_was() -> None:
+    rows = [{"article": str(4_000_000_000_000 + n), "price": f"{n}.50"} for n in range(120)]
+    table, _ = brief(rows, 1500)
+    assert table["rows"][1] == ["4000000000001", "1.50"]
+
+
+def test_a_row_of_another_kind_does_not_look_empty() -> None:
+    rows: list[dict[str, Any]] = [{"name": f"test {n}", "took": n * 7 % 50} for n in range(90)]
+    table, _ = brief([{"suite": "all", "seed": 7}, *rows, {"name": None}], 1500)
+    assert table["rows"][:2] == [["…", None], ["test 0", 0]]
+    table, _ = brief([{"name": None}, *rows, {"suite": "all", "seed": 7}], 1500)
+    assert table["rows"][:2] == [[None, None], ["test 0", 0]]
+
+
+def test_lists_whose_members_all_have_columns_are_not_said_to_be_left_out_in_part() -> None:
+    rows = [{"f": [{"v": f"user {n}"}, {"v": str(n)}]} for n in range(90)]
+    table, notes = brief(rows, 1500)
+    assert table["columns"] == ["f[0].v", "f[1].v"]
+    assert notes["items"] == f"{len(table['rows'])} of 90"
+    odd = {"name": "l0", "by": "ann"}
+    for first, names in (({"name": "l0"}, "body"), (odd, "body, parts of labels.nodes")):
+        labels = [[first]] + [[{"name": f"l{each}"} for each in range(n % 3)] for n in range(39)]
+        nodes = [{"id": n, "labels": {"nodes": each}} for n, each in enumerate(labels)]
+        _, notes = brief([row | {"body": "x" * 200} for row in nodes], 3000)
+        assert notes["items"].endswith(f" columns, without {names}")
+
+
 def test_narrow_rows_are_shown_in_brief_in_any_room() -> None:
     rows = [{"id": n, "level": "low" if n % 50 else "high", "owner": [n]} for n in range(200)]
     for bound in range(700, 2000, 25):

@@ -21,12 +21,13 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.names import label, spelled
 from mcp_abridge.document.tokens import density
-from mcp_abridge.document.tree import encode, encode_lines, text
+from mcp_abridge.document.tree import encode, encode_lines, level, text
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.all_rows import Facts, Names, facts_of
 from mcp_abridge.summary.cells import Opened, read, sought_at, tree_of
 from mcp_abridge.summary.columns import (
     EACH,
+    NULL,
     Column,
     ColumnPath,
     Pair,
@@ -38,7 +39,7 @@ from mcp_abridge.summary.columns import (
     names_of,
     sample_of,
 )
-from mcp_abridge.summary.cuts import NOTE_END
+from mcp_abridge.summary.cuts import MARK, NOTE_END
 from mcp_abridge.summary.examples import Example, examples
 from mcp_abridge.summary.layout import CLIPS, LARGE, MANY, Layout
 from mcp_abridge.summary.objects import Objects
@@ -54,6 +55,7 @@ _STATES = 3  # columns whose values are counted
 _CONSTANTS = 60  # columns that may be the same in all rows
 _NOTHING = (None, b'""', b"[]", b"{}")
 _CUT = Raw('"…"'.encode())
+_MARK = len(MARK.encode())  # a text that is no longer than what is shown and this stays whole
 
 _QUERIES = re.compile("(?i)quer|search|pattern|jql|filter|keyword|term|text|regex|^q$")
 _REGULAR = re.compile("(?i)pattern|regex")
@@ -63,9 +65,9 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _SOUGHT = re.compile(r"\w{3,}")
 _MOST_SOUGHT = 8  # words
 
-_Clip = tuple[int, ColumnPath, int, list[int]]
+_Clip = tuple[int, ColumnPath, int, int, list[int]]
 """Texts of a column that are cut: the row of the first, the column, the characters shown of each,
-and those of each whole."""
+those of the first before the cut, and those of each whole."""
 
 
 class Lookout(Struct, frozen=True):
@@ -237,14 +239,16 @@ class _Page:
                 content = text(cell)
                 if content is None:
                     cells[row] = self._shortened(path, cell, clip)
-                elif len(content) > clip and not content.endswith(NOTE_END):
+                elif len(content) > clip + _MARK and not content.endswith(NOTE_END):
                     long[row] = content
                     parts.append(self._clipped(content, clip))
             for row, part in zip(long, encode_lines(parts), strict=True):
                 cells[row] = Raw(part)
-            if long and (single or isinstance(path[0], Pair)):
-                self.clips.append((next(iter(long)), path, clip, [*map(len, long.values())]))
             self._tell_apart(cells, whole, clip)
+            if long and (single or isinstance(path[0], Pair)):
+                first = next(iter(long))
+                start = (text(cells[first]) or "").find(MARK)
+                self.clips.append((first, path, clip, start, [*map(len, long.values())]))
 
     def _tell_apart(self, cells: list[Raw | None], whole: list[Raw | None], clip: int) -> None:
         """Show both ends of texts that are cut alike, if the ends tell them apart.
@@ -285,6 +289,8 @@ class _Page:
                 parts.append(part)
                 if room <= 0:
                     break
+            if parts != elements:
+                self.reading.left_out[head_of(path)] = None
             return Raw(encode(parts if len(parts) == len(elements) else [*parts, "…"]))
         if len(memoryview(cell)) <= max(_HUGE, 2 * clip):
             return cell
@@ -293,8 +299,12 @@ class _Page:
 
     def _as_table(self) -> bytes:
         columns = sorted(self.columns, key=_place_in_row)
-        rows = zip(*(self.reading.cells[each.path] for each in columns), strict=True)
-        content = b",".join(encode_lines([*rows]))
+        cells = [self.reading.cells[each.path] for each in columns]
+        beside = {path[0] for path in self._facts.paths}
+        for row, some in enumerate(zip(*cells, strict=True)):
+            if not any(some) and _members(self.rows[row]) - beside:
+                cells[0][row] = _CUT  # of another kind, and not empty
+        content = b",".join(encode_lines([*zip(*cells, strict=True)]))
         head = {**self._facts.statements(), "columns": [each.name for each in columns]}
         return encode({**head, "rows": Raw(b"[%b]" % content)})
 
@@ -307,6 +317,7 @@ class _Page:
         plain = (path for path in opened - arrays if len(names_of(path)) == len(path))
         for path in plain:  # other values than objects there stay as they are
             self.reading.left_out.pop(names_of(path), None)
+        self.reading.left_out |= dict.fromkeys(map(names_of, arrays))
         return encode(rows)
 
     def brief(self, columns: list[Column], place: str, room: int) -> Brief:
@@ -355,7 +366,7 @@ class _Page:
             start = self.count - self.last
             more = max(room * self.count // (len(self.value) * 2), start)
             return f"[{start}:{min(start + more, total)}]{_selection(picks)}"
-        cut = {path for _, path, _, _ in self.clips}
+        cut = {path for _, path, *_ in self.clips}
         handle = next((each for each in picks if each.path not in cut and each.nameable), None)
         picks, width, words = ([] if handle is None else [handle]), 12.0, 0
         missing = [each for each in columns if each.path not in present and each.values]
@@ -380,6 +391,11 @@ class _Page:
 def _beginnings(path: ColumnPath) -> Iterator[Names]:
     head = head_of(path)
     return (head[:length] for length in range(1, len(head) + 1))
+
+
+def _members(row: Raw) -> set[str]:
+    """Return the names of the members of a row that are not null."""
+    return {name for name, value in level(row).items() if value != NULL}
 
 
 def _place_in_row(column: Column) -> tuple[bool, float]:

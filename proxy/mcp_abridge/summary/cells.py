@@ -121,13 +121,28 @@ def _walk(reading: Reading, tree: Tree, values: Cells, at: ColumnPath) -> None:
                 opened.cells[path] = [members.get(name) for members in level.rows]
             _walk(reading, tree[name], opened.cells[path], path)
     if len(names) < len(tree):
-        reading.left_out |= dict.fromkeys(_keys_beside(values, tree) if not at else [names_of(at)])
-        for rest in (path for path in _paths(tree) if not isinstance(path[0], str)):
+        rests = [path for path in _paths(tree) if not isinstance(path[0], str)]
+        if not at:
+            reading.left_out |= dict.fromkeys(_keys_beside(values, tree))
+        elif not all(_is_told(each, rests) for each in values if each not in (None, NULL)):
+            reading.left_out[names_of(at)] = None
+        for rest in rests:
             path = (*at, *rest)
             if path not in opened.cells:
                 opened.arrays[path] = values, rest
                 opened.cells[path] = [_cell(each, rest) for each in values]
             reading.cells[path] = [*opened.cells[path]]
+
+
+def _is_told(value: Raw, paths: list[ColumnPath]) -> bool:
+    """Return True if a value is an array whose elements, or all their members, are at `paths`."""
+    if memoryview(value)[0] != 0x5B or max(map(len, paths)) > 2:
+        return False
+    for place, members in enumerate(members_of(elements_of(value))):
+        rests = {path[1:] for path in paths if path[0] in (EACH, place)}
+        if () not in rests and not {(name,) for name in members or ("",)} <= rests:
+            return False
+    return True
 
 
 def _keys_beside(values: Cells, tree: Tree) -> Iterator[Names]:

@@ -250,13 +250,13 @@ class SizeReducer(Struct, kw_only=True):
             cut = replace(cut, names=rows.omitted, partial=visible < count)
             cut = replace(cut, following=rows.following, examples=rows.examples)
             self.omissions.append(cut)
-        for index, column, clip, lengths in rows.clips:
+        for index, column, clip, start, lengths in rows.clips:
             below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"
             for name in head_of(column):
                 below = member_place(below, name)
             if isinstance(column[0], Pair):
                 below = below[0], UNSHOWN
-            self.omissions.append(of_texts(below, clip, lengths))
+            self.omissions.append(replace(of_texts(below, clip, lengths), first_shown=start))
         return rows.value
 
     def _all(self, entries: list[_Entry], room: int, depth: int, least: int) -> list[bytes] | None:

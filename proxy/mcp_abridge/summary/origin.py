@@ -1,5 +1,7 @@
 """Notes on structure that a text holds: without them, the server seems to have sent it so."""
 
+from itertools import chain
+
 from mcp_abridge.document.measure import chars_that_fit
 from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.own_names import listed
@@ -9,6 +11,7 @@ from mcp_abridge.summary.cuts import WINDOW
 
 _BEGINNING = 2000  # characters of a text that a view shows
 _COLUMNS = 6  # names of columns or members that a note lists
+_ROWS = 20  # of which they are read, as many as the view shows
 
 
 def beginning_of(text: str, bound: int) -> int:
@@ -35,8 +38,8 @@ def rows_in_text(value: Value, form: str, call: Call) -> dict[str, str]:
     """Return the note on structure that views can read in a text that is shown as a text."""
     value = opened(value)
     if isinstance(value, list):
-        first = opened(value[0]) if value else None
-        names = [*map(listed, first)] if isinstance(first, dict) else []
+        first = (each for each in map(opened, value[:_ROWS]) if isinstance(each, dict))
+        names = [*map(listed, dict.fromkeys(chain.from_iterable(first)))]
         rows = f"{len(value)} rows" + f" of {_first_names(names)}" * bool(names)
         return {"rows": f"{rows}, read from {form}: {call.question('rows[0:20]')}"}
     names = [name for name in value if nameable(name) and name != "text"]
