@@ -53,3 +53,11 @@ def test_texts_are_blocks_if_a_bound_makes_them_the_document() -> None:
 def test_a_text_is_the_object_or_array_that_it_spells_else_itself(text: str, value: Any) -> None:
     assert answers.value(text) == value
     assert json.dumps(value) == json.dumps(answers.value(text))
+
+
+def test_the_texts_of_a_client_that_is_not_known_are_those_whose_bytes_are_counted() -> None:
+    value = {"rows": [{"id": 1}, {"id": 2}]}
+    for text in (json.dumps(value, indent=2), "2 rows"):
+        view = read(tool_result(text, structuredContent=value))
+        [shown] = view.texts_for("either")
+        assert len(shown) == view.visible_size.to("either")
