@@ -146,6 +146,6 @@ def test_a_table_shows_the_largest_and_what_to_do_next(
     path = tmp_path / "projects" / "p" / "s.jsonl"
     path.write_text(claude(use("1", "mcp__crm__list"), result("1", ROWS)))
     out = run("weigh").out
-    assert f"1 answers of 1 MCP tools in 1 sessions of the last 30 days: {len(ROWS):,} bytes" in out
+    assert f"1 answer of 1 MCP tool in 1 session of the last 30 days: {len(ROWS):,} bytes" in out
     assert "crm/list" in out
-    assert "mcp-abridge wrap" in out
+    assert "`mcp-abridge wrap` lists the servers of your clients, `wrap --all` wraps them." in out

@@ -11,7 +11,15 @@ from msgspec.structs import asdict, astuple
 
 from mcp_abridge.cli import transcripts
 from mcp_abridge.cli.report import Span, span
-from mcp_abridge.cli.terminal import console, print_lines, refuse_error, say, show, table
+from mcp_abridge.cli.terminal import (
+    console,
+    count_text,
+    print_lines,
+    refuse_error,
+    say,
+    show,
+    table,
+)
 from mcp_abridge.cli.transcripts import ToolAnswer
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.errors import AbridgeError
@@ -78,8 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
         looked = ", ".join(paths) or "~/.claude/projects and ~/.codex/sessions"
         say(
             "weigh",
-            f"no answer of an MCP tool in {len(sessions)} sessions of {period.words} in {looked};"
-            " try --since all, or name a folder",
+            f"no answer of an MCP tool in {count_text(len(sessions), 'session')} of {period.words}"
+            f" in {looked}; try --since all, or name another folder",
         )
     return 0 if weights else 1
 
@@ -118,9 +126,9 @@ def _print(weights: list[Weight], sessions: int, period: Span) -> None:
     names = ("tokens", "read", "calls", "cut")
     total, read, calls, cut = (sum(getattr(each, name) for each in weights) for name in names)
     print_lines(
-        f"{calls:,} answers of {len(weights)} MCP tools in {sessions:,} sessions of {period.words}:"
-        f" {read:,} bytes, about {total:,} tokens; {cut:,} answers were cut or saved to a file by"
-        " the client."
+        f"{count_text(calls, 'answer')} of {count_text(len(weights), 'MCP tool')} in"
+        f" {count_text(sessions, 'session')} of {period.words}: {read:,} bytes, about {total:,}"
+        f" tokens; {cut:,} were cut or saved to a file by the client."
     )
     if to_scripts := sum(each.to_scripts for each in weights):
         print_lines(
@@ -133,4 +141,4 @@ def _print(weights: list[Weight], sessions: int, period: Span) -> None:
         tool, *sizes, _ = astuple(each)
         rows.add_row(tool, *(f"{size:,}" for size in sizes))
     console().print(rows)
-    print_lines("Next: `mcp-abridge wrap` lists the servers of your clients, and wraps them.")
+    print_lines("Next: `mcp-abridge wrap` lists the servers of your clients, `wrap --all` wraps them.")
