@@ -81,12 +81,18 @@ def test_a_terminal_on_stdin_gets_a_hint() -> None:
     assert b"an MCP client is expected on stdin, which is a terminal" in completed.stderr
 
 
-def test_a_verb_whose_reader_is_gone_ends_quietly() -> None:
+@pytest.mark.parametrize("words", ["schema", "--help", "report --help"])
+def test_a_verb_whose_reader_is_gone_ends_quietly(words: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
         completed = subprocess.run(
-            [*RUN, "schema"], cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, timeout=60
+            [*RUN, *words.split()],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            timeout=60,
         )
     finally:
         os.close(writing)

@@ -68,7 +68,16 @@ def main(words: list[str] | None = None) -> int:
         # All that is left goes with the process: to look through it takes a fifth of a short one.
         atexit.register(gc.freeze)
     try:
-        return _run(sys.argv[1:] if words is None else words)
+        try:
+            return _run(sys.argv[1:] if words is None else words)
+        except SystemExit:  # of argparse: its help may not be written yet
+            sys.stdout.flush()
+            raise
+    except BrokenPipeError:
+        # The reader has closed the pipe, as `| head` does. Buffered output goes to /dev/null, or
+        # Python would report an error when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # the exit code in a shell of a program that SIGPIPE ended
     except RuntimeError as error:
         if str(error) != "can't start new thread":
             raise
@@ -140,10 +149,7 @@ def _verb(verb: str, words: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader has closed the pipe, as `| head` does. Buffered output goes to /dev/null, or
-        # Python would report an error when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141  # the exit code in a shell of a program that SIGPIPE ended
+        raise
     except (AbridgeError, OSError) as error:
         from mcp_abridge.cli.terminal import refuse_error
 
