@@ -1,5 +1,6 @@
 """Requests to one origin: their headers and redirects, and secrets that are never shown."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
@@ -50,6 +51,22 @@ async def test_a_get_follows_every_redirect_within_the_origin() -> None:
 
     async with asking(redirect) as (endpoint, _):
         assert await answer(endpoint, "GET") == b"here"
+
+
+async def test_a_server_without_tls_at_an_https_url_is_named_as_that() -> None:
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        endpoint = HttpClient(f"https://127.0.0.1:{port}/mcp", 1000)
+        with pytest.raises(NoAnswer) as caught:
+            await answer(endpoint)
+        await endpoint.close()
+    advice = "the URL of a server without it begins with http://"
+    assert str(caught.value) == f"no TLS with 127.0.0.1:{port}; {advice}"
+
+
+def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    writer.close()
 
 
 async def test_a_user_in_the_url_becomes_a_header_and_is_not_shown() -> None:

@@ -317,6 +317,9 @@ def reason(error: BaseException) -> str:
     """Return the reason, in plain words, why a request failed with an error of the connection."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted: {error.certificate_error}"
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        place = f"{error.host}:{error.port}"
+        return f"no TLS with {place}; the URL of a server without it begins with http://"
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"no connection to {error.host}:{error.port}: {os_error_text(error.os_error)}"
     if isinstance(error, aiohttp.ServerDisconnectedError):
