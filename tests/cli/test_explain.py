@@ -468,3 +468,9 @@ def test_a_file_is_followed_as_a_resource_that_is_read(tmp_path: Path, run: Run)
         "response": {"jsonrpc": "2.0", "id": 1, "result": contents},
     }
     assert run("explain", str(file), stdin=json.dumps(recording).encode()).out == out
+
+
+def test_without_a_file_and_with_nothing_on_stdin_one_is_asked_for(run: Run) -> None:
+    assert run("explain", code=2, stdin=b"").err.endswith(
+        ": name a file with an answer, or pipe one\n"
+    )

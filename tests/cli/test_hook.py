@@ -153,6 +153,13 @@ def test_words_of_a_saved_answer_without_end_hang_nothing(run_hook: RunHook) -> 
     assert time.monotonic() - before < 20
 
 
+def test_on_a_terminal_the_hook_says_who_calls_it(
+    monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert "a client's event is expected on stdin" in run("hook", code=2).err
+
+
 def test_the_notice_of_a_view_names_the_command_too(run_hook: RunHook, run: Run) -> None:
     lines = "".join(f"line {n} of the log\n" for n in range(9000))
     output, _ = run_hook(blocks(lines))

@@ -83,10 +83,10 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.file or (arguments.rules.pop() if arguments.rules else "-")
     if _is_rule_file(name):
         arguments.rules, name = [*(arguments.rules or ()), name], "-"
-    if name == "-" and sys.stdin.isatty():
-        return refuse("explain", "name a file with an answer, or pipe one")
     selection = options.selection(arguments, os.environ)
-    raw = content(name)
+    raw = b"" if name == "-" and sys.stdin.isatty() else content(name)
+    if name == "-" and not raw:
+        return refuse("explain", "name a file with an answer, or pipe one")
     try:
         recording = as_json(raw)
         # Without rules, the budget treats the answers of all tools alike.

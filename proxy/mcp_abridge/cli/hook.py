@@ -9,11 +9,12 @@ import os
 import sys
 from typing import Any
 
-from mcp_abridge.cli import options
+from mcp_abridge.cli import PROGRAM, options
 from mcp_abridge.cli.events import BUILT_IN, FORMS, read
-from mcp_abridge.cli.terminal import say
+from mcp_abridge.cli.terminal import refuse, say
 from mcp_abridge.errors import AbridgeError
 
+_SET_UP = f"{PROGRAM} wrap --hook"
 _SMALL = 2000  # bytes of an event: no budget cuts an answer in it
 _SECONDS = 3600  # that an answer is kept
 _MOST, _FILES = 256_000_000, 2000  # bytes and files of answers; the oldest go first
@@ -36,6 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     Returns 1 if that fails: the client then tells the user why.
     """
+    if sys.stdin.isatty():
+        return refuse("hook", f"a client's event is expected on stdin; set it up: {_SET_UP}")
     raw = sys.stdin.buffer.read()
     if len(raw) <= _SMALL and b"aved to" not in raw and not arguments.rules:
         return 0
