@@ -61,6 +61,16 @@ def test_a_mistyped_verb_is_an_error_that_names_the_right_one_on_both_sides() ->
     assert text.endswith(f"'chekc' {reason}; did you mean 'check'?")
 
 
+@pytest.mark.parametrize("word", ["help", "localhost:3000/mcp"])
+def test_a_word_that_is_nothing_else_is_told_where_verbs_stand_and_how_a_url_begins(
+    word: str,
+) -> None:
+    completed = run_program([word], CALL % 1, code=127)
+    line, *_ = completed.stderr.decode().splitlines()
+    assert line.startswith(f"mcp-abridge: error: {word!r} cannot be started: ")
+    assert line.endswith("which --help lists, or a URL, which begins with http:// or https://")
+
+
 def test_a_url_takes_the_place_of_a_command() -> None:
     with RawServer(lambda _: iter([whole((ANSWER % 1).rstrip())])) as server:
         completed = run_program(["--rules", "none", server.url], CALL % 1)

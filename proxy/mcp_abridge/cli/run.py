@@ -61,7 +61,10 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
             from mcp_abridge.cli import VERBS
             from mcp_abridge.errors import did_you_mean
 
-            cause += f"; nor is it a verb of mcp-abridge{did_you_mean(first_word, VERBS)}"
+            advice = did_you_mean(first_word, VERBS) or (
+                ", which --help lists, or a URL, which begins with http:// or https://"
+            )
+            cause += f"; nor is it a verb of mcp-abridge{advice}"
         server = platform.absent()
     log, rules, records, session = _session(options)
     from mcp_abridge.transports.stdio.relay import Relay
