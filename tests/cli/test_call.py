@@ -178,6 +178,9 @@ def test_a_call_that_cannot_be_made_or_saved_is_refused(server: list[str], run: 
     error = run("call", "x", *server, code=2).err
     assert error.endswith("the server has no tool 'x'; known: list_books, fail\n")
     assert run("call", code=2).err.endswith("write its command after --\n")
+    complaint = "a header is written like 'Authorization: Bearer ${TOKEN}'"
+    error = run("call", "--header", "secret", "http://127.0.0.1:1/mcp", code=2).err
+    assert error == f"mcp-abridge call: {complaint}\n"
     error = run("call", "list_books", "count=1", "shelf-server", "--db-path", "x", code=2).err
     assert error.endswith("unexpected '--db-path'; what is the server's goes after --\n")
 

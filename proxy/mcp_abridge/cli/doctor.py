@@ -23,7 +23,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"{PROGRAM} doctor [OPTION]... (URL | [--] COMMAND [ARG]...)"
     parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
     server.add(parser, "rules", "allow_python", "budget", "ledger")
-    parser.epilog = options.VARIABLES
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -50,7 +49,7 @@ def _findings(settings: argparse.Namespace) -> Iterator[_Lines]:
     except Silent as silent:
         yield from silent.log
         if all(level != "error" for level, _ in silent.log):
-            yield "error", f"the server does not list its tools: {silent.cause}"
+            yield "error", str(silent)
         yield from _quoted("error", silent.stderr)
         return
     yield from bare.log

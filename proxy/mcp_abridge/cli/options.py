@@ -222,7 +222,7 @@ OPTIONS = (
 
 LISTING_DEADLINE = Option(
     "--deadline",
-    "limit of the server's start and tool list (default: 10), and of a call (default: never)",
+    "limit of the server's start and tool list (default: 30), and of a call (default: never)",
     "SECONDS",
     _seconds,
 )

@@ -23,7 +23,8 @@ from mcp_abridge.transports.own_process import own_command
 if TYPE_CHECKING:
     from mcp import StdioServerParameters
 
-_PATIENCE = 10.0  # seconds to connect, and again to list the tools, without --deadline
+# Seconds to connect, and again to list the tools, without --deadline: `npx -y` may install first.
+_PATIENCE = 30.0
 _DISCOVER = 8.0  # of them for server/discover, which a server of an earlier revision may ignore
 _STDERR_LINES = 10
 
@@ -56,11 +57,10 @@ class Silent(AbridgeError):
     """A server did not list its tools: the wrapper's first error, else the cause, and stderr."""
 
     def __init__(self, cause: str, log: list[Finding], stderr: list[str]) -> None:
-        reason = next((text for level, text in log if level == "error"), cause)
-        super().__init__(reason)
+        super().__init__(next((text for level, text in log if level == "error"), cause))
         for line in stderr:
             self.add_note(line)
-        self.cause, self.log, self.stderr = cause, log, stderr
+        self.log, self.stderr = log, stderr
 
 
 def add(parser: argparse.ArgumentParser, *names: str) -> None:
@@ -83,6 +83,8 @@ def check(arguments: argparse.Namespace) -> None:
         raise AbridgeError(options.ONE_SERVER)
     if arguments.url:
         config_model.url(arguments.url)
+        for line in arguments.header or ():
+            config_model.header(line, os.environ)
 
 
 async def listing(
@@ -119,7 +121,8 @@ async def listing(
                 reason = reason.exceptions[0]
             if isinstance(reason, AbridgeError):
                 raise reason from None
-            cause = f"it does not answer as an MCP server: {str(reason) or type(reason).__name__}"
+            what = str(reason) or type(reason).__name__
+            cause = f"the server does not answer as an MCP server: {what}"
             raise Silent(cause, *_outputs(errors)) from error
         log, stderr = _outputs(errors)
         # A server/discover that was ignored is open until the end.
@@ -143,8 +146,8 @@ def _wrapper(arguments: argparse.Namespace, more: Sequence[str]) -> "StdioServer
 
 
 _MUTE = (
-    "it gave no answer within {:g} s; is it an MCP server, and does it speak stdio if it is a"
-    " command? --deadline 120 gives more time to one that is installed or loaded first"
+    "the server gave no answer within {:g} s; is it an MCP server, and does it speak stdio if it is"
+    " a command? --deadline 120 gives more time to one that is installed or loaded first"
 )
 
 
