@@ -111,7 +111,10 @@ def absolute(name: str) -> str:
     """Return a name that means the same files in any folder, see `load`. Raises AbridgeError."""
     if name == NO_RULES or name in library():
         return name
-    [first, *_] = paths(name)
+    try:
+        [first, *_] = paths(name)
+    except _NoFile as error:
+        raise AbridgeError(f"--rules {name}: {error}") from None
     if not first.exists():
         raise AbridgeError(f"--rules {name}: there is no such file")
     return os.path.abspath(name)

@@ -27,6 +27,7 @@ from tests.faults.scale import scaled
 from tests.forward_proxy import ForwardProxy, at, tools
 from tests.platforms import on_posix
 from tests.raw_http import INITIALIZE, RawServer, always, whole
+from tests.rulecases import PYTHON
 from tests.wire import Wire
 from tests.wrapped import START
 
@@ -176,6 +177,27 @@ def test_other_rules_for_a_wrapped_server_are_refused(home: Path, run: Run) -> N
     assert words.endswith(": is wrapped already, with other options; unwrap it first\n")
 
 
+def test_rules_with_which_the_server_would_not_start_are_refused(home: Path, run: Run) -> None:
+    file = write(home, ".cursor/mcp.json", ONE)
+    own = write(home, "own.py", (PYTHON / "own.py").read_text())
+    step = "transforms: {noise: 'own:Noise'}\nrules: [{tools: a, response: [{noise: [a]}]}]\n"
+    rules = write(home, "own.yaml", f"version: 1\n{step}")
+    bad = write(home, "bad.yaml", "version: 1\nrules: [{tools: a, response: [{kep: a}]}]\n")
+    empty = own.parent / "empty"
+    empty.mkdir()
+    for name, words in (
+        (bad, f"{bad}:2:32: unknown transform 'kep'; did you mean 'keep'?"),
+        (rules, "is Python code, which runs only with --allow-python"),
+        ("gihub", "--rules gihub: no bundled rule file has this name; did you mean 'github'?"),
+        (empty, f"--rules {empty}: a directory without *.yaml files"),
+    ):
+        assert words in run("wrap", "a", "--rules", name, code=2).err
+    assert file.read_text() == ONE
+    run("wrap", "a", "--rules", rules, "--allow-python")
+    words = json.loads(file.read_text())["mcpServers"]["a"]["args"]
+    assert words == ["--rules", str(rules), "--allow-python", "--", "x"]
+
+
 def test_a_wrapped_server_is_told_of_scripts(home: Path, run: Run) -> None:
     file = write(home, ".cursor/mcp.json", ONE)
     run("wrap", "a", "--scripts", "on", "--rules", "github")
@@ -264,7 +286,7 @@ def test_claude_desktop_of_the_store_is_listed_beside_the_other_one(home: Path, 
 
 def test_wrap_says_that_there_is_no_server_to_wrap(home: Path, run: Run) -> None:
     write(home, ".cursor/mcp.json", "")
-    assert run("wrap") == ("", "no client has a server here; `claude mcp add`, for one, adds it\n")
+    assert run("wrap") == ("", "no client has a server here; `claude mcp add`, for one, adds one\n")
     run("wrap", "--all")
     words = run("wrap", "fs", code=2).err
     assert words == "mcp-abridge wrap: no client has a server 'fs'; known: none\n"

@@ -10,9 +10,8 @@ from urllib.parse import quote
 
 import orjson
 
-from mcp_abridge.cli import PROGRAM
+from mcp_abridge.cli import PROGRAM, options
 from mcp_abridge.cli.events import BUILT_IN
-from mcp_abridge.cli.options import URL
 from mcp_abridge.cli.terminal import (
     console,
     json_text,
@@ -29,7 +28,7 @@ from mcp_abridge.cli.wrap.places import DIALECTS, dialect
 from mcp_abridge.cli.wrap.records import Records, recorded
 from mcp_abridge.cli.wrap.text import NotPossible
 from mcp_abridge.document.masks import MASK, masked_words
-from mcp_abridge.ruleset.selection import absolute
+from mcp_abridge.ruleset.selection import NO_RULES, absolute, load
 from mcp_abridge.system import platform
 from mcp_abridge.transports.client import LOGIN
 
@@ -38,6 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     changes.add(parser)
     parser.add_argument("--rules", action="append", metavar="R", help="rules for the servers")
+    options.add(parser, options.by_name("allow_python"))
     parser.add_argument(
         "--scripts", choices=("on", "off"), help="the model's scripts read the answers: none is cut"
     )
@@ -58,6 +58,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Wrap, print or list. Returns 1 if a server or a file was left as it is, 2 for misuse."""
     own = [word for name in arguments.rules or () for word in ("--rules", absolute(name))]
+    if arguments.rules not in (None, [NO_RULES]):
+        # With a mistake in them, the client's servers would not start.
+        load(arguments.rules, allow_python=arguments.allow_python)
+    own += ["--allow-python"] if arguments.allow_python else []
     if arguments.hook:
         return hooks.install(arguments, entry.launcher(shared=False), own)
     own += ["--scripts", arguments.scripts] if arguments.scripts else []
@@ -141,7 +145,7 @@ def _list(arguments: argparse.Namespace) -> int:
     print_lines(*changes.faults(configs), stderr=True)
     bare = [row["server"] for row in rows if not row["wrapped"]]
     if not rows:
-        print_lines("no client has a server here; `claude mcp add`, for one, adds it", stderr=True)
+        print_lines("no client has a server here; `claude mcp add`, for one, adds one", stderr=True)
     elif bare:
         print_lines(
             f"next: {PROGRAM} wrap {platform.join(bare[:1])}, or wrap --all; with --dry-run it only"
@@ -206,7 +210,7 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
     member: dict[str, Any] = {"command": launch[0], "args": whole[1:]}
     if len(command) == 1 and "://" in command[0]:
         whole = [*launch, *command]
-        member = {"command": launch[0], "args": launch[1:], "env": {URL: command[0]}}
+        member = {"command": launch[0], "args": launch[1:], "env": {options.URL: command[0]}}
     if "env" in member and MASK in masked[0]:
         print("only as JSON and links: a line would show others the URL", file=sys.stderr)
     else:
