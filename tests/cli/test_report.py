@@ -223,8 +223,8 @@ def test_a_ledger_that_is_empty_absent_none_or_off_is_told(
     tmp_path: Path, path: str, printed: Printed, run: Run
 ) -> None:
     advice = (
-        f"mcp-abridge report: nothing is recorded yet in {path}; write `mcp-abridge --` before a "
-        "server's command, call one of its tools and come back\n"
+        f"mcp-abridge report: nothing is recorded yet in {path}; wrap a server (`mcp-abridge "
+        "wrap`), let a model call one of its tools and come back\n"
     )
     assert run("report") == ("", advice)
     LedgerFile(path).close()

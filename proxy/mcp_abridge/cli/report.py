@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif not figures:
         say(
             "report",
-            f"nothing is recorded yet in {path}; write `mcp-abridge --` before a server's command,"
+            f"nothing is recorded yet in {path}; wrap a server (`mcp-abridge wrap`), let a model"
             " call one of its tools and come back",
         )
     if path == default_path() != home_path() and os.path.exists(home_path()):
