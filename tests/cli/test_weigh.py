@@ -148,4 +148,4 @@ def test_a_table_shows_the_largest_and_what_to_do_next(
     out = run("weigh").out
     assert f"1 answer of 1 MCP tool in 1 session of the last 30 days: {len(ROWS):,} bytes" in out
     assert "crm/list" in out
-    assert "`mcp-abridge wrap` lists the servers of your clients; `wrap --all` wraps them" in out
+    assert "`mcp-abridge wrap` lists your clients' servers; `wrap --all` wraps them" in out

@@ -59,5 +59,5 @@ def test_the_texts_of_a_client_that_is_not_known_are_those_whose_bytes_are_count
     value = {"rows": [{"id": 1}, {"id": 2}]}
     for text in (json.dumps(value, indent=2), "2 rows"):
         view = read(tool_result(text, structuredContent=value))
-        [shown] = view.texts_for("either")
-        assert len(shown) == view.visible_size.to("either")
+        [copy] = view.texts_for("either")
+        assert len(copy) == view.visible_size.to("either")

@@ -141,4 +141,4 @@ def _print(weights: list[Weight], sessions: int, period: Span) -> None:
         tool, *sizes, _ = astuple(each)
         rows.add_row(tool, *(f"{size:,}" for size in sizes))
     console().print(rows)
-    print_lines("Next: `mcp-abridge wrap` lists the servers of your clients; `wrap --all` wraps them")
+    print_lines("Next: `mcp-abridge wrap` lists your clients' servers; `wrap --all` wraps them")
