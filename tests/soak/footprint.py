@@ -9,10 +9,10 @@ from tests.faults.processes import children, command_line
 
 
 class Footprint(Struct, frozen=True):
-    """`resident` is its memory in MB, `workers` is that of its workers."""
+    """`resident` is its memory in MB, `worker` is that of its largest worker."""
 
     resident: float
-    workers: float
+    worker: float
     descriptors: int
     threads: int
     children: int
@@ -23,9 +23,10 @@ def footprint(pid: int, servers: str | None = None) -> Footprint:
     own = Path(f"/proc/{pid}")
     there = children(pid)
     at_work = [child for child in there if servers is None or servers not in command_line(child)]
+    sizes = [_kilobytes(Path(f"/proc/{each}/status"), "VmRSS:") for each in at_work]
     return Footprint(
         resident=_kilobytes(own / "status", "VmRSS:") / 1000,
-        workers=sum(_kilobytes(Path(f"/proc/{each}/status"), "VmRSS:") for each in at_work) / 1000,
+        worker=max(sizes, default=0) / 1000,
         descriptors=len(os.listdir(own / "fd")),
         threads=len(os.listdir(own / "task")),
         children=len(there),

@@ -34,7 +34,7 @@ class Row(Struct, frozen=True):
 
     def __str__(self) -> str:
         own = self.footprint
-        memory = f"{own.resident:6.1f} MB and {own.workers:.1f} MB in workers"
+        memory = f"{own.resident:6.1f} MB and {own.worker:.1f} MB in a worker"
         counts = ", ".join(f"{getattr(own, name)} {name}" for name in COUNTED)
         return f"{self.calls:9,} calls, {self.seconds:5.0f} s: {memory}, {counts}"
 
@@ -50,7 +50,7 @@ def findings(rests: Sequence[Row], spare: float = SPARE) -> list[str]:
     problems = []
     for name, sizes in (
         ("resident memory", [row.footprint.resident for row in rests]),
-        ("the memory of workers", [row.footprint.workers for row in rests]),
+        ("the memory of a worker", [row.footprint.worker for row in rests]),
     ):
         growth = 1000 * slope(calls, sizes)
         if growth > most:

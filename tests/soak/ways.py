@@ -66,7 +66,9 @@ def standing(way: Way, proxy: Sequence[str] = PROXY) -> Iterator[Standing]:
         else:
             port = free_port()
             own += ["--listen", f"127.0.0.1:{port}", "--log-format", "json"]
-            serve = [*proxy, "serve", *own, *keys(limits={"idle_seconds": 2}), *upstream]
+            # Kept answers have their room while the run warms up: what grows later is no store.
+            limits = {"idle_seconds": 2, "snapshots": "2MB"}
+            serve = [*proxy, "serve", *own, *keys(limits=limits), *upstream]
             error_file = folder / "errors"
             process = stack.enter_context(serving(serve, port, error_file, environment()))
             yield Standing(process.pid, file, crowd(port))
