@@ -46,7 +46,7 @@ def test_an_expression_that_cannot_be_read_is_told_where_and_what_may_be_meant(
         ("length(n)", "length() takes a text or an array or an object, found a number"),
         ("sum(l)", "sum() takes an array of numbers, found a text"),
         ("count_by(@, &a)", "count_by() takes an array, found an object; "
-         "entries() of it are rows with key and value"),
+         "write values() of it, or entries() for rows with key and value"),
         ("keys(z)", "keys() takes an object, found null"),
         ("l[::0]", "the step of a slice cannot be 0"),
     ],

@@ -289,9 +289,14 @@ TEXT = "; did you mean the text 'Pending', in single quotes?"
         ("items[].labels[].nam",
          "no element has 'nam'; members: name; did you mean 'name'?", ITEMS),
         ("items[0].*.x", "no element has 'x'; members: login", ITEMS),
-        ("pairs[?stat=='x']", "no element has 'stat'; members: none", {"pairs": [["x", 1]] * 3}),
-        ("tags[?a == 'b']", "no element has 'a'; members: none", ITEMS),
-        ("[*].a", "no element has 'a'; members: none", [1, None]),
+        ("pairs[*].stat", "no element has 'stat'; found an array in place of an object: write [0] "
+         "for its first element", {"pairs": [["x", 1]] * 3}),
+        ("pairs[?stat=='x']", "no element has 'stat'; found a text in place of an object",
+         {"pairs": [["x", 1]] * 3}),
+        ("tags[?a == 'b']", "no element has 'a'; found a text in place of an object", ITEMS),
+        ("[*].a", "no element has 'a'; found a number in place of an object", [1, None]),
+        ("[*].a.b", "no element has 'b' in 'a'; found a text in place of an object",
+         [{"a": None}, {"a": "b: 1"}]),
         # Names that a terminal or a line could not bear are left out.
         ("[*].a", "no element has 'a'; members: e", [{"b\nc": 1, "d\x1b[31m": 2, "e": 3}]),
     ],
@@ -362,7 +367,13 @@ def test_the_members_that_a_refusal_names_take_little_room() -> None:
 
 
 CRASHES = [
-    {"id": n, "state": "open" if n % 3 else "closed", "title": f"crash {n}", "n": n, "by": {"a": 1}}
+    {
+        "id": n,
+        "state": "open" if n % 3 else "closed",
+        "title": f"crash {n}",
+        "n": n,
+        "by": {"a": 1, "s.t": "x"},
+    }
     for n in range(9)
 ]
 
@@ -371,6 +382,7 @@ CRASHES = [
 OF_AN_OBJECT = [
     # jq
     ('.items[] | select(.state == "open") | .title', "items[?state=='open'].title"),
+    ("items[?by['s.t'] == 'x'].n", "items[?by.\"s.t\"=='x'].n"),
     (".items | map(select(.n > 3)) | length", "length(items[?n > `3`])"),
     (".items[] | .title", "items[].title"),
     ("items | map(.title)", "items[].title"),

@@ -327,6 +327,11 @@ def share(count: int, total: int) -> str:
     return f" in all {total} elements" if count == total else f" in {count} of {total} elements"
 
 
+def a_kind(value: Any) -> str:
+    """Return the word for the kind of a value, with its article: `an array`."""
+    return _a(kind(value))
+
+
 def _a(word: str) -> str:
     return f"an {word}" if word[0] in "ao" else f"a {word}"
 

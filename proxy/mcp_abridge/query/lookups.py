@@ -16,6 +16,7 @@ from mcp_abridge.document.names import nameable
 from mcp_abridge.document.own_names import listed, server_name
 from mcp_abridge.document.rows import each_object
 from mcp_abridge.errors import did_you_mean
+from mcp_abridge.query.kind_words import a_kind
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression
@@ -114,6 +115,7 @@ class _Place:
                     self._orders.update(id(name) for name, _ in pairs)
         # The members of the objects that lack a wanted one; none if there is no object.
         self._lacking: dict[Names, dict[str, None]] = {}
+        self._instead: dict[Names, Any] = {}  # a value without names that stands there
         self._names_of = "members"
 
     def scan(self, base: Sequence[Any], open: Callable[[Any], Any], fuel: Fuel) -> None:
@@ -134,6 +136,7 @@ class _Place:
                 for path in self.missing:
                     if len(path) == 1:
                         self._lacking.setdefault(path, dict.fromkeys(islice(names, _NAMES)))
+                        self._instead.setdefault(path, value)
 
     def _seek(self, path: Names, value: Any, open: Callable[[Any], Any]) -> None:
         for name in path[:-1]:
@@ -141,6 +144,9 @@ class _Place:
             if isinstance(value, list) and value:  # the members of its elements are meant
                 value = open(value[0])
             if not isinstance(value, dict):
+                if value is not None:
+                    self._lacking.setdefault(path, {})
+                    self._instead.setdefault(path, value)
                 return
         if path[-1] in value or _member(value, path[-1]) is not None:
             del self.missing[path]
@@ -185,6 +191,8 @@ class _Place:
         word, names = repr(_shortened(name)), [*filter(str.isprintable, self._lacking[path])]
         inside = f" in {_shortened('.'.join(parents))!r}" if parents else ""
         message = f"{'there is no' if self._single else 'no element has'} {word}{inside}; "
+        if not names and path in self._instead:
+            return f"{message}{_without_names(self._instead[path])}"
         message += f"{self._names_of}: {_listed(names) or 'none'}"
         suggests = name not in names and not (compared and name in self._quoted)
         nearby = map(server_name, filter(nameable, names))
@@ -193,6 +201,12 @@ class _Place:
         call = _CALLS.get(name) if self._single else None
         call = f"; did you mean | {call} for all of the value before it?" if call else ""
         return message + (like or text or call)
+
+
+def _without_names(value: Any) -> str:
+    """Return the kind of a value in place of an object, and how its parts are asked for."""
+    way = ": write [0] for its first element" if isinstance(value, list) else ""
+    return f"found {a_kind(value)} in place of an object{way}"
 
 
 def _member(value: dict[str, Any], name: str) -> Any:

@@ -96,7 +96,7 @@ def unsuitable(error: Exception) -> str:
     if isinstance(error, JMESPathTypeError):
         takes = " or ".join(map(_kind, error.expected_types))
         rows = takes == "an array" and _kind(error.actual_type) == "an object"
-        way = "; entries() of it are rows with key and value" * rows
+        way = "; write values() of it, or entries() for rows with key and value" * rows
         return f"{error.function_name}() takes {takes}, found {_kind(error.actual_type)}{way}"
     if "slice step" in str(error):
         return "the step of a slice cannot be 0"

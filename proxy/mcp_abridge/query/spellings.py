@@ -118,7 +118,7 @@ _QUOTED_PATTERN = re.compile(
     r"""(\b(?:grep|test)\(\s*|\b(?:matches|test|capture)\(\s*[\w.@]+\s*,\s*)"""
     r""""((?:[^"\\]|\\.)*)\""""
 )
-_QUOTED_MEMBER = re.compile(r"""(?<=[\w\])])\[\s*(["'])(\w+)\1\s*\]""")
+_QUOTED_MEMBER = re.compile(r"""(?<=[\w\])])\[\s*(["'])([^"'`\\\]]+)\1\s*\]""")
 _LINES = re.compile(r"^(?:lines\s*\(?|sed\s+-n\s)\s*(\d+)(?:\s*[-:,]\s*|\s+)(\d+)\s*(?:\)|p)?$")
 _HEAD = re.compile(r"(^|\|\s*)(head|tail)\s+(?:-n\s*)?-?(\d+)$")
 _UNIQ = re.compile(

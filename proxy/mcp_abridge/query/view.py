@@ -100,8 +100,11 @@ def look(
 
         reason = unsuitable(error)
         missing = [*lookups.slips, *lookups.absences] if lookups is not None else []
-        cause = missing[0] if missing else advice(document)
-        raise Refusal(f"view: {clipped(expression)!r} fails: {reason}; {cause}") from error
+        reasons = [reason, *missing[:1]]
+        if len(reasons) == 1 and ";" not in reason:  # which has an advice of its own
+            reasons.append(advice(document))
+        message = f"view: {clipped(expression)!r} fails: {'; '.join(reasons)}"
+        raise Refusal(message) from error
 
 
 def _bytes_of(document: Document) -> int:
