@@ -190,7 +190,7 @@ def test_a_full_folder_keeps_the_oldest_recordings_and_logs_that_once(
     assert [len(books(answer)) for answer in answers] == [50, 50, 50, 1]
     assert len(recording(tmp_path).exchanges) == 1
     [warning] = error.splitlines()
-    assert warning.startswith("mcp-abridge: warning: --record: 20000 bytes are in ")
+    assert warning.startswith("mcp-abridge: error: --record: 20000 bytes are in ")
     # What an earlier session left counts as well.
     _, error = speak(command, requests[0])
     assert "20000 bytes" in error
@@ -235,21 +235,28 @@ def test_an_exchange_that_cannot_be_written_passes(server: list[str], tmp_path: 
 
     assert [len(books(answer)) for answer in answers] == [2, 500, 400, 3]
     reason = f"an exchange was not recorded in {tmp_path}: File too large"
-    assert error == f"mcp-abridge: warning: --record: {reason}\n"
+    assert error == f"mcp-abridge: error: --record: {reason}\n"
     session = recording(tmp_path)
     names = [os.path.basename(path) for path, _ in session.exchanges]
     assert names == ["0001-list.json", "0004-list.json"]
     assert not list(Path(session.path).glob("*.new"))
 
 
-def test_a_folder_that_cannot_be_used_is_no_reason_to_fail(
-    server: list[str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ("--record", "--record: an exchange was not recorded in {}: File exists\n"),
+        ("--store", "--store {}: file exists; this session keeps its answers in memory\n"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_no_reason_to_fail_and_told_even_the_quiet(
+    option: str, reason: str, server: list[str], tmp_path: Path
 ) -> None:
     file = tmp_path / "file"
     file.write_text("")
-    [answer], error = speak(wrapped(server, "--record", str(file)), call("list"))
+    [answer], error = speak(wrapped(server, "--quiet", option, str(file)), call("list"))
     assert len(books(answer)) == 1
-    assert error.startswith("mcp-abridge: warning: --record: an exchange was not recorded in ")
+    assert error == f"mcp-abridge: error: {reason.format(file)}"
 
 
 def test_a_pattern_that_is_none_is_refused_before_anything_is_made(

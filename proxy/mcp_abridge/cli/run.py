@@ -111,7 +111,7 @@ def _store(options: "Options", log: "Log") -> "Store":
             _explain_scope(options, options.store, log)
             return folder
         except StoreError as error:
-            log.warning(f"{error}; this session keeps its answers in memory")
+            log.error(f"{error}; this session keeps its answers in memory")
     from mcp_abridge.storage.snapshots import Memory
 
     return Memory(size=options.snapshots, seconds=options.snapshot_age, ages=True)
@@ -166,7 +166,14 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Record], Session]":
     scope, deadline = _scope(options), options.deadline
     store = _store(options, log)
     state = SessionState(
-        rules, meters.of, log.warning, store, scope=scope, calls=calls, deadline=deadline
+        rules,
+        meters.of,
+        log.warning,
+        store,
+        scope=scope,
+        calls=calls,
+        deadline=deadline,
+        store_failed=log.error,
     )
     if (recorder := recording(options, log)) is not None:
         state.recorder = recorder.session()
@@ -195,7 +202,7 @@ def recording(settings: "Options | Namespace", log: "Log") -> "Recorder | None":
     from mcp_abridge.storage.redaction import Redaction
 
     masks = Redaction(settings.redact or ())
-    return Recorder(settings.record, settings.record_size, masks, log.warning)
+    return Recorder(settings.record, settings.record_size, masks, log.error)
 
 
 def _scope(options: "Options") -> str:

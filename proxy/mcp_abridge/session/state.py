@@ -33,10 +33,11 @@ class SessionState:
 
     `rules` and `meters` are called with the names of server and client, `rules` also with the
     client's version; `rules` may block while files are read. Snapshots are in `store` under
-    `scope`: a caller, perhaps with a session in a second line. `calls` are those made before:
-    without them, none is known to be the first. A `tracer` gets each call, with the HTTP request by
-    which the message that is processed came (`arrival`). A `recorder` gets each request as the
-    client sent it, and its response as the server did.
+    `scope`: a caller, perhaps with a session in a second line; `store_failed` logs its failures,
+    `log` all else. `calls` are those made before: without them, none is known to be the first. A
+    `tracer` gets each call, with the HTTP request by which the message that is processed came
+    (`arrival`). A `recorder` gets each request as the client sent it, and its response as the
+    server did.
 
     `tasks` are calls by the names of their tasks, `stored` the looks by the keys of the stored
     snapshots, the oldest first. `tool_list` is the list that the client received last, if the
@@ -56,10 +57,11 @@ class SessionState:
         deadline: float | None = None,
         tracer: "Tracer | None" = None,
         recorder: "SessionRecorder | None" = None,
+        store_failed: Callable[[str], None] | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.log = log
-        self.store = store
+        self.store, self.store_failed = store, store_failed or log
         self.scope = scope
         self.calls = calls
         self.tracer = tracer

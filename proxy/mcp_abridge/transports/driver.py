@@ -91,7 +91,7 @@ class Driver(Struct, eq=False):
                 self._shared = snapshot.document
         except Exception as error:
             reason = raised(error)
-            self._log.warning(f"what other replicas know of the server was not read: {reason}")
+            self._log.error(f"what other replicas know of the server was not read: {reason}")
         finally:
             self._recalling = None
 
@@ -107,7 +107,7 @@ class Driver(Struct, eq=False):
             await threaded(self.session.state.store.put, key, Snapshot(b"", facts))
             self._shared = facts
         except Exception as error:
-            self._log.warning(f"other replicas were not told of the server: {raised(error)}")
+            self._log.error(f"other replicas were not told of the server: {raised(error)}")
 
     async def from_client(
         self,

@@ -68,7 +68,7 @@ class Log:
         """The end of what the server wrote to its stderr, at most TAIL bytes."""
 
     def error(self, message: str) -> None:
-        """Log a failure that ended the session, or will."""
+        """Log a failure that ended the session, or will, or of a store or recording asked for."""
         self._log("error", message)
 
     def warning(self, message: str) -> None:

@@ -92,8 +92,14 @@ class Parts:
 
     def state(self) -> SessionState:
         """Return the state of a new session."""
-        log = self.log.warning
-        return SessionState(self._select, self._meters.of, log, self.store, calls=self._calls)
+        return SessionState(
+            self._select,
+            self._meters.of,
+            self.log.warning,
+            self.store,
+            calls=self._calls,
+            store_failed=self.log.error,
+        )
 
 
 class _Lines(logging.LoggerAdapter[logging.Logger]):

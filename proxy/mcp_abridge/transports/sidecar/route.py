@@ -88,6 +88,7 @@ class Services(Struct, frozen=True):
             partial(self.meters.of, route=route.path),
             self.log.warning,
             self.store,
+            store_failed=self.log.error,
             scope=scope,
             calls=self.calls,
             resumable=resumable,
