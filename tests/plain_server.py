@@ -75,7 +75,9 @@ def serve(
             answer["result"] = result(message["method"], message.get("params") or {})
             answer["result"] |= meta if stateless else {}
         except LookupError as error:
-            answer["error"] = {"code": -32601, "message": str(error.args[0])}
+            # -32000 is also what the SDK says of a connection that has ended.
+            code = -32000 if message["method"] == "tools/call" else -32601
+            answer["error"] = {"code": code, "message": str(error.args[0])}
         return json.dumps(answer, separators=(",", ":"))
 
     if port:

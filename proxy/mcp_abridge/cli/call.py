@@ -81,14 +81,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _response(client: Any, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     from mcp import MCPError
-    from mcp_types import CONNECTION_CLOSED
 
     try:
         result = await client.call_tool(tool, arguments)
         return {"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)}
     except MCPError as error:
-        if error.code == CONNECTION_CLOSED:
-            raise
         return {"error": error.error.model_dump(mode="json", exclude_none=True)}
 
 

@@ -137,6 +137,17 @@ def test_without_a_rule_no_file_is_written_and_the_reason_is_given(
     assert error.endswith("no rule for digits: its answers are errors\n")
 
 
+def test_a_server_that_ends_at_its_first_call_is_reported(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    broken = SERVER.replace("    try:\n", "    sys.exit('out of memory')\n    try:\n")
+    (tmp_path / "server.py").write_text(IMPORT + broken)
+    error = run("suggest", "--", sys.executable, "server.py", "calls", code=2).err
+    assert "called list_books {}: an error: the server ended with exit code 1" in error
+    assert error.endswith(": no call was answered, so that there is nothing to draft from\n")
+
+
 def test_a_server_that_does_not_start_is_reported(tmp_path: Path, run: Run) -> None:
     command = [sys.executable, "-c", "raise SystemExit('no database')"]
     assert "no database" in run("suggest", "-o", tmp_path / "r.yaml", "--", *command, code=2).err

@@ -89,7 +89,8 @@ def _suggestion(
     if empty and unusable:
         return None
     if empty:
-        raise AbridgeError(NO_CALL.format(", ".join(paths)))
+        nothing = "no call was answered, so that there is nothing to draft from"
+        raise AbridgeError(NO_CALL.format(", ".join(paths)) if used else nothing)
     servers = list(dict.fromkeys(each.server for each, _ in recordings if each.server))
     names, name = ", ".join(servers), arguments.server
     if name is None and len(servers) > 1:
