@@ -4,7 +4,7 @@ Without them a cut value would read as whole.
 """
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 from msgspec import Struct
@@ -18,7 +18,8 @@ LONGEST = 100  # characters of a path in a note
 ELEMENTS, MEMBERS, CHARACTERS, COLUMNS = "", " members", " chars", " columns"
 
 _CONTAINERS = {ELEMENTS: "arrays", MEMBERS: "objects", CHARACTERS: "texts", COLUMNS: "arrays"}
-_NAMED = 6  # columns left out that a note names
+_NAMED = 6  # columns left out that a note names, at least
+_NAMES = 300  # characters of such names: a model that has to guess one asks twice
 _OWN = frozenset(("more", "others", "read_from", "same", "counts"))
 
 
@@ -55,8 +56,10 @@ class Omission(Struct, frozen=True):
             text = ends + text.removeprefix(str(self.visible))
         if not self.names:
             return text
-        more = f" and {len(self.names) - _NAMED} more" if len(self.names) > _NAMED else ""
-        return f"{text}, without {', '.join(self.names[:_NAMED])}{more}"
+        ends = accumulate(len(name) + 2 for name in self.names)
+        count = max(_NAMED, sum(end <= _NAMES for end in ends))
+        more = f" and {len(self.names) - count} more" if len(self.names) > count else ""
+        return f"{text}, without {', '.join(self.names[:count])}{more}"
 
 
 def _amount(cuts: Sequence[Omission]) -> str:
