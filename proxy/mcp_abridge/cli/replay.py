@@ -1,6 +1,7 @@
 """`replay`: without it, nobody knows if a rule still fits its server, or hides what is needed."""
 
 import argparse
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -153,6 +154,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     Returns 1 if they fail, 2 if a recording cannot be replayed. Raises AbridgeError or OSError.
     """
+    for path in arguments.paths:
+        os.stat(path)  # what is not there should not be taken for empty
     if arguments.html is not None or arguments.watch:
         return _show_page(arguments)
     if arguments.open:
