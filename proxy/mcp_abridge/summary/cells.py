@@ -90,7 +90,7 @@ def read(rows: list[Raw], paths: Collection[ColumnPath], opened: Opened | None =
 
     `opened` is what earlier readings of the same rows have opened.
 
-    >>> rows = [Raw(b'{"id": 1, "tags": [{"t": "a"}, {"t": "b"}], "x": {"y": 2, "z": 3}}')]
+    >>> rows = [Raw(b'{"id": 1, "tags": [{"t": "a", "u": 1}, {"t": "b"}], "x": {"y": 2, "z": 3}}')]
     >>> reading = read(rows, [("id",), ("tags", EACH, "t"), ("x", "y")])
     >>> [bytes(cells[0]) for cells in reading.cells.values()], [*reading.left_out]
     ([b'1', b'["a","b"]', b'2'], [('tags',), ('x', 'z')])
