@@ -263,6 +263,16 @@ def test_the_one_row_unlike_the_others_is_told_before_what_is_the_same_in_all() 
     assert "[?spec.at.rev=='hotfix']" in notes["more"]
 
 
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_the_one_error_in_rows_that_have_none_is_told_with_its_place(nothing: str | None) -> None:
+    rows = [{"id": n, "name": f"job {n}", "error": nothing, "note": nothing} for n in range(300)]
+    rows[217]["error"] = "timeout"
+    table, _ = brief(rows, 2000)
+    none = nothing if nothing == "" else "null"
+    assert table["counts"] == {"error": {none: 299, "timeout": "1 at [217]"}}
+    assert "same" not in table
+
+
 def test_a_map_of_records_with_their_ids_beside_them_shows_what_names_the_records() -> None:
     records = {str(n): {"uid": str(n), "title": f"Title {n}", "text": "x" * 90} for n in range(60)}
     document, notes = brief({"result": {"uids": [*records], **records}}, 3000)

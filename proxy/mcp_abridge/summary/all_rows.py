@@ -20,6 +20,7 @@ from mcp_abridge.summary.columns import expression
 Names = tuple[str, ...]
 """The names that lead to a member of a row."""
 
+NOTHING = (b"null", b'""')  # it is not said that all rows have nothing
 _NULL = Raw(b"null")
 _BATCH = 1024  # rows that are read at a time
 _VALUES = 8  # different values that are counted
@@ -167,7 +168,7 @@ def facts_of(
         if len(counted[path].counts) == 1:
             [value] = counted[path].counts
             size = _size(path, value)
-            if size <= same_room and _short(Raw(value)):
+            if size <= same_room and value not in NOTHING and _short(Raw(value)):
                 facts.same[path] = Raw(value)
                 same_room -= size
     return facts

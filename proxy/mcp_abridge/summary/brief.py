@@ -23,7 +23,7 @@ from mcp_abridge.document.names import label, spelled
 from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import encode, encode_lines, level, text
 from mcp_abridge.summary import roles
-from mcp_abridge.summary.all_rows import Facts, Names, facts_of
+from mcp_abridge.summary.all_rows import NOTHING, Facts, Names, facts_of
 from mcp_abridge.summary.cells import Opened, read, sought_at, tree_of
 from mcp_abridge.summary.columns import (
     EACH,
@@ -53,7 +53,6 @@ _WORDS = 100  # characters of the columns in the view of what is missing
 _WHOLE = 2000  # bytes of a row that is shown whole if a filter finds few
 _STATES = 3  # columns whose values are counted
 _CONSTANTS = 60  # columns that may be the same in all rows
-_NOTHING = (None, b'""', b"[]", b"{}")
 _CUT = Raw('"…"'.encode())
 _MARK = len(MARK.encode())  # a text that is no longer than what is shown and this stays whole
 
@@ -185,9 +184,8 @@ def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     """Read the members that seem to be the same in all rows, and those that tell a state."""
     plain = [each for each in columns if each.plain]
     constant = [each for each in plain if each.size <= LARGE and len({*each.cells}) == 1]
-    some = [each for each in constant if each.cells[0] not in _NOTHING][:_CONSTANTS]
-    some.sort(key=lambda each: len(each.path))
-    values = {each.names: each.values[0] for each in some}
+    constant.sort(key=lambda each: ((each.cells[0] or b"null") in NOTHING, len(each.path)))
+    values = {each.names: each.cells[0] or b"null" for each in constant[:_CONSTANTS]}
     states = [each for each in plain if each.role == roles.STATE] if len(rows) >= MANY else []
     return facts_of(rows, values, [each.names for each in states[:_STATES]], room)
 
