@@ -97,3 +97,20 @@ def test_an_expression_gives_the_library_s_result_and_slices_texts(
             Expression(text).search(value)
     else:
         assert repr(Expression(text).search(value)) == repr(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a[0][0:2].b", [1, 2]),
+        ("a[0][::-1].{b: b}", [{"b": 2}, {"b": 1}]),
+        ("a[*][0:1].b", [[1], [3]]),
+        ("a[0][0:2].b | [0]", 1),
+        ("a[0][1].b", 2),
+    ],
+)
+def test_what_follows_a_slice_is_asked_of_each_element_after_an_index_too(
+    text: str, value: object
+) -> None:
+    rows = {"a": [[{"b": 1}, {"b": 2}], [{"b": 3}]]}
+    assert Expression(text).search(rows) == value

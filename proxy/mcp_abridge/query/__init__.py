@@ -22,6 +22,7 @@ CONTRIBUTING.md says how to add a function.
 
 call        the facts of a call that steps and notices may use, and the notices themselves
 patterns    regular expressions in linear time; JMESPath expressions, checked on creation
+parser      the grammar of JMESPath
 mistakes    words for what is wrong with an expression
 jmespath    evaluation under fuel
 lazy        the same in views, without opening what nothing reads

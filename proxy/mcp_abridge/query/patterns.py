@@ -240,17 +240,18 @@ class Expression:
         self._bare: frozenset[int] | None = None
         import warnings
 
-        import jmespath
         import jmespath.exceptions
+
+        from mcp_abridge.query.parser import Parser
 
         source = _source(text)
         try:
             with warnings.catch_warnings():
                 # `text` in backticks without quotes is an older way to write 'text'; it works.
                 warnings.simplefilter("ignore", PendingDeprecationWarning)
-                self._parsed = jmespath.compile(source)
+                self._parsed = Parser().parse(source)
             # The library caches the last 512; expressions of a model may take a megabyte each.
-            jmespath.parser.Parser.purge()
+            Parser.purge()
         except RecursionError:
             raise PatternError("nested too deeply") from None
         except ValueError as error:
