@@ -157,7 +157,7 @@ def _rigid(after: Response) -> bool:
 def visible(after: Response, shows: Shows) -> int:
     text = sum(len(block.encode("utf-8", "surrogatepass")) for block in after.texts)
     content = after.result.get("structuredContent")
-    structured = 0 if content is None else len(content.encode())
+    structured = 0 if content in (None, "null") else len(content.encode())  # null is none
     if shows == "structured":
         return structured or text
     if shows == "text":
