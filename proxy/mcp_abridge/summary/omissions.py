@@ -56,8 +56,8 @@ class Omission(Struct, frozen=True):
             text = ends + text.removeprefix(str(self.visible))
         if not self.names:
             return text
-        ends = accumulate(len(name) + 2 for name in self.names)
-        count = max(_NAMED, sum(end <= _NAMES for end in ends))
+        widths = accumulate(len(name) + 2 for name in self.names)
+        count = max(_NAMED, sum(width <= _NAMES for width in widths))
         more = f" and {len(self.names) - count} more" if len(self.names) > count else ""
         return f"{text}, without {', '.join(self.names[:count])}{more}"
 
