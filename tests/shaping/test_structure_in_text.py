@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from tests.builders import answer, result, texts, tool_result
 from tests.jobs import job
+from tests.summary.logs import BLOCKS, blocks
 
 BUDGET = 1_500
 RULE = Selection((), BUDGET, print)(None, None).otherwise
@@ -355,6 +356,18 @@ def test_a_text_that_says_more_than_its_structure_is_shown_and_views_read_both()
     template = "Resources:\n" + "".join(f"  B{n}:\n    Type: !Ref T{n}\n" for n in range(200))
     assert notes(first(template))["members"] == "1, read from YAML: view='Resources'"
     assert value(template, "Resources.B7") == {"Type": "T7"}
+
+
+def test_the_way_to_a_line_that_stands_out_is_the_row_that_its_block_is_read_as() -> None:
+    text = blocks(BLOCKS[0])
+    outcome = first(text)
+    assert notes(outcome)["rows"].startswith("40 rows of Name, ")
+    more = notes(outcome)["more"]
+    match = re.search(r"view='(rows\[\d+\])' shows line (\d+)", more)
+    assert match
+    [line] = view(text, f"lines({match[2]}, {match[2]})").splitlines()
+    assert line.strip() == "Reason:       CrashLoopBackOff"
+    assert line.strip() in value(text, match[1])["Containers"]
 
 
 @pytest.mark.parametrize(

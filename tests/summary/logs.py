@@ -1,4 +1,7 @@
-"""Logs of many regular lines with one failure among them, from the templates of logs.yaml."""
+"""Logs of many regular lines with one failure among them, from the templates of logs.yaml.
+
+Those of blocks.yaml are blocks of lines.
+"""
 
 import random
 import re
@@ -7,8 +10,9 @@ from typing import Any
 
 import yaml
 
-LOGS: list[dict[str, Any]] = yaml.safe_load(
-    (Path(__file__).parent / "logs.yaml").read_text(encoding="utf-8")
+LOGS, BLOCKS = (
+    yaml.safe_load((Path(__file__).parent / name).read_text(encoding="utf-8"))
+    for name in ("logs.yaml", "blocks.yaml")
 )
 _FIRST = ["ka", "lo", "mi", "nu", "re", "so", "ta", "vi", "zu", "pe", "bra", "cle"]
 _LAST = ["dor", "lim", "nak", "pes", "rit", "sol", "tan", "vex"]
@@ -22,6 +26,15 @@ def log(row: dict[str, Any], count: int = 1000) -> str:
     lines = [_filled(dice.choice(row["regular"]), dice) for _ in range(count)]
     lines.insert(dice.randrange(300, 850), row["failure"])
     return "\n".join(lines) + "\n"
+
+
+def blocks(row: dict[str, Any], count: int = 40) -> str:
+    """Return the text of a row of blocks, of which one is unlike the others."""
+    dice = random.Random(row["name"])
+    texts = [_filled(row["block"], dice) for _ in range(count)]
+    for before, after in row.get("unlike", {}).items():
+        texts[count // 2] = texts[count // 2].replace(before, after)
+    return "".join(texts)
 
 
 def _filled(line: str, dice: random.Random) -> str:

@@ -13,7 +13,7 @@ from mcp_abridge.query.view import look
 from mcp_abridge.transforms.abridge import AbridgeStep, abridge
 
 from tests.omissions import check_text
-from tests.summary.logs import LOGS, log
+from tests.summary.logs import BLOCKS, LOGS, blocks, log
 
 LINE = "a line of a text that goes on for a while\n"
 
@@ -149,6 +149,18 @@ def test_the_one_failure_among_a_thousand_lines_of_a_log_is_shown(row: dict[str,
     number = log(row).partition(row["failure"])[0].count("\n") + 1
     assert f"line {number}: {line}"[:100] in excerpt
     assert f"shows line {number}" in note["more"]
+
+
+@pytest.mark.parametrize("row", BLOCKS, ids=lambda row: row["name"])
+def test_what_one_of_many_blocks_has_is_shown_and_what_all_have_is_no_failure(
+    row: dict[str, Any],
+) -> None:
+    excerpt, note = cut(blocks(row), 2000)
+    middle = excerpt.split("\n…")[1]
+    for line in row.get("shown", []):
+        assert f": {line}" in middle
+    if "shown" not in row:
+        assert "failure" not in note["text"]
 
 
 def test_names_that_recur_in_many_lines_of_a_log_hide_no_failure() -> None:
@@ -302,17 +314,22 @@ def test_what_the_note_says_of_a_log_is_so_for_all_lines_left_out(
         assert [*map(int, fact.groups())] == [before + 1, text[: stop - 1].count("\n") + 1]
     doubtful = lines.count("job 7 failed")
     common = doubtful > max(20, (len(lines) - 1) // 20)
-    words = ("FAILED",) if common else ("FAILED", "job 7 failed")
-    failing = [number for number, line in enumerate(lines, 1) if line in words]
+    sure = [number for number, line in enumerate(lines, 1) if line == "FAILED"]
+    both = [n for n, line in enumerate(lines, 1) if line in ("FAILED", "job 7 failed")]
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     ends = [at + len(colour + line) for at, (line, colour) in zip(starts, coloured, strict=True)]
-    out = [n for n in failing if ends[n - 1] > start and starts[n - 1] < stop]
+    sure, both = (
+        [n for n in some if ends[n - 1] > start and starts[n - 1] < stop] for some in (sure, both)
+    )
     fact = re.search(r"; (\d+) lines? there with a failure: ([\d, ]+)(…?)", note["text"])
-    assert fact or not out or bound < 1500  # else there may be no room for it
+    assert fact or not sure or bound < 1500  # else there may be no room for it
     if fact:
-        assert int(fact[1]) == len(out)
-        assert [*map(int, fact[2].strip(", ").split(", "))] == out[:5]
-        assert bool(fact[3]) == (len(out) > 5)
+        # What is common, or stands at like distances, does not count beside others.
+        assert int(fact[1]) in (len(sure), len(sure if common else both))
+        listed = [*map(int, fact[2].strip(", ").split(", "))]
+        assert {*listed} <= {*(sure if int(fact[1]) == len(sure) else both)}
+        assert len({*listed}) == min(int(fact[1]), 5)
+        assert bool(fact[3]) == (int(fact[1]) > 5)
     if fact := re.search(r"unlike the others: ([\d, ]+)", note["text"]):
         forms = [re.sub("[0-9a-fA-F]", "", line) for line in lines]
         for number in map(int, fact[1].strip(", ").split(", ")):

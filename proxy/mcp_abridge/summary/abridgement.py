@@ -71,8 +71,9 @@ def abridge(
     task = _Task(document, bound, call, viewed, first_look or bound, place=place)
     task = replace(task, origin=origin(form, place, count, call))
     if inside is not None and inside.loses:
-        rows = rows_in_text(document.cell[0], form, call) if call.viewable else {}
-        task = replace(task, rows=rows)
+        if call.viewable:
+            rows, begins = rows_in_text(document.cell[0], form, call)
+            task = replace(task, rows=rows, begins=begins)
         document.close()
     if any(each.at.steps and each.read_without_rule for each in document.closers):
         [closing] = document.closers
@@ -174,6 +175,7 @@ class _Task(Struct, frozen=True):
     first_look: int
     origin: dict[str, str] = {}
     rows: dict[str, str] = {}
+    begins: str = ""  # what each of these rows begins with
     place: str = "text"  # of the text in views
 
     def whole(self) -> list[Notice]:
@@ -265,6 +267,7 @@ class _Task(Struct, frozen=True):
         beside = of_server(content)
         if not self.viewed and encoded_size(self.rows) <= reserve // 2:
             beside |= self.rows
+            reserve += encoded_size(self.rows) // 2  # a search is offered, too
         room, notes = bound - reserve, reserve - frame - (encoded_size(beside) if beside else 0)
         if not self.viewed:
             cut_text = description(content)
@@ -272,8 +275,9 @@ class _Task(Struct, frozen=True):
             if cut_text is None:
                 from mcp_abridge.summary.excerpt import excerpt  # most long answers are structure
 
+                begins = self.begins if "rows" in beside else ""
                 cut_text, note = excerpt(
-                    content, room, notes, self.call, self.bound - frame, self.place
+                    content, room, notes, self.call, self.bound - frame, self.place, begins
                 )
             self.document.root.set(cut_text)
             return [Notice(NAME, note | beside)]

@@ -22,13 +22,20 @@ _MORE = " more headings\n"  # the end of an outline that leaves some out
 
 
 def excerpt(
-    text: str, room: int, notes: int, call: Call, bound: int = 0, place: str = "text"
+    text: str,
+    room: int,
+    notes: int,
+    call: Call,
+    bound: int = 0,
+    place: str = "text",
+    rows: str = "",
 ) -> tuple[str, dict[str, str]]:
     """Return `text` cut to `room` bytes as JSON, and the note on it in `notes` bytes.
 
     Views of it, which is at `place`, may take `bound` bytes. 60 of 100 bytes are for the beginning,
     the others for the headings, if it has any and is no error, else for the end. Between the two
-    stand the first lines left out that stand out. Escape codes of terminals are not shown.
+    stand the first lines left out that stand out. Escape codes of terminals are not shown. Each of
+    the `rows` that views read in it begins with this name.
     """
     plain, offset = without_escapes(text)
     room = max(room - len(f'"{MARK}\n{MARK}"'.encode()), 0)
@@ -44,7 +51,7 @@ def excerpt(
         between = _outline(plain, every, head, size)  # of which some are shown now
     else:
         lines = highlights(plain, line_ends)
-        if room >= _LEAST and (between := lines.between(head, tail).quoted(plain, MARK, room // 6)):
+        if room >= _LEAST and (between := lines.between(head, tail).quoted(plain, MARK, room // 4)):
             quotes = encoded_size(between)
             head, tail = both_ends(plain, room - quotes)
             between = lines.between(head, tail).quoted(plain, MARK, quotes)
@@ -60,7 +67,7 @@ def excerpt(
     following, *others = calls_for_more(call, f"{place}[{start}:{end}]")
     if between.endswith(_MORE) and place == "text":
         others.insert(0, f"{call.question('outline()')} lists headings")
-    ways = [following, *lines.way(call), *others] if call.viewable else []
+    ways = [following, *lines.way(call, plain, rows), *others] if call.viewable else []
     middle = f"{MARK}\n{between}{MARK * (tail < len(plain))}" if between else MARK
     return plain[:head] + middle + plain[tail:], _fitting(facts, ways, notes)
 
@@ -110,9 +117,10 @@ def _outline(text: str, every: list[Heading], start: int, room: int) -> str:
 def _fitting(facts: list[str], ways: list[str], room: int) -> dict[str, str]:
     """Return a note with as many of the facts and ways as fit in `room`, but the first of each."""
     note = {"text": facts[0]} | ({"more": ways[0]} if ways else {})
-    for name, others in (("text", facts[1:]), ("more", ways[1:])):
-        for sentence in others:
-            longer = {**note, name: f"{note[name]}; {sentence}"}
-            if encoded_size(longer) <= room:
-                note = longer
+    first, rest = [("text", each) for each in facts[1:]], [("more", each) for each in ways[1:]]
+    # Where there is something to see, how to see it says more than where else there is.
+    for name, sentence in (*first[:2], *rest[:1], *first[2:], *rest[1:]):
+        longer = {**note, name: f"{note[name]}; {sentence}"}
+        if encoded_size(longer) <= room:
+            note = longer
     return note

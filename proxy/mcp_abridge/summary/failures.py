@@ -6,14 +6,16 @@ none of these, in any language, and is found because it is rare (summary/rare.py
 """
 
 import re
+from collections import defaultdict
 from functools import cache
-from itertools import islice
+from itertools import compress, islice, pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.summary.rare import HEX
 
 _MOST = 400  # lines with such a word that are read; a text may have a million
 _PART = 256 << 10  # characters that are searched at once
@@ -34,7 +36,7 @@ _FOREIGN = (
 _SURE = (
     r"npm ERR!|##\[error\]|<failure\b|<error\b|[✕✗✖✘❌]|\bnot ok\b|segfault|segmentation fault"
     r"|core dumped|CrashLoopBackOff|ImagePullBackOff|ErrImagePull|OOM[ -]?Kill|out of memory"
-    r"|\bevicted\b|exit(?:ed)?(?: with)? (?:status|code)[:= ]{1,2}[1-9]|make.*: \*\*\* "
+    r"|\bevicted\b|exit(?:ed)?(?: with)? ?(?:status|code)[:=]? *[1-9]|make.*: \*\*\* "
     r'|undefined (?:reference|symbol)|" 5\d\d |\b50[0234] (?:internal|bad|service|gateway)'
 )
 _CAPITALS = "ERROR|ERR|FATAL|FAIL(?:ED|URES?)?|CRITICAL|CRIT|EMERG|PANIC|SEVERE|KILLED|ABORTED"
@@ -56,15 +58,23 @@ _SURELY = (
     r"|^\W*(?:error|fatal|panic|failed|failure)\b|\b(?:error|fatal|panic) ?[:\[]"
     r"""|\b(?:level|severity|status|lvl|result)["']? ?[=:] ?["']?(?:err|fatal|crit|fail)"""
 )
+# No number, or one that is allowed; what is done about it; what follows a sign of success.
 _HARMLESS = (
-    rf"(?i)(?:^|[^\d.])(?:0|no|zero|without|keine?|aucune) (?:[\w-]+ )?(?:{_NOUNS}|error\(s\))\b"
-    rf"""|(?:{_NOUNS})["']? ?[:=]? ?["']?(?:0+(?:\.0+)?(?:[^\w.]|$)|(?:none|null|nil|false)\b"""
-    r"""|<nil>|\[\]|"")|\btimeouts?["']? ?[:=] ?["']?\d"""
+    r"(?i)(?:^|[^\d.])(?:0|no|zero|without|keine?|aucune) (?:[\w-]+ ){0,2}"
+    rf"(?:{_NOUNS}|error\(s\))\b"
+    rf"""|(?:{_NOUNS}|oom[ -]?kill(?:ed)?)(?:["']? ?[:=]? ?|(?: \w+)? *[:=] *)["']?"""
+    r"""(?:0+(?:\.0+)?(?:[^\w.]|$)|(?:none|null|nil|false)\b"""
+    rf"""|<nil>|\[\]|"")|(?:{_NOUNS}) \w+ *[:=] *no\b|timeouts?["']? ?[:=] ?["']?\d"""
+    rf"|#(?:{_NOUNS})\b|(?-i:On(?:{_CLASSES}))|^\W*on (?:{_NOUNS})\b"
+    rf"|\b(?:max(?:imum)?|allowed|tolerated|permitted) (?:{_NOUNS})\b"
+    rf"|\b(?:{_NOUNS}) (?:thresholds?|limits?|budgets?|mode|domains?|polic(?:y|ies)|criteria"
+    r"|tolerance|handl(?:er|ing)|logging|detection|correction)\b"
     r"|\b(?:raise|except|catch|class|throws?|extends|instanceof|import)\b[\s({\w.,|]*"
-    rf"(?:{_CLASSES})\w*|\b(?:def|fn|func|function) [\w.$]+\(.*"
+    rf"(?:{_CLASSES})\w*|\b(?:def|fn|func|function) [\w.$]+\(.*|(?:^|\s)[✓✔√] .*"
 )
 _COMMENT = re.compile(r"\s*(?://|/\*|#[\s#!:])|\s+\* ")
 _ENDS_OF_CODE = (";", "{", "}", "*/")
+_REGULAR = 6  # lines of one form at like distances
 _WORDS = 6  # of a line of prose, or more
 
 
@@ -129,8 +139,29 @@ def _is_prose(line: str) -> bool:
     return len(words) >= _WORDS and not labels and lower * 4 >= len(words) * 3
 
 
-def failures(text: str) -> Failures:
-    """Find the lines that speak of failure; a word that is common in the text tells nothing."""
+def _irregular(lines: list[tuple[int, int, str]], size: int) -> list[tuple[int, int, str]]:
+    """Leave out lines whose form stands at like distances in all of a text, as in each block."""
+    groups = defaultdict[bytes, list[tuple[int, int, str]]](list)
+    for line in lines:
+        form = line[2].encode(errors="replace").translate(None, HEX)
+        groups[b" ".join(form.split())].append(line)
+    ends = ([0, *(at for at, *_ in each), size] for each in groups.values())
+    some = compress(groups.values(), map(_are_irregular, ends))
+    return [line for each in some for line in each]
+
+
+def _are_irregular(places: list[int]) -> bool:
+    gaps = [after - before for before, after in pairwise(places)]
+    mean = places[-1] / len(gaps)
+    alike = sum(mean < 2 * gap < 4 * mean for gap in gaps)
+    return len(gaps) <= _REGULAR or 5 * alike < 4 * len(gaps)
+
+
+def failures(text: str, *, others: bool = False) -> Failures:
+    """Find the lines that speak of failure; a word that is common in the text tells nothing.
+
+    If there are `others` that stand out, a line that recurs in all of the text does not.
+    """
     fuel, start, read = Fuel(), 0, 0
     sure, maybe = list[tuple[int, int]](), list[tuple[int, int, str]]()
     while start < len(text) and read < _MOST:
@@ -147,6 +178,8 @@ def failures(text: str) -> Failures:
             elif word is not None:
                 maybe.append((start + first, begin + word[0], line))
         start = stop
+    irregular = _irregular(maybe, len(text))
+    maybe = irregular if irregular or sure or others else maybe
     if len(maybe) > _COMMON and len(maybe) > text.count("\n", 0, start) // _COMMON:
         maybe = []
     sure += [(at, end) for at, end, line in maybe if not _in_prose_or_code(text, at, line)]

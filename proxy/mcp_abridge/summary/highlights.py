@@ -1,5 +1,7 @@
 """The lines of a text that stand out: those that are unlike the others, or speak of failure."""
 
+import re
+
 from msgspec import Struct
 
 from mcp_abridge.document.measure import encoded_size
@@ -8,6 +10,8 @@ from mcp_abridge.summary.failures import Line, failures
 from mcp_abridge.summary.rare import rare_lines
 
 _LISTED = 5  # lines that are shown, and line numbers in a note
+_FEW = 3  # rare lines of which none speaks of failure
+_OF_RUN = 3  # of rare lines in a row that speak of failure
 _QUOTED = 200  # characters of such a line that are shown
 _AROUND = 10  # lines shown on either side of a line
 
@@ -26,10 +30,17 @@ class Highlights(Struct, frozen=True):
         return Highlights(failures, rare, self.complete)
 
     @property
+    def _telling(self) -> list[Line]:
+        """Return the lines that speak of failure, the rare ones first."""
+        both = [line for line in self.rare if line.end > line.at]
+        return [*dict.fromkeys([*both, *self.failures])]
+
+    @property
     def ranked(self) -> list[Line]:
         """Those to show: rare ones that speak of failure, other rare ones, other failures."""
         both = [line for line in self.rare if line.end > line.at]
-        return [*dict.fromkeys([*both, *self.rare, *self.failures])][:_LISTED]
+        first = [*both, *self.rare[:_FEW], *self.failures]
+        return [*dict.fromkeys([*first, *self.rare])][:_LISTED]
 
     def quoted(self, text: str, mark: str, room: int) -> str:
         """Return the first ones with their numbers, as many as fit in `room` bytes as JSON."""
@@ -51,23 +62,33 @@ class Highlights(Struct, frozen=True):
         if count := len(self.failures):
             least = "at least " * (not self.complete)
             noun = "line" if count == 1 else "lines"
-            facts.append(f"{least}{count} {noun} there with a failure: {_listed(self.failures)}")
-        if any(line.end == line.at for line in self.rare):
-            facts.append(f"unlike the others: {_listed(self.rare)}")
+            facts.append(f"{least}{count} {noun} there with a failure: {_listed(self._telling)}")
+        if others := [line for line in self.rare if line.end == line.at]:
+            facts.append(f"unlike the others: {_listed(others)}")
         return facts
 
-    def way(self, call: Call) -> list[str]:
-        """Return the call that shows what is around the first one, if there is one."""
-        numbers = [line.number for line in self.ranked[:1]]
-        views = ((f"lines({max(each - _AROUND, 1)}, {each + _AROUND})", each) for each in numbers)
-        return [f"{call.question(view)} shows line {number}" for view, number in views]
+    def way(self, call: Call, text: str, rows: str) -> list[str]:
+        """Return the call that shows what is around the first one, if there is one.
+
+        That is its row, if the text is read as `rows`, each of which begins with this name.
+        """
+        views = []
+        for at, number, _ in self.ranked[:1]:
+            begins = re.compile(rf"^{re.escape(rows)}[ \t]*:\s", re.MULTILINE)
+            before = sum(1 for _ in begins.finditer(text, 0, at + len(rows) + 2)) if rows else 0
+            around = f"lines({max(number - _AROUND, 1)}, {number + _AROUND})"
+            view = f"rows[{before - 1}]" if before else around
+            views.append(f"{call.question(view)} shows line {number}")
+        return views
 
 
 def highlights(text: str, line_ends: int) -> Highlights:
     """Find the lines that stand out in all of a text, which has so many line ends."""
-    these = failures(text)
-    failing = {line.at: line for line in these.lines}
-    rare = [failing.get(at, Line(at, number, at)) for at, number in rare_lines(text, line_ends)]
+    runs = [*rare_lines(text, line_ends)]
+    these, rare = failures(text, others=bool(runs)), list[Line]()
+    for at, first, last in runs:
+        inside = [line for line in these.lines if first <= line.number <= last][:_OF_RUN]
+        rare += inside or [Line(at, first, at)]
     return Highlights(these.lines, rare, these.complete)
 
 

@@ -8,6 +8,7 @@ from mcp_abridge.document.own_names import listed
 from mcp_abridge.document.tree import Value, opened
 from mcp_abridge.query.call import Call
 from mcp_abridge.summary.cuts import WINDOW
+from mcp_abridge.summary.rows import BLOCKS
 
 _BEGINNING = 2000  # characters of a text that a view shows
 _COLUMNS = 6  # names of columns or members that a note lists
@@ -34,18 +35,23 @@ def origin(form: str, place: str, count: int, call: Call) -> dict[str, str]:
     return {"read_from": f"{form}{hint}"}
 
 
-def rows_in_text(value: Value, form: str, call: Call) -> dict[str, str]:
-    """Return the note on structure that views can read in a text that is shown as a text."""
+def rows_in_text(value: Value, form: str, call: Call) -> tuple[dict[str, str], str]:
+    """Return the note on structure that views can read in a text that is shown as a text.
+
+    If it is rows in blocks of fields, the first name of each is returned, too.
+    """
     value = opened(value)
     if isinstance(value, list):
         first = (each for each in map(opened, value[:_ROWS]) if isinstance(each, dict))
-        names = [*map(listed, dict.fromkeys(chain.from_iterable(first)))]
-        rows = f"{len(value)} rows" + f" of {_first_names(names)}" * bool(names)
-        return {"rows": f"{rows}, read from {form}: {call.question('rows[0:20]')}"}
+        names = [*dict.fromkeys(chain.from_iterable(first))]
+        some = f" of {_first_names([*map(listed, names)])}" * bool(names)
+        rows = f"{len(value)} rows{some}"
+        note = f"{rows}, read from {form}: {call.question('rows[0:20]')}"
+        return {"rows": note}, names[0] if names and form == BLOCKS else ""
     names = [name for name in value if nameable(name) and name != "text"]
     example = f": {call.question(spelled(names[-1]))}" if names else ""
     some = f" of {_first_names([*map(listed, names)])}" * (len(names) > 1)
-    return {"members": f"{len(value)}{some}, read from {form}{example}"}
+    return {"members": f"{len(value)}{some}, read from {form}{example}"}, ""
 
 
 def _first_names(names: list[str]) -> str:

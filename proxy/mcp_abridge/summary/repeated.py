@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.summary.markup import Element, elements
-from mcp_abridge.summary.rows import Rows
+from mcp_abridge.summary.rows import BLOCKS, Rows
 from mcp_abridge.summary.sections import SIGN, sections
 
 _LONGEST = 4 << 20  # characters
@@ -85,7 +85,7 @@ def _blocks(text: str) -> Rows | None:
     if rows is None or min(map(len, rows)) < 2:
         return None
     plain = read is not None and not any("\n" in cell for row in rows for cell in row.values())
-    return Rows(rows, "blocks of fields", text[:start], loses=not plain)
+    return Rows(rows, BLOCKS, text[:start], loses=not plain)
 
 
 def _fields_of_one_line(parts: list[list[str]]) -> list[dict[str, str]] | None:
