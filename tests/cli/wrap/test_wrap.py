@@ -252,6 +252,8 @@ def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, ru
     latin.write_bytes(b'{"\xff": 1}')
     locked = write(home, ".qwen/settings.json", ONE)
     locked.chmod(0o444)
+    unreadable = write(home, ".factory/mcp.json", ONE)
+    unreadable.chmod(0)
     target = write(home, "dotfiles/claude", ONE)
     target.chmod(0o640)
     (home / ".claude.json").symlink_to(target)
@@ -260,6 +262,8 @@ def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, ru
     assert f"{toml}:2:14: its quote is not closed, or it has a control character; left" in words
     assert f'{double}: key "a" already exists; left as it is' in words
     assert f"{latin}: 'utf-8' codec can't decode byte" in words
+    if os.geteuid():  # root reads all
+        assert f"{unreadable}: Permission denied; left as it is" in words
     assert f"a (qwen-code, user): {locked} is read-only, and stays as it is" in words
     assert "a (claude-code, user): wrapped" in words
     assert "mcp-abridge" not in locked.read_text()

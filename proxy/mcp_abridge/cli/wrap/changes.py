@@ -72,7 +72,8 @@ class Configs:
         except SyntaxProblem as error:
             self.problems[path] = f"{path}:{error.line}:{error.column}: {error}; left as it is"
         except (OSError, ValueError) as error:
-            self.problems[path] = f"{path}: {error}; left as it is"
+            reason = getattr(error, "strerror", None) or error
+            self.problems[path] = f"{path}: {reason}; left as it is"
         return None
 
     def unknown(self, names: list[str]) -> str | None:
