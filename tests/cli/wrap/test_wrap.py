@@ -174,7 +174,9 @@ def test_other_rules_for_a_wrapped_server_are_refused(home: Path, run: Run) -> N
     run("wrap", "a", "--rules", "github")
     assert run("wrap", "a", "--rules", "github").err.endswith(": is wrapped already\n")
     words = run("wrap", "a", "--rules", "slack", code=1).err
-    assert words.endswith(": is wrapped already, with other options; unwrap it first\n")
+    assert words.endswith(
+        ": is wrapped already, with other options; `mcp-abridge unwrap a` comes first\n"
+    )
 
 
 def test_rules_with_which_the_server_would_not_start_are_refused(home: Path, run: Run) -> None:

@@ -75,7 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
     def edit(file: ConfigFile, server: entry.Server, records: Records) -> str:
         if server.own_words is not None:
             if server.own_words[: len(own)] != own:
-                raise NotPossible("is wrapped already, with other options; unwrap it first")
+                undo = f"{PROGRAM} unwrap {platform.join([server.name])}"
+                raise NotPossible(f"is wrapped already, with other options; `{undo}` comes first")
             there = server.own_words[: [*server.own_words, "--"].index("--")]
             old = any("://" in word or word.startswith("--header") for word in there)
             advice = (
