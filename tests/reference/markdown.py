@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 
 WIDTH = 120
-_BLOCK = re.compile(r"(?<=<!-- generated: )(\w+)( -->\n\n).*?(?=\n\n<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(?<=<!-- generated: )(\w+) -->\n.*?(?=<!-- end -->)", re.DOTALL)
 
 
 def rendered(page: str, blocks: Mapping[str, str]) -> str:
@@ -17,7 +17,7 @@ def rendered(page: str, blocks: Mapping[str, str]) -> str:
     titles = re.findall(r"^## (.+)$", page, re.MULTILINE)
     contents = "\n".join(f"- [{title}](#{anchor(title)})" for title in titles)
     texts = {**blocks, "contents": contents}
-    return _BLOCK.sub(lambda match: match[1] + match[2] + texts[match[1]], page)
+    return _BLOCK.sub(lambda match: f"{match[1]} -->\n\n{texts[match[1]]}\n\n", page)
 
 
 def anchor(title: str) -> str:
