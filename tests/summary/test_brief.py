@@ -234,6 +234,19 @@ def test_what_takes_some_time_is_a_quantity_and_the_greatest_of_a_constant_is_no
     assert "sequence" not in notes["more"]
 
 
+@pytest.mark.parametrize(
+    ("name", "offers"),
+    [("line.fahrtNr", False), ("network_address", False), ("position", False), ("delay", True)],
+)
+def test_the_greatest_is_offered_of_amounts_and_not_of_places_or_addresses(
+    name: str, offers: bool
+) -> None:
+    rows = [{"title": f"Row {n}", name: n * 37 % 101, "text": "x" * 90} for n in range(60)]
+    _, notes = brief({"rows": rows}, 3000)
+
+    assert ("max_by" in notes["more"]) == offers
+
+
 def test_an_event_is_shown_by_its_start_a_code_by_its_word_and_no_row_by_its_etag() -> None:
     rows = [
         {

@@ -64,8 +64,8 @@ def examples(
         part = "" if whole else f".[{selection}]"
         yield f"{place}[?{category.name}=={values[-1]}]{part}", "filters"
         yield f"count_by({place or '@'}, &{category.name})", COUNTS
-    clocks = (each for each in names if each.role == roles.TIME and _single(each))
-    clock = next(filter(roles.is_out_of_order, clocks), None)
+    times = (each for each in columns if each.role == roles.TIME and each.plain)
+    clock = next(filter(roles.is_out_of_order, filter(_selectable, times)), None)
     if clock is not None:
         heads = [each.name for each in names if each is not clock][:_SELECTED]
         part = "" if small else f".[{', '.join([*heads, clock.name])}]"

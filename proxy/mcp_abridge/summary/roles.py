@@ -202,7 +202,8 @@ def _words_of_amount(column: Column) -> tuple[str, ...]:
 def _number_name(column: Column) -> str:
     """Return the name of a number, which may be that of an object around it, without its unit."""
     *above, last = column.names
-    return (above[-1] if above and last in words.TYPED else last).partition("(")[0]
+    name = (above[-1] if above and last in words.TYPED else last).partition("(")[0]
+    return name.rpartition(".")[2]  # "System.Priority" is called by its last part
 
 
 def in_order_of_time(column: Column) -> bool:

@@ -57,7 +57,13 @@ NO_QUANTITIES = {
     *(TIMES - {"time"}),
     *("id", "iid", "column", "col", "index", "orderindex", "page", "pid", "port", "row", "year"),
 }
-PLACES = frozenset(("line", "lineno", "startline", "line_number", "number", "code", "offset"))
+PLACES = frozenset(  # and addresses: numbers that are none to compare
+    _worth(
+        _1="line lineno startline line_number number nr no code offset position seq sequence"
+        " ordinal address addr zip zipcode postcode plz phone serial isbn ean etag"
+        " lat lon lng latitude longitude"
+    )
+)
 AMOUNTS = _worth(
     _1="total amount count cost balance size duration sum usage bytes hours minutes estimate"
     " quantity qty points spent views downloads sessions visits additions deletions"
