@@ -318,7 +318,8 @@ def reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted: {error.certificate_error}"
     if isinstance(error, aiohttp.ClientConnectorSSLError):
-        place = f"{error.host}:{error.port}"
+        why = str(getattr(error.os_error, "reason", "") or "failed").replace("_", " ").lower()
+        place = f"{error.host}:{error.port} ({why})"
         return f"no TLS with {place}; the URL of a server without it begins with http://"
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"no connection to {error.host}:{error.port}: {os_error_text(error.os_error)}"
