@@ -139,6 +139,11 @@ def test_call_applies_the_rules_or_none_and_shows_an_error(
     out, error = run("call", "list_books", *server, code=1)
     assert (out, len(error.splitlines())) == ("count is required\n", 1)
 
+    # A rule that fails says so.
+    (tmp_path / "wrong.yaml").write_text(RULES.replace("books.id", "books.it"))
+    error = run("call", "list_books", "count=3", "--rules", tmp_path / "wrong.yaml", *server).err
+    assert "call: brief books: list_books: left as it came: no books.it in the document\n" in error
+
     # Without rules there is no budget either, as in `run`.
     out = run("call", "list_books", "count=300", "--rules", "none", *server).out
     assert len(json.loads(out)["books"]) == 300

@@ -131,7 +131,7 @@ def test_a_lost_value_rotten_paths_and_new_members_are_findings(
     place = f"{tmp_path / 'rules.yaml'}:4"
     assert out.splitlines()[-3:] == [
         f"lost: {path}: books[7].id: bk_7: get_book took it as id",
-        f"rot: {place}: books: books.author matches nothing, in 1 answers",
+        f"rot: {place}: books: books.author matches nothing; answers: 1",
         f"new: {place}: books: books.text, as in {path}",
     ]
     findings = account(run, recordings, *lossy, code=1)

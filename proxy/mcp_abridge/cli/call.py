@@ -148,6 +148,8 @@ def _exchange(tool: str, arguments: dict[str, Any], response: dict[str, Any]) ->
 
 def _print(replay: Replay, arguments: argparse.Namespace) -> int:
     client = client_for(arguments.client)
+    for line in replay.log:
+        say("call", line)
     before, answer = map("\n".join, replay.texts)
     put(f"{before if arguments.direct else answer}\n")
     size, rest = replay.sizes

@@ -242,7 +242,7 @@ def _print(report: dict[str, Any]) -> None:
     ]
     for kind, line in (
         ("loss", "lost: {file}: {path}: {value}: {user}"),
-        ("rot", "rot: {place}: {rule}: {reason}, in {answers} answers"),
+        ("rot", "rot: {place}: {rule}: {reason}; answers: {answers}"),
         ("drift", "new: {place}: {rule}: {member}, as in {file}"),
         ("over", "over: {file}: {tool}: {bytes:,} bytes"),
     ):
