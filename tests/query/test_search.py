@@ -257,6 +257,35 @@ def test_the_rows_of_a_name_come_before_what_speaks_of_it_and_whole_words_before
     assert hits["at"][0]["path"] == "rows[25].ttl"
 
 
+@pytest.mark.parametrize("count", [34, 3000])
+@pytest.mark.parametrize("nested", [False, True])
+def test_the_hit_of_a_rare_place_is_among_the_first_ones(count: int, nested: bool) -> None:
+    rows: list[Any] = [{"name": f"g{n}", "in": "::", "out": "any"} for n in range(count)]
+    rows[count - 3]["in"] = "any"
+    rows = [{**row, "out": [row["out"]]} for row in rows] if nested else rows
+    whole = Document.read(encode(rows))
+    hits = plain(look(whole, "grep('any')"))
+    rare = {"view": f"[{count - 3}]", "name": f"g{count - 3}"}
+    assert [hit["row"] for hit in hits["at"] if hit["path"].endswith(".in")] == [rare]
+    assert len(hits["at"]) == 20
+    assert hits["others"] == {"[*].out[*]" if nested else "[*].out": count - 19}
+    every = plain(look(whole, "grep('any').at[*].path"))
+    assert every[:20] == [hit["path"] for hit in hits["at"]]
+    assert len({*every}) == len(every) == min(count, 1000) + 1
+
+
+def test_a_hit_in_a_row_that_is_an_array_says_which_row_it_is() -> None:
+    rows = [[n, 20261101, "rg-web", f"Storage {n}", None] for n in range(40)]
+    whole = Document.read(encode({"columns": ["cost", "day"], "rows": rows}))
+    [hit] = plain(look(whole, "grep('Storage 7')", room=2000))["at"]
+    cells = {"[0]": 7, "[1]": 20261101, "[2]": "rg-web", "[3]": "Storage 7", "[4]": None}
+    assert hit["row"] == {"view": "rows[7]", **cells}
+    assert plain(look(whole, "rows[7].[[0], [3]]")) == [7, "Storage 7"]
+    many = plain(look(whole, "grep('Storage')"))["at"]
+    assert many[4]["row"] == {"view": "rows[4]", "[0]": 4, "[1]": 20261101}
+    assert "row" not in plain(look(whole, "grep('cost')"))["at"][0]
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_the_rows_of_a_few_hits_are_shown_once_each_if_there_is_room(nested: bool) -> None:
     rows = [{"id": n, "name": f"pod {n}", "note": f"runs pod {n}"} for n in range(40)]

@@ -148,12 +148,23 @@ class Owners:
                 row, depth = value, position
                 if self._size(row) <= _ROW:
                     break
-        if row is None:
-            return {}
         self._hits += 1
+        if row is None:
+            return self._array(keys, value) if keys[:-1] else {}
         if self._hits <= FEW:
             self.small |= _small_part(row, self._size(row), keys, depth)
         return {"row": {"view": path_of(keys[:depth]), **_identity(row)}}
+
+    def _array(self, keys: list[PathKey], row: Any) -> dict[str, Any]:
+        """Return the row of a hit that is an array itself, as those of a table may be."""
+        if not all(isinstance(key, int) for key in keys[-2:]):
+            return {}
+        view = {"view": path_of(keys[:-1])}
+        cells = {f"[{index}]": cell for index, cell in enumerate(row[:RECORD])}
+        if self._hits <= FEW and len(row) <= RECORD and self._size(row) <= SMALL:
+            self.small[path_of(keys)] = "row", view | cells
+        short = (each for each in cells.items() if isinstance(each[1], str | int | float))
+        return {"row": view | {name: _short(cell) for name, cell in islice(short, 2)}}
 
     def member(self, keys: list[PathKey]) -> dict[str, Any]:
         """Return a member, with its value if that is short, and the row that it lies in."""
@@ -211,7 +222,7 @@ def _identity(row: dict[str, Any]) -> dict[str, Any]:
     ]
     outer = [(spelled(name), name, value) for name, value in islice(row.items(), RECORD)]
     short = [
-        (path, name.lower(), _beginning(value) if isinstance(value, str) else value)
+        (path, name.lower(), _short(value))
         for path, name, value in (*outer, *inner)
         if (isinstance(value, str) and value) or isinstance(value, int | float)
     ]
@@ -223,8 +234,9 @@ def _identity(row: dict[str, Any]) -> dict[str, Any]:
     return {path: value for path, _, value in telling or short[:2] if path != "view"}
 
 
-def _beginning(text: str) -> str:
-    return text if len(text) <= _IDENTITY else f"{text[:_IDENTITY]}…"
+def _short(value: Any) -> Any:
+    long = isinstance(value, str) and len(value) > _IDENTITY
+    return f"{value[:_IDENTITY]}…" if long else value
 
 
 def path_of(keys: list[PathKey]) -> str:

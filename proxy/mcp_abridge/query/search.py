@@ -72,7 +72,14 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, others: frozenset[typ
         hit = _hit(texts[index], keys, pattern, fuel) | owners.of(keys)
         at.append((general_path(value, keys), hit))
     fuel.burn(4 * len(indexes))
-    rest = Counter(general_path(value, _keys(places[index])) for index in indexes[LISTED:])
+    rest, with_hits = Counter[str](), {place for place, _ in at}
+    for index in indexes[LISTED:]:
+        path = general_path(value, keys := _keys(places[index]))
+        if path in with_hits or len(with_hits) > PLACES:
+            rest[path] += 1
+        else:
+            with_hits.add(path)
+            at.append((path, _hit(texts[index], keys, pattern, fuel) | owners.of(keys)))
     return _hits(pattern, len(indexes), at, names_with_match, rest, owners)
 
 
@@ -93,7 +100,7 @@ def _in_rows(
     columns_with_match = {index: Member() for index in with_match(names, pattern, fuel)}
     owners, hits = Owners(_Opened(value), fuel), list[_Hit]()
     searched = {str, *others}
-    count, rest = 0, Counter[str]()
+    count, rest, keys = 0, Counter[str](), list[PathKey]()
     for places, encoded in _possible_rows(value, pattern, fuel):
         fuel.burn(len(encoded) >> 8)
         spelled_too = Spelling if int in others or columns_with_match else None
@@ -115,10 +122,15 @@ def _in_rows(
                 texts = cells if kinds == {str} else [*map(text_of, cells)]
                 by_column.append((column, at, texts, [*with_match(texts, pattern, fuel)]))
         number = sum(len(indexes) for *_, indexes in by_column)
-        if len(hits) == LISTED and count + number < COUNTED:
-            rest.update(
-                {paths[column]: len(indexes) for column, *_, indexes in by_column if indexes}
-            )
+        if len(hits) >= LISTED and count + number < COUNTED:
+            with_hits = {place for place, _ in hits}
+            for column, at, texts, indexes in by_column:
+                rest[paths[column]] += len(indexes)
+                if indexes and paths[column] not in with_hits and len(with_hits) <= PLACES:
+                    rest[paths[column]] -= 1
+                    keys = [at[indexes[0]], names[column]]
+                    hit = _hit(texts[indexes[0]], keys, pattern, fuel) | owners.of(keys)
+                    hits.append((paths[column], hit))
             count += number
             continue
         matches = sorted(
@@ -126,8 +138,8 @@ def _in_rows(
             for column, at, texts, indexes in by_column
             for index in indexes
         )[: COUNTED - count]
-        for row, column, text in matches[: LISTED - len(hits)]:
-            keys: list[PathKey] = [row, names[column]]
+        for row, column, text in matches[: max(LISTED - len(hits), 0)]:
+            keys = [row, names[column]]
             hits.append((paths[column], _hit(text, keys, pattern, fuel) | owners.of(keys)))
         rest.update(paths[column] for _, column, _ in matches[max(LISTED - count, 0) :])
         count += len(matches)
@@ -173,6 +185,7 @@ def _hits(
         rare += map(owners.member, few)
         if len(few) < each.count:
             listed.append(each.described(path))
+    at = _of_each_place(at, FIRST - len(rare))
     others += Counter(place for place, _ in at[FIRST - len(rare) :])
     least = "_at_least" if count == COUNTED else ""
     result = Hits({f"matched_values{least}": count, "matched_names": len(names)})
@@ -186,6 +199,16 @@ def _hits(
         rest = others.total() - sum(n for _, n in most)
         result["others"] = dict(most) | ({"elsewhere": rest} if rest else {})
     return result
+
+
+def _of_each_place(at: list[_Hit], first: int) -> list[_Hit]:
+    """Return hits in an order in which the first ones are of all places, if these are so few.
+
+    Of 34 hits of one place and one of another, that one would be only a number.
+    """
+    firsts = {place: index for index, (place, _) in reversed([*enumerate(at)])}
+    order = [*dict.fromkeys([*sorted(firsts.values()), *range(len(at))])]
+    return [at[index] for index in (*sorted(order[:first]), *sorted(order[first:]))]
 
 
 def _with_possible_rows(value: list[Raw], pattern: Pattern, fuel: Fuel) -> list[Any]:
