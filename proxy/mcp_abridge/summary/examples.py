@@ -66,10 +66,12 @@ def examples(
         yield f"count_by({place or '@'}, &{category.name})", COUNTS
     times = (each for each in columns if each.role == roles.TIME and each.plain)
     clock = next(filter(roles.is_out_of_order, filter(_selectable, times)), None)
+    latest = list[Example]()
     if clock is not None:
         heads = [each.name for each in names if each is not clock][:_SELECTED]
         part = "" if small else f".[{', '.join([*heads, clock.name])}]"
-        yield f"sort_by({place or '@'}, &{clock.name})[-{_LATEST}:]{part}", "shows the last"
+        view = f"sort_by({place or '@'}, &{clock.name})[-{_LATEST}:]{part}"
+        latest.append((view, "shows the last"))
     quantities = islice(filter(_single, filter(roles.is_quantity, columns)), _TRIES)
     quantity = next((each for each in quantities if _numbers(rows, each)), None)
     if quantity is not None:
@@ -80,8 +82,11 @@ def examples(
         if amount is not quantity and not _numbers(rows, amount):
             continue
         yield f"sum({place or '@'}[*].{amount.name})", "adds up"
+        yield from latest
+        latest = []
         for group in groups:
             yield f"sum_by({place or '@'}, &{group.name}, &{amount.name})", "adds up by group"
+    yield from latest
 
 
 def examples_of_rows(rows: list[Raw], place: str) -> tuple[Example, ...]:
