@@ -55,6 +55,12 @@ rules:
   - {tools: list_books, name: brief books, response: [{keep: [books.id]}]}
   - {tools: fail, hide: true}
 """
+BOUNDS = """
+version: 1
+rules:
+  - {tools: list_books, arguments: {count: {maximum: 5}, shelf: {default: z}}}
+  - {tools: fail, hide: true}
+"""
 PAGES = "version: 1\nrules: [{tools: list_books, response: [{paginate: {at: books, limit: 2}}]}]\n"
 
 
@@ -173,6 +179,24 @@ def test_a_call_takes_the_arguments_that_rules_add_and_the_server_does_not_get_t
     assert (fifth["title"], sixth["id"]) == ("Book 4 of b", 5)
     error = run(*call, "offset=many", *words, code=2).err
     assert "offset is of type integer, and 'many' is not" in error
+
+
+def test_the_server_gets_what_the_rules_send_or_nothing(
+    server: list[str], tmp_path: Path, run: Run
+) -> None:
+    (tmp_path / "bounds.yaml").write_text(BOUNDS)
+    words = ["--rules", str(tmp_path / "bounds.yaml"), "--save", str(tmp_path / "saved"), *server]
+    for call, answer in (
+        (["list_books", "count=9"], "count: 9 is greater than the maximum of 5\n"),
+        (["fail"], "Unknown tool: fail\n"),
+    ):
+        out, error = run("call", *call, *words, code=1)
+        assert (out, "the rules answer, and the server is not asked" in error) == (answer, True)
+        assert not (tmp_path / "saved").exists()
+    [book] = json.loads(run("call", "list_books", "count=1", *words).out)["books"]
+    assert book["title"] == "Book 0 of z"
+    saved = json.loads((tmp_path / "saved").read_text())
+    assert saved["request"]["params"]["arguments"] == {"count": 1, "shelf": "z"}
 
 
 def test_a_call_that_cannot_be_made_or_saved_is_refused(server: list[str], run: Run) -> None:

@@ -9,6 +9,7 @@ import os
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
 from mcp_abridge.cli import PROGRAM, options, server, tool_table
 from mcp_abridge.cli.server import Listed, Tools, edited
@@ -20,8 +21,6 @@ from mcp_abridge.replay.differences import to_json
 from mcp_abridge.replay.exchanges import RecordedExchange, request
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.clients import client_for
-from mcp_abridge.session.tools.arguments import without_ours
-from mcp_abridge.session.tools.definitions import plans_for
 from mcp_abridge.storage.regular import write_private
 
 
@@ -43,6 +42,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     tool_table.add(parser)
 
 
+_NO_ANSWER: dict[str, Any] = {"result": {"content": []}}
 _CALL = "the tool to call, with NAME=VALUE ... or one JSON object; without one, all are listed"
 
 
@@ -53,17 +53,28 @@ def run(arguments: argparse.Namespace) -> int:
     if not name:
         return tool_table.run(arguments)
 
-    async def call(client: Any, listed: Listed) -> tuple[RecordedExchange, Replay, bool]:
+    async def call(client: Any, listed: Listed) -> tuple[RecordedExchange | None, Replay, bool]:
         rules = selection(listed.server, arguments.client).fitting(listed.tools)
         client_tools, edit = edited(listed.tools, rules)
-        facts = edit.facts
-        values = upstream = values_of(name, words, {**listed.tools, **client_tools})
-        for _, plan in plans_for(rules, name, facts[name]):
-            upstream = without_ours(plan, upstream)
+        values = values_of(name, words, {**listed.tools, **client_tools})
+        facts, result = edit.facts[name], None
+
+        def replay(response: dict[str, Any]) -> Replay:
+            exchange = _exchange(name, values, response)
+            options = {"facts": facts, "client": arguments.client, "query_result": result}
+            return Replay(rules, exchange, **options)
+
+        # What reaches the server, and whether, is for the rules to say.
+        trial = replay(_NO_ANSWER)
+        for query in trial.queries[:1]:
+            answer = await _response(client, query["tool"], query["arguments"])
+            result = Raw(to_json(answer["result"])) if "result" in answer else None
+            trial = replay(_NO_ANSWER)
+        if not trial.calls:
+            return None, trial, facts.app
+        upstream = trial.calls[0]
         response = await _response(client, name, upstream)
-        exchange = _exchange(name, values, response)
-        replay = Replay(rules, exchange, facts=facts[name], client=arguments.client)
-        return _exchange(name, upstream, response), replay, facts[name].app
+        return _exchange(name, upstream, response), replay(response), facts.app
 
     parsed(words)
     if arguments.save:
@@ -71,7 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     selection = options.selection(arguments, os.environ)
     listed = asyncio.run(server.listing(arguments, call, client=arguments.client or ""))
     exchange, replay, app = listed.answer
-    if arguments.save:
+    if exchange is None:
+        say("call", "the rules answer, and the server is not asked")
+    elif arguments.save:
         write_private(arguments.save, msgspec.json.format(exchange.saved, indent=1) + b"\n")
     code = _print(replay, arguments)
     if app and replay.applied is replay.rules.otherwise is not None:
