@@ -380,3 +380,12 @@ def test_a_search_answers_with_less_than_the_text_that_it_goes_through() -> None
     value = [{"id": n, "body": f"needle {'word ' * 400}"} for n in range(300)]
 
     assert len(json.dumps(ask("grep('needle')", value))) < 8000
+
+
+def test_a_row_whose_hits_differ_in_case_is_shown_once() -> None:
+    rows = [{"id": n, "subject": f"Item {n}", "body": f"of item {n}"} for n in range(9)]
+    document = Document.read(encode({"rows": rows}))
+    answer = plain(look(document, "grep('item 7')", room=9000))
+    [hit], [other] = answer["at"], answer["ignoring_case"]["at"]
+    assert hit["row"] == {"view": "rows[7]", **rows[7]}
+    assert other["row"] == {"view": "rows[7]", "id": 7, "subject": "Item 7"}

@@ -63,22 +63,27 @@ class Hits(dict[str, Any]):
         return "lines" if "lines" in self else "at"
 
 
-def first_hits(hits: Hits, before: str = "", room: int = 0) -> Hits:
+def first_hits(
+    hits: Hits, before: str = "", room: int = 0, rows_shown: set[str] | None = None
+) -> Hits:
     """Return the first hits, with views of the whole: `before` is the view that was searched.
 
     What is around a few hits is shown, each row once, if all takes at most `room` bytes.
+    `rows_shown` are the views of those rows.
     """
+    rows_shown = set() if rows_shown is None else rows_shown
     if hits.beside and len(encode(hits)) + len(encode([*hits.beside.values()])) <= room:
         lines = [hit | hits.beside.get(hit["line"], {}) for hit in hits["lines"]]
         hits = Hits(hits, lines=lines)
     if hits.rows and "at" in hits:
-        hits = Hits(hits, at=_with_rows(hits["at"], hits.rows, room - len(encode(hits))))
+        rest = room - len(encode(hits))
+        hits = Hits(hits, at=_with_rows(hits["at"], hits.rows, rest, rows_shown))
     part = Hits(hits)
     part.listed = len(hits.get(hits.list_name, ()))
     for name in _LISTS & hits.keys():
         part[name] = [_within(hit, before) for hit in hits[name][:FIRST]]
     for name in {"ignoring_case", "as_text", "loosely", "text"} & hits.keys():
-        part[name] = first_hits(hits[name], before, room)
+        part[name] = first_hits(hits[name], before, room, rows_shown)
     if "others" in hits:
         part["others"] = {
             place if place == "elsewhere" else _piped(before, place): count
@@ -87,9 +92,11 @@ def first_hits(hits: Hits, before: str = "", room: int = 0) -> Hits:
     return part
 
 
-def _with_rows(at: list[dict[str, Any]], rows: Rows, room: int) -> list[dict[str, Any]]:
+def _with_rows(
+    at: list[dict[str, Any]], rows: Rows, room: int, views: set[str]
+) -> list[dict[str, Any]]:
     """Return hits with what they lie in, each once, as far as all of it fits in `room` bytes."""
-    views, room = set[str](), min(room, SMALL)
+    room = min(room, SMALL)
     hits = []
     for hit in at:
         name, part = rows.get(hit["path"], ("", {}))
