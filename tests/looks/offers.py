@@ -68,6 +68,8 @@ def whole_of(sample: Sample, look: Look) -> Any:
     if sample.read_by_us(look.value):
         return UNKNOWN
     if isinstance(sample.value, str):
+        if look.notes.keys() & {"rows", "members"}:
+            return UNKNOWN  # which are in the text
         return {"text": sample.texts[0]}
     if not sample.lossy:
         return sample.value

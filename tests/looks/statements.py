@@ -337,7 +337,7 @@ def _members(row: Any) -> Iterator[str]:
 
 
 def _names(column: str) -> list[str]:
-    return [*map(name_in, _NAME.findall(column.replace("[]", "")))] or [""]
+    return [*map(name_in, _NAME.findall(_POSITION.sub("", column)))] or [""]
 
 
 def _of_columns(rows: list[Any], after: dict[str, Any], without: re.Match[str]) -> Iterator[str]:
