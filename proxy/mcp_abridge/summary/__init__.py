@@ -55,7 +55,7 @@ columns   expressions over a row; `[]` takes each element, `[0]` the first, and
           `tags[?Key=='Env'].Value | [0]` the value beside a name, `values[-1][1]` the last
           value of a time series
 rows      the first rows, and the last one of a time series; `…` stands where a text was cut, and
-          alone for a value that is no text
+          alone for a value that is no text, or for a row that has none of the columns
 
 Rich text is {"plain_text": …}, by the function of views that gives it.
 If the result has structuredContent, rows stay objects with fewer members, and `same` and `counts`
