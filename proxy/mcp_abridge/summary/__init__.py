@@ -23,6 +23,7 @@ worth              what a column is worth in each role, by its names and values
 forms              patterns of their cells
 words              the words by which their names are told
 cells              the cells of the chosen columns, and what the rows have beside them
+sought             the words that a call looks for
 objects            such rows as objects with fewer members
 examples           the views of all rows that a notice offers
 all_rows           single members of all rows, of which something is stated

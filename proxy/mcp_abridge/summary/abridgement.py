@@ -23,7 +23,7 @@ from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import Document, Value, encode, level, opened, raw, text
 from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.query.patterns import Pattern
-from mcp_abridge.summary.brief import Lookout, sought_by
+from mcp_abridge.summary.brief import Lookout
 from mcp_abridge.summary.cuts import calls_for_more
 from mcp_abridge.summary.cutter import SizeReducer
 from mcp_abridge.summary.examples import COUNTS
@@ -38,6 +38,7 @@ from mcp_abridge.summary.omissions import (
 )
 from mcp_abridge.summary.origin import beginning_of, first_words, origin, rows_in_text
 from mcp_abridge.summary.place import UNSHOWN
+from mcp_abridge.summary.sought import sought_by
 
 NAME = ABRIDGED
 

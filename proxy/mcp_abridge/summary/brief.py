@@ -24,7 +24,7 @@ from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import encode, encode_lines, level, text
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.all_rows import NOTHING, Facts, Names, facts_of
-from mcp_abridge.summary.cells import Opened, read, sought_at, tree_of
+from mcp_abridge.summary.cells import Opened, read, tree_of
 from mcp_abridge.summary.columns import (
     EACH,
     NULL,
@@ -44,6 +44,7 @@ from mcp_abridge.summary.examples import Example, examples
 from mcp_abridge.summary.layout import CLIPS, LARGE, MANY, Layout
 from mcp_abridge.summary.objects import Objects
 from mcp_abridge.summary.place import UNSHOWN
+from mcp_abridge.summary.sought import sought_at
 
 _FEWEST = 3  # rows; fewer are shown as other arrays are
 _HUGE = 400  # bytes of a value that is no text in a single row
@@ -56,13 +57,7 @@ _CONSTANTS = 60  # columns that may be the same in all rows
 _CUT = Raw('"…"'.encode())
 _MARK = len(MARK.encode())  # a text that is no longer than what is shown and this stays whole
 
-_QUERIES = re.compile("(?i)quer|search|pattern|jql|filter|keyword|term|text|regex|^q$")
-_REGULAR = re.compile("(?i)pattern|regex")
-_LANGUAGE = re.compile(r"(?i)[={}<>~]|\w\(|^\s*(?:select|with|show|from)\s")
-_LITERAL = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|~\s*(\w+)""")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_SOUGHT = re.compile(r"\w{3,}")
-_MOST_SOUGHT = 8  # words
 
 _Clip = tuple[int, ColumnPath, int, int, list[int]]
 """Texts of a column that are cut: the row of the first, the column, the characters shown of each,
@@ -86,33 +81,6 @@ class Lookout(Struct, frozen=True):
         """Return the bytes of plain JSON that take as many tokens as a part does."""
         part = bytes(part)
         return int(len(part) * density(part)) if self.light else len(part)
-
-
-def sought_by(arguments: dict[str, Any]) -> tuple[str, ...]:
-    """Return the words that the arguments of a call look for, in lower case.
-
-    Of a query in a language, such as SQL, JQL or GraphQL, these are in its quoted texts.
-
-    >>> sought_by({"query": "Crash AND start", "limit": 9, "repo": "acme"})
-    ('crash', 'start')
-    >>> sought_by({"sql_query": "select name from orders where note like '%copper%' limit 9"})
-    ('copper',)
-    >>> sought_by({"searchPattern": "crash|panic(ked)?"})
-    ('crash', 'panic', 'ked')
-    """
-    queries = (
-        (name, value[:1000])
-        for name, value in arguments.items()
-        if isinstance(value, str) and _QUERIES.search(name)
-    )
-    texts = " ".join(
-        " ".join(map("".join, _LITERAL.findall(query)))
-        if _LANGUAGE.search(query) and not _REGULAR.search(name)
-        else query
-        for name, query in queries
-    ).lower()
-    words = dict.fromkeys(_SOUGHT.findall(texts[:1000]))
-    return tuple(word for word in words if word not in ("and", "not"))[:_MOST_SOUGHT]
 
 
 class Brief(Struct):

@@ -216,12 +216,3 @@ def _below(value: Raw | None, path: ColumnPath) -> Iterator[Raw]:
 
 
 _EMPTY = (b"null", b"{}")
-
-
-def sought_at(content: str, sought: Collection[str]) -> int:
-    """Return where the first word that the call looks for stands in a text; 0 if nowhere."""
-    if not sought:
-        return 0
-    lowered = content.lower()
-    places = [at for word in sought if (at := lowered.find(word)) > 0]
-    return min(places, default=0)
