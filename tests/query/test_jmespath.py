@@ -11,7 +11,7 @@ from jmespath.functions import Functions, signature
 from jmespath.visitor import TreeInterpreter
 from mcp_abridge.document.fuel import LITTLE, Fuel
 from mcp_abridge.errors import Refusal
-from mcp_abridge.query.patterns import Expression
+from mcp_abridge.query.patterns import Expression, PatternError
 
 from tests.explosive import EXPLOSIVE, ended
 from tests.faults.scale import scaled
@@ -114,3 +114,9 @@ def test_what_follows_a_slice_is_asked_of_each_element_after_an_index_too(
 ) -> None:
     rows = {"a": [[{"b": 1}, {"b": 2}], [{"b": 3}]]}
     assert Expression(text).search(rows) == value
+
+
+@pytest.mark.parametrize("text", ["a[", "a[0][", "a[0][1", "a[0][1:", "a[0][:", "a[0][b]"])
+def test_brackets_that_are_not_closed_are_a_mistake(text: str) -> None:
+    with pytest.raises(PatternError):
+        Expression(text)

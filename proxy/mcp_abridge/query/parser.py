@@ -14,7 +14,10 @@ class Parser(_Library):  # type: ignore[misc]
     """The library's own, but for a slice after an index: what follows is asked of each element."""
 
     def _token_led_lbracket(self, base: dict[str, Any]) -> Any:
-        slices = "colon" in (self._lookahead(0), self._lookahead(1))
-        if base["type"] == "index_expression" and slices:
-            return self._project_if_slice(base, self._parse_index_expression())
+        after_index = base["type"] == "index_expression"
+        if after_index and self._lookahead(0) in ("number", "colon"):
+            part = self._parse_index_expression()
+            if part["type"] == "slice":
+                return self._project_if_slice(base, part)
+            return {**base, "children": [*base["children"], part]}
         return super()._token_led_lbracket(base)
