@@ -276,13 +276,16 @@ def test_the_one_row_unlike_the_others_is_told_before_what_is_the_same_in_all() 
     assert "[?spec.at.rev=='hotfix']" in notes["more"]
 
 
+@pytest.mark.parametrize("place", [18, 217])  # the first of them is in the sample
 @pytest.mark.parametrize("nothing", [None, ""])
-def test_the_one_error_in_rows_that_have_none_is_told_with_its_place(nothing: str | None) -> None:
+def test_the_one_error_in_rows_that_have_none_is_told_with_its_place(
+    nothing: str | None, place: int
+) -> None:
     rows = [{"id": n, "name": f"job {n}", "error": nothing, "note": nothing} for n in range(300)]
-    rows[217]["error"] = "timeout"
+    rows[place]["error"] = "timeout"
     table, _ = brief(rows, 2000)
     none = nothing if nothing == "" else "null"
-    assert table["counts"] == {"error": {none: 299, "timeout": "1 at [217]"}}
+    assert table["counts"] == {"error": {none: 299, "timeout": f"1 at [{place}]"}}
     assert "same" not in table
 
 
@@ -377,10 +380,12 @@ def test_a_text_that_is_cut_is_shorter_than_it_was() -> None:
 
 def test_a_row_of_another_kind_does_not_look_empty() -> None:
     rows: list[dict[str, Any]] = [{"name": f"test {n}", "took": n * 7 % 50} for n in range(90)]
-    table, _ = brief([{"suite": "all", "seed": 7}, *rows, {"name": None}], 1500)
+    table, _ = brief([{"suites": ["all", "fast"]}, *rows, {"name": None}], 1500)
     assert table["rows"][:2] == [["…", None], ["test 0", 0]]
-    table, _ = brief([{"name": None}, *rows, {"suite": "all", "seed": 7}], 1500)
+    table, _ = brief([{"name": None}, *rows, {"suites": ["all", "fast"]}], 1500)
     assert table["rows"][:2] == [[None, None], ["test 0", 0]]
+    table, _ = brief([{"suite": "all"}, *rows], 1500)
+    assert table["counts"] == {"suite": {"null": 90, "all": "1 at [0]"}}
 
 
 def test_lists_whose_members_all_have_columns_are_not_said_to_be_left_out_in_part() -> None:

@@ -156,7 +156,8 @@ def facts_of(
     counted = _counts_of(rows, dict.fromkeys((*states, *constant)))
     facts, odd = Facts(), [path for path in constant if len(counted[path].counts) > 1]
     # The one row that is unlike the others tells more than what is the same in all.
-    for path in dict.fromkeys((*odd, *states)):
+    few = [path for path in odd if len(rows) - max(counted[path].counts.values()) <= _PLACES]
+    for path in dict.fromkeys((*few, *states, *odd)):
         counts, complete = counted[path].listing(len(rows))
         size = _size(path, encode(counts))
         if len(counted[path].counts) > 1 and counts and size <= room:

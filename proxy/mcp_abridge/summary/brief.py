@@ -10,7 +10,7 @@ all rows.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from functools import cache, cached_property
 from itertools import chain
@@ -151,9 +151,11 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
 def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     """Read the members that seem to be the same in all rows, and those that tell a state."""
     plain = [each for each in columns if each.plain]
-    constant = [each for each in plain if each.size <= LARGE and len({*each.cells}) == 1]
-    constant.sort(key=lambda each: ((each.cells[0] or b"null") in NOTHING, len(each.path)))
-    values = {each.names: each.cells[0] or b"null" for each in constant[:_CONSTANTS]}
+    most = [(each, *Counter(each.cells).most_common(1)[0]) for each in plain if each.size <= LARGE]
+    but = int(len(rows) >= MANY)  # the one row that is unlike the others may be in the sample
+    constant = [(each, cell or b"null") for each, cell, n in most if n >= len(each.cells) - but]
+    constant.sort(key=lambda pair: (pair[1] in NOTHING, len(pair[0].path)))
+    values = {column.names: cell for column, cell in constant[:_CONSTANTS]}
     states = [each for each in plain if each.role == roles.STATE] if len(rows) >= MANY else []
     return facts_of(rows, values, [each.names for each in states[:_STATES]], room)
 
