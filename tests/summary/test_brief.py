@@ -401,6 +401,16 @@ def test_lists_whose_members_all_have_columns_are_not_said_to_be_left_out_in_par
         assert notes["items"].endswith(f" columns, without {names}")
 
 
+def test_if_not_all_names_of_columns_left_out_fit_some_are_named() -> None:
+    names = [f"a_member_with_a_long_name_{k}" for k in range(14)]
+    rows = [
+        {"id": n, "title": f"Title {n}", **{name: "x" * (n + k) for k, name in enumerate(names)}}
+        for n in range(60)
+    ]
+    counts = {len(brief(rows, bound)[1]["items"].split(", ")) for bound in (2000, 2500)}
+    assert len(counts) == 2
+
+
 def test_narrow_rows_are_shown_in_brief_in_any_room() -> None:
     rows = [{"id": n, "level": "low" if n % 50 else "high", "owner": [n]} for n in range(200)]
     for bound in range(700, 2000, 25):

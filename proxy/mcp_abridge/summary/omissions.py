@@ -49,6 +49,10 @@ class Omission(Struct, frozen=True):
     examples: tuple[Example, ...] = ()
 
     def __str__(self) -> str:
+        return self.naming(_NAMES)
+
+    def naming(self, most: int) -> str:
+        """Return the note with so many characters of names, or a few names."""
         several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
         text = f"{_amount([self])}{several}"
         if self.last and self.count == 1:
@@ -57,7 +61,7 @@ class Omission(Struct, frozen=True):
         if not self.names:
             return text
         widths = accumulate(len(name) + 2 for name in self.names)
-        count = max(_NAMED, sum(width <= _NAMES for width in widths))
+        count = max(_NAMED, sum(width <= most for width in widths))
         more = f" and {len(self.names) - count} more" if len(self.names) > count else ""
         return f"{text}, without {', '.join(self.names[:count])}{more}"
 
@@ -105,11 +109,13 @@ def notes_on(cuts: list[Omission], way: dict[str, Any], room: int) -> dict[str, 
     others = list(cuts)
     for cut in cuts:
         path = f"@.{cut.path}" if cut.path in _OWN else cut.path
-        note = f"{notes[path]}; {cut}" if path in notes else str(cut)
+        before = f"{notes[path]}; " if path in notes else ""
         rest = [other for other in others if other is not cut]
-        longer = {**notes, path: note}
-        if len(path) <= LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
-            notes, others = longer, rest
+        for most in (_NAMES, 0):
+            longer = {**notes, path: f"{before}{cut.naming(most)}"}
+            if len(path) <= LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
+                notes, others = longer, rest
+                break
     sums = _sums(others)
     for cut in others[:1]:  # the greatest loss
         longer = {"others": f"{sums['others']}, most at {cut.path}"}
