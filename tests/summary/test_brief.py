@@ -554,6 +554,16 @@ def test_arrays_of_which_one_is_called_rows_are_not_said_to_be_the_rows_of_a_vie
     assert loads(encode(look(Document({"table": arrays}), view)))[0] in range(1000, 2300)
 
 
+def test_a_row_of_pairs_that_has_none_of_the_columns_is_a_row_too() -> None:
+    def row(**members: object) -> list[dict[str, object]]:
+        return [{"field": name, "value": value} for name, value in members.items()]
+
+    rows = [row(status="FAILED", **{"": 1})]
+    rows += [row(status="9e3779b1" * 4, **{"": k}, id=k) for k in range(2, 5)]
+    table, _ = brief({"results": rows}, 300)
+    assert table["results"]["rows"] == [[None], [2], [3], [4]]
+
+
 def test_no_lists_of_names_are_taken_for_columns() -> None:
     names = [f"a name {n}" for n in range(100)]
     document, _ = brief({"before": names, "after": names[::-1]}, 1500)

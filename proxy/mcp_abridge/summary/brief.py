@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.names import label, spelled
 from mcp_abridge.document.tokens import density
-from mcp_abridge.document.tree import encode, encode_lines, level, text
+from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.all_rows import NOTHING, Facts, Names, facts_of
 from mcp_abridge.summary.cells import Opened, read, tree_of
@@ -36,6 +36,7 @@ from mcp_abridge.summary.columns import (
     elements_of,
     head_of,
     in_tables_alone,
+    members_of,
     names_of,
     sample_of,
 )
@@ -362,8 +363,8 @@ def _beginnings(path: ColumnPath) -> Iterator[Names]:
 
 
 def _members(row: Raw) -> set[str]:
-    """Return the names of the members of a row that are not null."""
-    return {name for name, value in level(row).items() if value != NULL}
+    """Return the names of the members of a row that are not null; of a row of pairs, none."""
+    return {name for name, value in members_of([row])[0].items() if value != NULL}
 
 
 def _place_in_row(column: Column) -> tuple[bool, float]:
