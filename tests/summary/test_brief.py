@@ -663,6 +663,19 @@ def test_of_a_time_series_the_last_row_is_shown_too() -> None:
     assert notes["items"] == f"first {count} and last 1 of 5000"
 
 
+@pytest.mark.parametrize("step", [60_000, -86_400_000])
+def test_numbers_that_run_like_a_clock_are_times_by_any_name(step: int) -> None:
+    start = 1_795_600_000_000
+    rows = [{"v": n * 7919 % 9973, "o": n % 97, "k": start + n * step} for n in range(900)]
+    document, notes = brief(rows)
+    assert document["columns"][0] == "k"
+    assert document["rows"][-1][0] == rows[-1]["k"]
+    assert "max_by(@, &v)" in notes["more"]
+
+    rows[0], rows[-1] = rows[-1], rows[0]
+    assert brief(rows)[0]["columns"][0] != "k"
+
+
 def test_plain_values_beside_others_are_a_few_and_the_last_one() -> None:
     document, notes = brief({"ids": list(range(9000)), "more_ids": list(range(9000)), "n": 1})
     assert document["ids"] == document["more_ids"] == [*range(20), 8999]

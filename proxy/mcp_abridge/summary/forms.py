@@ -5,6 +5,8 @@ import re
 NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
 CLOCK = re.compile(rb'\[*"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.,+Z-]*)?)?"')
 EPOCH = re.compile(rb'"?\d{9}')  # seconds since 1970, or smaller units
+SINCE_1970 = re.compile(rb"1\d{9}(?:\d{3}){0,3}(?:\.\d+)?")
+"""A time of this century, before 2033, in seconds or smaller units."""
 WITH_DIGIT = re.compile(rb"[^0-9]*[0-9]")
 NO_LETTERS = re.compile(rb'\[*"[^A-Za-z\x80-\xff]*"')
 FLAG = re.compile(rb"\[+[tf]")

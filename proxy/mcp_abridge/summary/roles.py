@@ -46,8 +46,8 @@ def in_order(
     equal: dict[tuple[bytes | None, ...], list[Column]] = {}
     useless = list[Column]()
     for column in sorted(columns, key=lambda each: len(each.path)):
-        cells = tuple(column.cells)
-        if cells in equal or len({*cells}) == 1 or 5 * len(column.values) < len(cells):
+        cells, few = tuple(column.cells), 5 * len(column.values) < len(column.cells)
+        if cells in equal or len({*cells}) == 1 or few or _spells_a_number(column, columns):
             column.role = APPENDIX
             useless.append(column)
         equal.setdefault(cells, []).append(column)
@@ -70,6 +70,15 @@ def in_order(
     for rank, column in enumerate(order):
         column.rank = rank
     return order
+
+
+def _spells_a_number(column: Column, columns: Sequence[Column]) -> bool:
+    """Return True of a number as a text beside the number itself: `price`, `price_display`."""
+    own = words.split(column.names[-1]) if column.plain and column.textual else ()
+    if words.WRITTEN.isdisjoint(own[-1:]) or not all(map(forms.NUMBER.fullmatch, column.values)):
+        return False
+    beside = (each.names[-1] for each in columns if each.path[:-1] == column.path[:-1])
+    return any(words.split(name) == own[:-1] for name in beside)
 
 
 def _things(columns: Sequence[Column]) -> set[Names]:

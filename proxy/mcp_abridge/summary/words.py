@@ -55,7 +55,8 @@ CODES = frozenset(("code", "id", "key", "number", "value", "index"))
 HASHES = frozenset(("etag", "checksum", "md5", "cursor", "nonce"))
 NO_QUANTITIES = {
     *(TIMES - {"time"}),
-    *("id", "iid", "column", "col", "index", "orderindex", "page", "pid", "port", "row", "year"),
+    *("id", "iid", "column", "col", "index", "orderindex", "page", "pid", "port", "position"),
+    *("row", "year"),
 }
 PLACES = frozenset(  # and addresses: numbers that are none to compare
     _worth(
@@ -75,6 +76,7 @@ TYPED = ("number", "value")  # a value that is called by the object around it
 RATES = frozenset(  # are no amounts
     _worth(_1="avg average max mean median min per percent percentage pct rate ratio unit")
 )
+SHARE = 3.97  # worth of a percentage: it says more of a row than a count, `total_count`
 OTHERS = _worth(  # things that have names of their own
     _1="user account author owner creator reporter assignee committer actor customer project repo"
     " repository parent team milestone organization links avatar icon context agent host tool"
@@ -86,6 +88,9 @@ PEOPLE = _worth(
     _3="author authors user username sender from login",
     _2="owner owners reporter requester creator customer",
 )
+WRITTEN = frozenset(("display", "formatted", "str", "string", "text"))
+"""The last word of a number that is written as a text beside itself."""
+_PERCENT = (("percent",), ("percentage",), ("pct",))
 _ENDINGS = frozenset(("id", *(w for w in (*NAMES, *STATES, *VALUES, *KEYS, *TIMES) if len(w) > 2)))
 IDS = frozenset(("id", "gid", "uid", "uuid", "key", "node_id", "self", "url", "href", "web_url"))
 
@@ -113,6 +118,15 @@ def counts_things(own: tuple[str, ...]) -> bool:
     """
     things = any(_PLURAL.fullmatch(each) and each not in AMOUNTS for each in own)
     return things and own[-1] not in NO_QUANTITIES
+
+
+def is_share(own: tuple[str, ...]) -> bool:
+    """Return True of the words of a number by which rows compare, whatever their size.
+
+    >>> is_share(split("percent_covered")), is_share(split("errorRate")), is_share(split("rate_id"))
+    (True, True, False)
+    """
+    return own[:1] in _PERCENT or own[-1:] in _PERCENT or own[-1:] in (("rate",), ("ratio",))
 
 
 def is_id_of(own: tuple[str, ...], array: str) -> bool:

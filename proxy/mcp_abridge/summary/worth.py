@@ -5,6 +5,7 @@ Without it every column is as good as another, and those that stand first are sh
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 
 from mcp_abridge.summary import forms, words
@@ -91,9 +92,18 @@ class Worth:
         if not self.numeric:
             return self._mostly(forms.CLOCK)
         if words.TIMES.isdisjoint(self.words[-1:]):
-            return False
+            return self._runs()
         # What takes some time is no clock: `resolution_time: 5400`.
         return self.words[-1] != "time" or self._mostly(forms.EPOCH)
+
+    def _runs(self) -> bool:
+        """Return True of numbers like those of today's clocks that rise or fall from row to row."""
+        alike = self.filled == 1 and all(map(forms.SINCE_1970.fullmatch, self.values))
+        if not alike or self.word(words.KEYS) or self.word(words.VALUES):
+            return False
+        times = [*map(float, self.values)]
+        steps = {before < after for before, after in pairwise(times)}
+        return len(steps) == 1 and self.distinct == 1 and 10 * max(times) < 12 * min(times)
 
     def _mostly(self, pattern: re.Pattern[bytes]) -> bool:
         half = len(self.values) // 2
@@ -216,10 +226,16 @@ class Worth:
     def _worth_as_value(self) -> float:
         if not self.numeric or self.clock or not words.NO_QUANTITIES.isdisjoint(self.words[-1:]):
             return -9
-        word = self.word(words.VALUES)
+        word = max(self.word(words.VALUES), words.SHARE * self._is_share())
         if self.column.textual and not word and not self._measured():
             return -9  # digits of an id
         return word + 1 + self.filled - 0.7 * self._away
+
+    def _is_share(self) -> bool:
+        """Return True of percentages and rates; a sample rate of 48,000 is none."""
+        if not words.is_share(self.words):
+            return False
+        return 2 * sum(float(each.strip(b'"')) <= 100 for each in self.values) > len(self.values)
 
     def _measured(self) -> bool:
         """Return True of numbers as texts that are no ids: of several lengths, or with parts."""
