@@ -7,6 +7,7 @@ import pytest
 from mcp_abridge.document.tokens import tokens
 from mcp_abridge.document.tree import Document
 from mcp_abridge.query.call import Call
+from mcp_abridge.query.view import look as view_of
 from mcp_abridge.summary.abridgement import abridge, examples_of
 from mcp_abridge.summary.structure_in_text import read_structure
 
@@ -217,3 +218,26 @@ def test_the_value_beside_a_name_is_a_column_by_that_name() -> None:
     ]
     document, _ = look(Listing(rows, ()))
     assert "tags[?Key=='Title'].Value | [0]" in json.loads(document.encode())["columns"]
+
+
+def test_values_beside_a_name_are_counted_and_filtered() -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "name": f"host {n}",
+            "zone": "a",
+            "tags": [
+                {"Key": "team", "Value": ("core", "data")[n % 3 % 2]},
+                {"Key": "n", "Value": n},
+            ],
+        }
+        for n in range(90)
+    ]
+    of_team = "tags[?Key=='team'].Value | [0]"
+    filters, counts = examples_of(Document(rows), Call("list"))[:2]
+    assert (filters, counts) == (f"[?({of_team})=='data'].[name]", f"count_by(@, &{of_team})")
+    assert view_of(Document(rows), counts) == {"core": 60, "data": 30}
+    assert len(view_of(Document(rows), filters)) == 30
+
+    rows[70]["zone"] = "b"  # the look tells all of it
+    filters, counts = examples_of(Document(rows), Call("list"))[:2]
+    assert (filters, counts) == ("[?zone=='b']", f"count_by(@, &{of_team})")

@@ -15,7 +15,7 @@ from mcp_abridge.document.tree import level, text
 from mcp_abridge.summary import forms, roles
 from mcp_abridge.summary.all_rows import Facts, cells_of
 from mcp_abridge.summary.cells import read
-from mcp_abridge.summary.columns import NULL, Column, columns_of, sample_of
+from mcp_abridge.summary.columns import EACH, NULL, Column, Pair, columns_of, sample_of
 
 _SELECTED = 2  # columns that a filter selects
 _LATEST = 3  # rows that are the last by their time
@@ -48,7 +48,8 @@ def examples(
     states = [each for each in columns if each.role == roles.STATE and _single(each)]
     own = [each for each in names if _single(each)]
     plain = filter(_selectable, dict.fromkeys((*rare, *states, *own)))
-    categories = [(each, values) for each in plain if (values := _values(each, facts))]
+    some = (*plain, *filter(_beside_a_name, columns))
+    categories = [(each, values) for each in some if (values := _values(each, facts))]
     category, values = categories[0] if categories else (None, [])
     # Amounts are asked for by a state, and by what is shown of each row: a project, a person.
     several = [each for each, _ in categories if each not in rare]
@@ -62,8 +63,12 @@ def examples(
         selection = ", ".join(each.name for each in others if each in picks) or category.name
         whole = small and category in rare
         part = "" if whole else f".[{selection}]"
-        yield f"{place}[?{category.name}=={values[-1]}]{part}", "filters"
-        yield f"count_by({place or '@'}, &{category.name})", COUNTS
+        name = f"({category.name})" if _beside_a_name(category) else category.name
+        pipe = " | " * place.endswith("[]")  # else the test applies to each row
+        yield f"{place}{pipe}[?{name}=={values[-1]}]{part}", "filters"
+        uncounted = (each for each, _ in categories if each.names not in facts.complete)
+        counted = next(uncounted, category)
+        yield f"count_by({place or '@'}, &{counted.name})", COUNTS
     times = (each for each in columns if each.role == roles.TIME and each.plain)
     clock = next(filter(roles.is_out_of_order, filter(_selectable, times)), None)
     latest = list[Example]()
@@ -81,7 +86,8 @@ def examples(
     for amount in islice(filter(roles.is_amount, useful), _SUMS):
         if amount is not quantity and not _numbers(rows, amount):
             continue
-        yield f"sum({place or '@'}[*].{amount.name})", "adds up"
+        each = "" if place.endswith("[]") else "[*]"
+        yield f"sum({place or '@'}{each}.{amount.name})", "adds up"
         yield from latest
         latest = []
         for group in groups:
@@ -106,6 +112,12 @@ def greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:
 def _single(column: Column) -> bool:
     """Return True if a column has one value in each row, and views can name it."""
     return all(isinstance(step, str | int) for step in column.path) and column.nameable
+
+
+def _beside_a_name(column: Column) -> bool:
+    """Return True if a column has one value in each row, which stands beside a name."""
+    pair = any(isinstance(step, Pair) for step in column.path)
+    return pair and EACH not in column.path and column.nameable and '"' not in column.name
 
 
 def _selectable(column: Column) -> bool:
