@@ -676,6 +676,19 @@ def test_numbers_that_run_like_a_clock_are_times_by_any_name(step: int) -> None:
     assert brief(rows)[0]["columns"][0] != "k"
 
 
+def test_the_next_view_shows_what_was_shortened_before_what_is_empty_or_equal() -> None:
+    parts = [
+        {"name": f"part number {n} of many", "size": n * 37, "notes": [], "flag": n < 0}
+        for n in range(20)
+    ]
+    rows = [{"id": n, "name": f"name {n}", "parts": parts[n % 3 :]} for n in range(40)]
+    document, notes = brief(rows, 7000)
+    assert document["columns"] == ["id", "name", "parts[].size", "parts[].name"]
+    assert len(document["rows"]) == len(rows)  # their arrays are shortened, though
+    assert document["rows"][0][3] == ["part number 0 of many", "part number 1 of many", "…"]
+    assert notes["more"].split("'")[1].endswith("].[id, parts[].name]")
+
+
 def test_plain_values_beside_others_are_a_few_and_the_last_one() -> None:
     document, notes = brief({"ids": list(range(9000)), "more_ids": list(range(9000)), "n": 1})
     assert document["ids"] == document["more_ids"] == [*range(20), 8999]

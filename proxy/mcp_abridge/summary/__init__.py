@@ -13,9 +13,11 @@ sections           sections of Markdown that have the same fields, as rows
 rows               such rows as JSON
 tables             a tree, or arrays side by side, as rows
 cutter             divides the room among the parts of a value; notes each omission
+shares             how much of the room each part gets
 cuts               the places at which a long text is cut, and the calls for the rest
 omissions          how much of what is shown, and the notes that say so
 brief              an array of objects: all its rows in a few columns each, or fewer rows
+lookout            what is known of the call beside its result
 layout             the columns that fit, and how much of each
 columns            the columns of such rows, opened to the first scalar or text
 roles              what each is for, and the order in which they are chosen

@@ -23,10 +23,10 @@ from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import Document, Value, encode, level, opened, raw, text
 from mcp_abridge.query.call import Call, Notice
 from mcp_abridge.query.patterns import Pattern
-from mcp_abridge.summary.brief import Lookout
 from mcp_abridge.summary.cuts import calls_for_more
 from mcp_abridge.summary.cutter import SizeReducer
 from mcp_abridge.summary.examples import COUNTS
+from mcp_abridge.summary.lookout import Lookout
 from mcp_abridge.summary.media import description, without_data
 from mcp_abridge.summary.omissions import (
     CHARACTERS,
@@ -163,6 +163,7 @@ def _reserve(bound: int) -> int:
 
 
 _VIEW = "view"
+_IN_EACH = "[*]"  # in a place: a window would be one of each
 _PAGE = re.compile(r"\[\d*:\d*\]$")
 
 
@@ -329,6 +330,8 @@ class _Task(Struct, frozen=True):
     def _next(self, cut: Omission) -> str | None:
         place = cut.place
         if UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
+            return None
+        if _IN_EACH in place and not cut.following:
             return None
         if cut.visible == cut.total:
             return None  # all rows are shown, in another shape

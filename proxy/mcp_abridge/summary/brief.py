@@ -11,16 +11,16 @@ all rows.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import cache, cached_property
 from itertools import chain
+from operator import is_not
 from typing import Any
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.names import label, spelled
-from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.all_rows import NOTHING, Facts, Names, facts_of
@@ -43,6 +43,7 @@ from mcp_abridge.summary.columns import (
 from mcp_abridge.summary.cuts import MARK, NOTE_END
 from mcp_abridge.summary.examples import Example, examples
 from mcp_abridge.summary.layout import CLIPS, LARGE, MANY, Layout
+from mcp_abridge.summary.lookout import Lookout
 from mcp_abridge.summary.objects import Objects
 from mcp_abridge.summary.place import UNSHOWN
 from mcp_abridge.summary.sought import sought_at
@@ -63,25 +64,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _Clip = tuple[int, ColumnPath, int, int, list[int]]
 """Texts of a column that are cut: the row of the first, the column, the characters shown of each,
 those of the first before the cut, and those of each whole."""
-
-
-class Lookout(Struct, frozen=True):
-    """The facts beside a result: the tool, the words it looks for, whether a rule has put the
-    members in order, and the bytes that a view may take.
-
-    `light`: what takes more tokens than plain JSON gets fewer bytes.
-    """
-
-    tool: str = ""
-    bound: int = 0
-    sought: Collection[str] = ()
-    ordered: bool = False
-    light: bool = False
-
-    def cost(self, part: bytes | Raw) -> int:
-        """Return the bytes of plain JSON that take as many tokens as a part does."""
-        part = bytes(part)
-        return int(len(part) * density(part)) if self.light else len(part)
 
 
 class Brief(Struct):
@@ -161,6 +143,13 @@ def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     return facts_of(rows, values, [each.names for each in states[:_STATES]], room)
 
 
+def examples_inside(rows: list[Raw], place: str) -> tuple[Example, ...]:
+    """Return views of all rows that lie inside of others."""
+    columns = roles.in_order(columns_of(sample_of(rows)) if rows else [])
+    facts = _facts(columns, rows, _WHOLE)
+    return tuple(examples(rows, columns, columns, place, facts, small=False))
+
+
 class _Page:
     """The rows and columns of a layout, as they are written."""
 
@@ -180,6 +169,7 @@ class _Page:
         self.reading = read(self.rows, paths, opened)
         self.misaligned = [*self._misaligned()] if table else []
         self.clips: list[_Clip] = []
+        self._whole_sizes: dict[ColumnPath, float] = {}  # the average bytes of cells before the cut
         self._cut(layout.picks)
         self.value = self._as_table() if table else self._as_objects()
 
@@ -213,6 +203,9 @@ class _Page:
                     parts.append(self._clipped(content, clip))
             for row, part in zip(long, encode_lines(parts), strict=True):
                 cells[row] = Raw(part)
+            if any(map(is_not, cells, whole)):
+                sizes = (len(memoryview(each)) for each in whole if each is not None)
+                self._whole_sizes[path] = sum(sizes) / len(whole)
             self._tell_apart(cells, whole, clip)
             if long and (single or isinstance(path[0], Pair)):
                 first = next(iter(long))
@@ -335,15 +328,16 @@ class _Page:
             start = self.count - self.last
             more = max(room * self.count // (len(self.value) * 2), start)
             return f"[{start}:{min(start + more, total)}]{_selection(picks)}"
-        cut = {path for _, path, *_ in self.clips}
+        cut = self._whole_sizes
         handle = next((each for each in picks if each.path not in cut and each.nameable), None)
         picks, width, words = ([] if handle is None else [handle]), 12.0, 0
-        missing = [each for each in columns if each.path not in present and each.values]
-        facts_paths = self._facts.paths
-        missing = [each for each in missing if each.path not in facts_paths]
-        long = [each for each in self.columns if each.path in cut]
-        for each in (*long, *missing):
-            wider = width + each.size + len(each.name) + 4
+        beside = present | self._facts.paths
+        missing = [each for each in columns if each.path not in beside and each.values]
+        telling = [each for each in missing if len({*each.cells}) > 1]
+        long = sorted(self.columns, key=lambda each: each.role != roles.NAME)
+        long = [each for each in long if each.path in cut]
+        for each in (*long, *telling) or missing:
+            wider = width + cut.get(each.path, each.size) + len(each.name) + 4
             words += len(each.name) + 2
             if len(picks) > 1 and (wider * total > room or words > _WORDS):
                 break

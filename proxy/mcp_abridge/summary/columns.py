@@ -100,6 +100,7 @@ class Column:
     def __init__(self, path: ColumnPath, cells: list[bytes | None], position: int) -> None:
         self.path, self.cells, self.position = path, cells, position
         self.role, self.rank = "", 0.0
+        self.parts = 1.0  # times as large as they are here are the cells, in which all elements are
         self.values = [*filter(None, cells)]
         self.names = names_of(path)
         self.plain = len(self.names) == len(path)
@@ -120,9 +121,10 @@ class Column:
     def width(self, clip: int) -> float:
         """The average bytes of a cell if texts show `clip` characters."""
         most = clip + 5
-        if self.longest <= most or not (self.textual or EACH in self.path):
-            return self.size
-        return (sum(min(size, most) for size in self._sizes) + self._nulls) / len(self.cells)
+        if not (self.textual or EACH in self.path) or self.longest * self.parts <= most:
+            return self.size * self.parts
+        sizes = (min(size * self.parts, most) for size in self._sizes)
+        return (sum(sizes) + self._nulls) / len(self.cells)
 
 
 def sample_of(rows: Sequence[Raw]) -> list[Raw]:
@@ -163,6 +165,7 @@ class _Opened:
     def __init__(self, count: int) -> None:
         self.columns: dict[ColumnPath, Column] = {}
         self._count = count
+        self._parts: dict[ColumnPath, float] = {}  # elements for each that is looked at
 
     def _open(self, path: ColumnPath, values: list[Raw], owners: list[int] | None) -> None:
         spellings = [*map(bytes, values)]
@@ -176,7 +179,9 @@ class _Opened:
             cells = self._of_rows(spellings, owners)
         else:
             cells = [None if spelling == _NULL else spelling for spelling in spellings]
-        self.columns[path] = Column(path, cells, len(self.columns))
+        self.columns[path] = column = Column(path, cells, len(self.columns))
+        for end, times in self._parts.items() if owners is not None else ():
+            column.parts *= times if path[: len(end)] == end else 1
 
     def _of_rows(self, spellings: list[bytes], owners: list[int]) -> list[bytes | None]:
         lists: dict[int, list[bytes]] = {}
@@ -210,6 +215,7 @@ class _Opened:
         arrays = [*map(elements_of, values)]
         present = [array for array, value in zip(arrays, values, strict=True) if value != NULL]
         some = [array[: _ELEMENTS if owners is None else _ELEMENTS // 2] for array in arrays]
+        parts = sum(map(len, arrays)) / max(sum(map(len, some)), 1)
         kinds = {memoryview(raw)[0] for raw in chain.from_iterable(some)}
         if kinds == {0x7B, 0x22}:  # of objects among texts, their members
             some = [[each for each in array if memoryview(each)[0] == 0x7B] for array in some]
@@ -228,6 +234,7 @@ class _Opened:
                 return self._by_position(path, arrays, 1)
             rows = range(self._count) if owners is None else owners
             step = 0 if lengths <= {0, 1} else EACH
+            self._parts[*path, step] = parts
             of_elements = [row for row, array in zip(rows, some, strict=True) for _ in array]
             self._open((*path, step), [*chain.from_iterable(some)], of_elements)
             return True

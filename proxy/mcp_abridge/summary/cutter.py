@@ -9,7 +9,6 @@ Invariant: at each path, the elements, members and characters shown, plus those 
 count as left out, are the whole.
 """
 
-import re
 from itertools import islice
 from typing import Any
 
@@ -20,10 +19,11 @@ from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.document.names import label
 from mcp_abridge.document.tree import encode, level, loads
 from mcp_abridge.query.rich_text import tree_text
-from mcp_abridge.summary.brief import Brief, Lookout, brief
+from mcp_abridge.summary.brief import Brief, brief, examples_inside
 from mcp_abridge.summary.columns import Pair, head_of
 from mcp_abridge.summary.cuts import MARK, NOTE_END, both_ends
 from mcp_abridge.summary.examples import Example, examples_of_rows, greatest_point
+from mcp_abridge.summary.lookout import Lookout
 from mcp_abridge.summary.omissions import (
     CHARACTERS,
     COLUMNS,
@@ -34,23 +34,18 @@ from mcp_abridge.summary.omissions import (
     of_texts,
 )
 from mcp_abridge.summary.place import UNSHOWN, Place, element_place, member_place
-from mcp_abridge.summary.tables import in_rows
+from mcp_abridge.summary.shares import share, weights_of
+from mcp_abridge.summary.tables import INNER, LARGEST, in_rows, inner_rows
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 _PLENTY = 20  # plain values of an array that other content stands beside
 _AMPLE = 2000  # bytes: enough of a large element; with less than that or half of it, it is dropped
+_NARROW = 10  # bytes of a row in another one if half of them are shown, at least
 _SOME = 150  # bytes: enough of an element if rows in brief take less than a quarter of the room
 _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
-_LARGEST_SHAPE = 1 << 19  # bytes of what is made rows: all of it is opened
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
 _RECORD = 60  # members: an object with more is a map, as one of like members is: each gets _FAIR
 _SEVERAL = 8  # members that are a map if they are alike
-_MAIN = 4.0  # shares of the member that the result is about, if another has one
-HANDLE = re.compile("(?i)token|cursor")  # members that a later call may have to pass back
-_BESIDE = re.compile(
-    "(?i)schema|^.names|expand|prior|config|catalog|artifact|definition|facet|aggregat|meta|links"
-    "|tool|driver|rules|variable|previous|warning"
-)
 _BOTH_ENDS = 1000  # bytes of a string whose end is shown too
 DEEPEST = 30  # levels; a deeper container that does not fit is emptied
 
@@ -195,9 +190,16 @@ class SizeReducer(Struct, kw_only=True):
         few = count <= room // WHOLE
         entries = _elements(value, at, numbered) if few else []
         parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE) if few else None
+        views = tuple[Example, ...]()
+        if parts is None and self.breadth:
+            inner, place = inner_rows(value, size, at[1])
+            views = examples_inside(inner, place)
+            if few and INNER * count <= len(inner) < room // _NARROW:
+                parts = self._around(entries, room, at, depth, inner, views)
         if parts is None and self.breadth:
             rows = brief(value, room, at[1], self.lookout, table=self.table)
             if rows is not None:
+                rows = replace(rows, examples=views or rows.examples)
                 slim = few and rows.omitted and len(rows.value) < room // 4
                 parts = self._all(entries, room, depth, _SOME) if slim else None
                 if parts is None:
@@ -211,13 +213,37 @@ class SizeReducer(Struct, kw_only=True):
             parts = self._first(entries, room, depth) + last
         if len(parts) < count:
             loss = size - sum(map(len, parts))
-            views = greatest_point(every, at[1]) or examples_of_rows(every, at[1])
+            views = views or greatest_point(every, at[1]) or examples_of_rows(every, at[1])
             self._note(at, len(parts), count, ELEMENTS, loss, len(last), views)
         return b"[%b]" % b",".join(parts)
 
+    def _around(
+        self,
+        entries: list[_Entry],
+        room: int,
+        at: Place,
+        depth: int,
+        inner: list[Raw],
+        views: tuple[Example, ...],
+    ) -> list[bytes] | None:
+        """Return entries with the rows in them in brief; None if most of these are not shown."""
+        before = len(self.omissions), len(self.facts)
+        parts = self._all(entries, room, depth, _SOME)
+        cuts = self.omissions[before[0] :]
+        hidden = sum(each.total - each.visible for each in cuts if each.unit == ELEMENTS)
+        if parts is None or 2 * hidden > len(inner) or any(each.unit == MEMBERS for each in cuts):
+            self._forget(before)
+            return None
+        for index, cut in enumerate(cuts, before[0]):
+            place = cut.place
+            if cut.unit == COLUMNS and cut.following.startswith("[*]"):
+                place = f"{at[1]}[*]{place[len(at[1]) :].partition(']')[2]}"  # in each entry
+            self.omissions[index] = replace(cut, place=place, examples=views)
+        return parts
+
     def _in_rows(self, value: Any, size: int, room: int, at: Place) -> bytes | None:
         """Return a tree, or arrays side by side, as rows in brief; None of any other value."""
-        fits = self.breadth and self.table and size <= _LARGEST_SHAPE
+        fits = self.breadth and self.table and size <= LARGEST
         rows, at = in_rows(value, at) if fits else ([], at)
         cut = brief(rows, room, at[1], self.lookout, table=True)
         return None if cut is None else self._rows(cut, len(rows), size, at, shape=True)
@@ -269,10 +295,11 @@ class SizeReducer(Struct, kw_only=True):
             return None
         rest = room - 1 - sum(len(prefix) + 1 for prefix, _, _ in entries)
         elastic = [index for index, (_, raw, _) in enumerate(entries) if not _rigid(raw)]
-        weights = self._weights(entries, elastic, sizes)
+        names = {index: entries[index][0].decode() for index in elastic if entries[index][0]}
+        weights = weights_of(names, sizes, self.lookout.tool) or dict.fromkeys(elastic, 1.0)
         elastic.sort(key=lambda index: sizes[index] / weights[index])
         rest -= sum(sizes) - sum(sizes[index] for index in elastic)
-        if _share([sizes[index] for index in elastic], rest) < least:
+        if share([sizes[index] for index in elastic], rest) < least:
             return None
         large = {*elastic}
         parts = [
@@ -294,25 +321,6 @@ class SizeReducer(Struct, kw_only=True):
             parts[index] = prefix + bytes(cut)
             rest -= self.lookout.cost(cut)
         return parts
-
-    def _weights(
-        self, entries: list[_Entry], elastic: list[int], sizes: list[int]
-    ) -> dict[int, float]:
-        """Return the share of each of `elastic`: the member that the tool names, or the largest.
-
-        Catalogues, schemas and earlier states have the least.
-        """
-        names = {index: entries[index][0].decode() for index in elastic if entries[index][0]}
-        weights = {index: 0.2 if _BESIDE.search(name) else 1.0 for index, name in names.items()}
-        weights |= {index: _MAIN for index, name in names.items() if HANDLE.search(name)}
-        tool, half = self.lookout.tool.lower(), sum(sizes[index] for index in elastic) / 2
-        namesakes = [
-            index for index, name in names.items() if name[1:-2].lower().rstrip("s") in tool
-        ]
-        large = [index for index in names if weights[index] == 1 and sizes[index] >= half]
-        if namesakes or large:
-            weights[max(namesakes or large, key=sizes.__getitem__)] = _MAIN
-        return weights or dict.fromkeys(elastic, 1.0)
 
     def _first(self, entries: list[_Entry], room: int, depth: int) -> list[bytes]:
         """Return as many of the first entries as fit; large entries are cut to fit more."""
@@ -380,20 +388,6 @@ def _rigid(raw: Raw) -> bool:
 def _is_end(raw: Raw) -> bool:
     """Return True of a value that cannot be cut, and of a point of a time series."""
     return _rigid(raw) or (memoryview(raw)[0] == 0x5B and len(memoryview(raw)) <= WHOLE)
-
-
-def _share(sizes: list[int], room: int) -> int:
-    """Return the most bytes that each may take if all together take at most `room`.
-
-    >>> _share([10, 100, 1000], 500), _share([10, 20], 500)
-    (390, 490)
-    """
-    for position, needed_size in enumerate(sorted(sizes)):
-        share = room // (len(sizes) - position)
-        if needed_size > share:
-            return share
-        room -= needed_size
-    return room + max(sizes, default=0)
 
 
 def _elements(value: list[Raw], at: Place, numbered: bool) -> list[_Entry]:

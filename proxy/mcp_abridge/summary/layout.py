@@ -109,6 +109,7 @@ class Layout:
                 self.whole = self._fits(CLIPS[0], self._room / self._count)
                 self._choose()
         else:
+            self.whole = False
             self.rows -= max(self.rows * excess // max(self._room + excess, 1), 1)
 
 

@@ -12,9 +12,10 @@ from msgspec import Raw
 from mcp_abridge.document.possessive import possessive
 from mcp_abridge.document.tree import encode, level
 from mcp_abridge.summary.cuts import NOTE_END
-from mcp_abridge.summary.cutter import DEEPEST, HANDLE
+from mcp_abridge.summary.cutter import DEEPEST
 from mcp_abridge.summary.omissions import CHARACTERS, Omission
 from mcp_abridge.summary.place import UNSHOWN, Place, element_place, member_place
+from mcp_abridge.summary.shares import HANDLE
 
 _SHORTEST = 512  # characters
 _OPENING = re.compile(rb'"(?:data:|(?:[\w+/-]|\\[/rn]){64})', re.ASCII)

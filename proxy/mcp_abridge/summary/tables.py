@@ -4,14 +4,51 @@ Without it, a tree is cut to its first branch, and a forecast to some of its tem
 of their times. The view that makes the same rows is their place.
 """
 
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec import Raw
 
-from mcp_abridge.document.names import spelled
+from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.tree import encode
 from mcp_abridge.query.shapes import nodes, rows_of, side_by_side, tree_member
+from mcp_abridge.summary.columns import NULL, elements_of, members_of, sample_of
 from mcp_abridge.summary.place import Place
+
+LARGEST = 1 << 19  # bytes of what is made rows: all of it is opened
+
+
+_PAIR = 2  # members of a name with a value
+INNER = 4  # rows inside of each of others that these are there for, on average
+_NEARLY_ALL = 0.8  # of the bytes, if there are fewer
+
+
+def inner_rows(rows: Sequence[Raw], size: int, place: str) -> tuple[list[Raw], str]:
+    """Return the rows of an array that takes most of the bytes of others, and their place.
+
+    Arrays of names with values are none. No rows if there is no such array.
+    """
+    outer = members_of(sample_of(rows)) if len(rows) > 1 and size <= LARGEST else []
+    sizes = Counter[str]()
+    for members in outer:
+        sizes.update({name: len(memoryview(each)) for name, each in members.items()})
+    for name, bytes_of in sizes.most_common(1):
+        some = [*chain.from_iterable(elements_of(members.get(name)) for members in outer)]
+        share = bytes_of / sum(sizes.values())
+        enough = share > (1 / 2 if len(some) >= INNER * len(outer) else _NEARLY_ALL)
+        several = len(some) > len(outer) and nameable(name)
+        if enough and several and min(map(len, members_of(some[:: len(outer)]))) > _PAIR:
+            arrays = (members.get(name) for members in members_of(rows))
+            inner = [*chain.from_iterable(map(elements_of, arrays))]
+            return inner, f"{place}[].{spelled(name)}[]"
+    return [], ""
+
+
+def _largest_is_array(row: Raw) -> bool:
+    [members] = members_of([row])
+    return bytes(max(members.values(), key=len, default=NULL))[:1] == b"["
 
 
 def in_rows(value: Any, at: Place) -> tuple[list[Raw], Place]:

@@ -1,0 +1,91 @@
+"""Few rows that are there for the rows inside of them: what is shown, and what is offered."""
+
+import json
+import re
+from typing import Any
+
+from mcp_abridge.document.tree import Document, plain
+from mcp_abridge.query.call import Call
+from mcp_abridge.query.view import look
+from mcp_abridge.summary.abridgement import abridge
+
+Rows = list[dict[str, Any]]
+
+
+def jobs(count: int, steps: int, beside: int = 0) -> Rows:
+    """Return jobs of so many steps, each with so many bytes beside them; one step failed."""
+    rows: Rows = [
+        {
+            "name": f"job {n}",
+            "note": "x" * beside,
+            "steps": [
+                {"name": f"step {s} of {n}", "state": "ok", "log": "y" * 500, "seconds": 9 * s + n}
+                for s in range(steps)
+            ],
+        }
+        for n in range(count)
+    ]
+    rows[-1]["steps"][steps // 2]["state"] = "FAILED"
+    return rows
+
+
+def look_at(rows: Rows) -> tuple[Any, dict[str, Any], list[str]]:
+    """Return a look at jobs, the notes on it, and the views that these offer."""
+    document = Document.read(json.dumps({"jobs": rows}).encode())
+    abridge(
+        document, 10_000, Call("list", bound=10_000, notices=[], viewable=True), first_look=2000
+    )
+    value = json.loads(document.encode())
+    notes = value.pop("_abridged")
+    views = [view for _, view in re.findall(r"view=(['\"])(.*?)\1[ ;]", notes["more"] + ";")]
+    return value["jobs"], notes, views
+
+
+def value_of(rows: Rows, view: str) -> Any:
+    return plain(look(Document({"jobs": rows}), view))
+
+
+def test_each_of_few_rows_has_those_inside_of_it_in_brief() -> None:
+    rows = jobs(4, 15)
+    parts, notes, [following, *offers] = look_at(rows)
+    for row, whole in zip(parts, rows, strict=True):
+        inner = row["steps"]
+        names = [each["name"] for each in inner] if isinstance(inner, list) else None
+        names = names or [cells[inner["columns"].index("name")] for cells in inner["rows"]]
+        assert row["name"] == whole["name"]
+        assert names == [step["name"] for step in whole["steps"]]
+    assert "log" in notes["jobs.steps"]
+
+    assert following.startswith("jobs[0].steps[0:")
+    assert offers[0] == "jobs[].steps[] | [?state=='FAILED'].[name, seconds]"
+    assert value_of(rows, offers[0]) == [["step 7 of 3", 66]]
+    assert value_of(rows, "count_by(jobs[].steps[], &state)") == {"ok": 59, "FAILED": 1}
+    assert {"max_by(jobs[].steps[], &seconds)", "count_by(jobs[].steps[], &state)"} <= {*offers}
+
+
+def test_if_few_columns_are_missing_the_next_view_shows_them_of_all() -> None:
+    rows = jobs(4, 15)
+    for step in (step for row in rows for step in row["steps"]):
+        del step["log"]
+        step |= {f"part{n}": f"rack {step['seconds'] * n % 97} in the room" for n in range(20)}
+    _, _, [following, *_] = look_at(rows)
+    assert following.startswith("jobs[*].steps[*].{")
+    assert [*map(len, value_of(rows, following))] == [15] * 4
+
+
+def test_rows_that_leave_no_room_for_those_inside_stand_in_brief_with_views_of_these() -> None:
+    rows = jobs(20, 40)
+    parts, _, [following, *offers] = look_at(rows)
+    assert len(parts["rows"]) == 20
+    assert parts["columns"][:2] == ["name", "steps[].name"]
+    assert "steps[].name" in following
+    assert offers[0] == "jobs[].steps[] | [?state=='FAILED'].[name, seconds]"
+    assert "sum(jobs[].steps[].seconds)" in offers
+    total = sum(step["seconds"] for row in rows for step in row["steps"])
+    assert value_of(rows, "sum(jobs[].steps[].seconds)") == total
+
+
+def test_what_is_no_list_of_inner_rows_stays_what_it_is() -> None:
+    for rows in (jobs(9, 4, beside=3000), jobs(40, 1)):
+        _, _, views = look_at(rows)
+        assert not any("[].steps[]" in view for view in views)
