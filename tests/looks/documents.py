@@ -135,6 +135,13 @@ def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain(*rows))}
 
 
+def _with_heads(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return rows as arrays with the names of their columns beside them."""
+    names = [*dict.fromkeys(chain(*rows))]
+    cells = [[row.get(name) for name in names] for row in rows]
+    return {"columns": [{"name": name, "type": "any"} for name in names], "rows": cells}
+
+
 def _record(names: list[str], kinds: list[str], factor: int) -> dict[str, Any]:
     pairs = [(f"{name}_{n}" if n else name, n) for n in range(factor) for name in names]
     cells = {name: COLUMNS[kinds[n % len(kinds)]](n) for n, (name, _) in enumerate(pairs)}
@@ -213,6 +220,8 @@ VALUES = st.one_of(
     st.builds(_tree, st.integers(2, 5), st.integers(2, 5)).map(lambda tree: tree["children"]),
     PLAIN_ROWS.map(_columns),
     PLAIN_ROWS.map(lambda rows: {"unit": "mm", "hourly": _columns(rows)}),
+    PLAIN_ROWS.map(_with_heads),
+    PLAIN_ROWS.map(lambda rows: {"next": None, "table": _with_heads(rows)}),
     SCALARS,
     SCALARS.map(lambda values: {"values": values}),
     POINTS.map(lambda points: {"cpu": points}),

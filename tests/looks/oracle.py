@@ -18,7 +18,7 @@ UNKNOWN: Any = object()
 _WINDOW = re.compile(r"(.*?)\[(\d+):(\d+)\](\.\{[^{}]*\}|\.\[[^][]*\]|)", re.DOTALL)
 _MEMBERS = re.compile(r"\{([\w.]+(?:, [\w.]+)*)\}")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
-_ROWS = re.compile(r"\brows\b")
+_ROWS = re.compile(r"\b(?:rows|records)\b")
 _LINES = re.compile(r"(?:(.*) \| )?lines\((\d+), (\d+)\)", re.DOTALL)
 
 

@@ -49,6 +49,18 @@ def columns_of(value: Any) -> list[dict[str, Any]] | None:
     return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
+def records_of(value: Any) -> list[dict[str, Any]] | None:
+    """Return the rows of an object that has the names of their columns beside them."""
+    columns, rows = (value.get(name) for name in ("columns", "rows"))
+    if not (isinstance(columns, list) and isinstance(rows, list) and rows and len(columns) > 1):
+        return None
+    names: list[Any] = [each.get("name") for each in columns if isinstance(each, dict)]
+    widths = {len(row) if isinstance(row, list) else -1 for row in rows}
+    if widths != {len(names)} or not all(isinstance(name, str) for name in names):
+        return None
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
 def with_rows(value: Any) -> Any:
     """Return a document in which arrays side by side have `rows` beside them, as views have it."""
     if isinstance(value, list):
@@ -56,9 +68,11 @@ def with_rows(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     rows = None if "rows" in value else columns_of(value)
-    return {name: with_rows(each) for name, each in value.items()} | (
-        {} if rows is None else {"rows": rows}
-    )
+    records = None if "records" in value else records_of(value)
+    more = {"rows": rows, "records": records}
+    return {name: with_rows(each) for name, each in value.items()} | {
+        name: each for name, each in more.items() if each is not None
+    }
 
 
 def in_rows(source: Any, notes: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -75,6 +89,14 @@ def in_rows(source: Any, notes: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
             series.add(path)
     for place, name in _NODES_IN_VIEW.findall(more):
         trees[top if place == "@" else re.sub(r"\[\d+\]", "", place)] = name.strip('"')
+    for path in _records(source, ""):
+        before, arrays = (f"{path}.{name}".lstrip(".") for name in ("records", "rows"))
+        if any(_parts(note, before) for note in notes) or f"{before}[" in more:
+            source = _with_records(source, path)
+            notes = {
+                arrays + note.removeprefix(before) if _parts(note, before) else note: text
+                for note, text in notes.items()
+            }
     for note, text in notes.items():
         if tree := _NODES.fullmatch(note):
             trees[tree[1]], note = tree[2].strip('"'), tree[1] + tree[3]
@@ -85,6 +107,22 @@ def in_rows(source: Any, notes: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         if not _WHOLE.fullmatch(str(text)):
             renamed[note] = text
     return _replaced(source, trees, series, top), renamed
+
+
+def _records(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, dict) and "records" not in value and records_of(value) is not None:
+        yield path
+    elif isinstance(value, dict):
+        for at, each in _inner(value, path):
+            yield from _records(each, at)
+
+
+def _with_records(value: Any, path: str) -> Any:
+    """Return a document with objects in place of the arrays of an object at a path."""
+    name, _, rest = path.partition(".")
+    if not path:
+        return {**value, "rows": records_of(value)}
+    return {**value, name: _with_records(value[name], rest)}
 
 
 def _parts(note: str, path: str) -> bool:

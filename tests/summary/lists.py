@@ -661,7 +661,7 @@ def bigquery(dice: Dice) -> Listing:
     names = ("ID", "CITY", "TITLE", "TRIPS")
     schema = {"fields": [{"name": each, "type": "STRING", "mode": "NULLABLE"} for each in names]}
     return Listing(
-        {"schema": schema, "rows": [row(n) for n in range(200)]}, ("f[2].v", "f[].v"), ("f[1].v",)
+        {"schema": schema, "rows": [row(n) for n in range(200)]}, ("TITLE", "f[].v"), ("CITY",)
     )
 
 

@@ -533,6 +533,43 @@ def test_arrays_side_by_side_are_rows_whose_times_stand_beside_their_values() ->
     assert "max_by(hourly.rows, &rain)" in notes["more"]
 
 
+@pytest.mark.parametrize("form", ["table", "metadata", "fields"])
+def test_arrays_whose_columns_are_named_beside_them_are_rows(form: str) -> None:
+    names = ["Cost", "State", "Place"]
+    rows: list[Any] = [[n * 37 % 101 / 4, ("web", "data")[n % 5 % 2], f"p{n}"] for n in range(300)]
+    heads: dict[str, Any] = {"columns": names}
+    if form == "metadata":
+        heads = {"meta": {"rowType": [{"db": "x", "name": name, "type": "any"} for name in names]}}
+    if form == "fields":
+        heads = {"schema": {"fields": [{"name": name} for name in names]}}
+        rows = [{"f": [{"v": cell} for cell in row]} for row in rows]
+    whole = {"answer": {"next": None, **heads, "rows": rows}, "code": 0}
+    document, notes = brief(whole, 3000)
+
+    answer = document["answer"]
+    assert answer["next"] is None
+    assert answer["rows"]["columns"][:2] == ["Place", "State"]
+    assert f"{len(answer['rows']['rows'])} of 300" in notes["answer.records"]
+    assert "view='count_by(answer.records, &State)' counts" in notes["more"]
+    assert look(Document(whole), "count_by(answer.records, &State)") == {"web": 180, "data": 120}
+    assert look(Document(whole), "max_by(answer.records, &Cost).Cost") == 25
+    assert look(Document(whole), "answer.rows[0]") == rows[0]
+    assert look(Document(whole), "answer.records[1]") == {
+        "Cost": 9.25,
+        "State": "data",
+        "Place": "p1",
+    }
+
+
+def test_no_pairs_are_rows_for_the_names_beside_them() -> None:
+    points = [[n, n * n] for n in range(300)]
+    document, notes = brief({"tags": ["a", "b"], "points": points}, 1500)
+    assert document["points"][0] == [0, 0]
+    assert "records" not in notes["more"]
+    odd = {"columns": ["a", "b"], "rows": [*points, [1]]}
+    assert brief(odd, 1500)[0]["rows"][0] == [0, 0]
+
+
 def test_a_tree_that_is_shown_whole_is_said_to_be_shown_as_rows() -> None:
     name = "a_name_that_takes_many_bytes_each_time"
     tree: list[dict[str, Any]] = [

@@ -17,7 +17,7 @@ from mcp_abridge.query.kind_words import tests, true_anyhow
 from mcp_abridge.query.lookups import Lookups, members_named
 from mcp_abridge.query.patterns import FIRST_ALONE, truthy
 from mcp_abridge.query.rows import NULL, batches, columns, many, over, shared
-from mcp_abridge.query.shapes import is_array, rows_of, side_by_side
+from mcp_abridge.query.shapes import is_array, made_rows
 
 _UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
 _TESTED = 100  # elements whose values as conditions are looked at
@@ -74,11 +74,11 @@ class _OfViews(Interpreter):
     def visit_field(self, node: Any, value: Any) -> Any:
         name = node["value"]
         if not isinstance(value, list):
-            arrays = side_by_side(value) if name == "rows" else None
-            if arrays is None:
+            rows = made_rows(value, name)
+            if rows is None:
                 return super().visit_field(node, value)
-            self.fuel.burn(_CELL * sum(map(len, arrays.values())))
-            return rows_of(arrays)
+            self.fuel.burn(_CELL * sum(map(len, rows)))
+            return rows
         first = self.open(value[0]) if value else None
         if not isinstance(first, dict):
             first = {}

@@ -20,7 +20,7 @@ from mcp_abridge.query.kind_words import a_kind
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression
-from mcp_abridge.query.shapes import side_by_side
+from mcp_abridge.query.shapes import made_rows
 
 Names = tuple[str, ...]  # names of members, each inside the previous one
 
@@ -210,8 +210,8 @@ def _without_names(value: Any) -> str:
 
 
 def _member(value: dict[str, Any], name: str) -> Any:
-    """Return a member of an object, of arrays side by side these for the name `rows`."""
-    return value.get(name, side_by_side(value) if name == "rows" else None)
+    """Return a member of an object, or the rows that it has by a name."""
+    return value[name] if name in value else made_rows(value, name)
 
 
 def _kinds(base: Sequence[Any], outer: set[str]) -> Iterator[tuple[Any, int]]:

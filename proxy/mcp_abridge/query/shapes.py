@@ -16,6 +16,9 @@ from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.tree import Value, opened
 
 _SAMPLE = 200  # elements that are looked through for a tree
+RECORDS = "records"
+_ROWS = re.compile(rb'\[\s*(?:\[|\{\s*"\w+"\s*:\s*\[\s*\{)')  # arrays, perhaps each as in `f[].v`
+_HEADS = re.compile("(?i)col|field|head|meta|schema|names|rowtype")
 _OBJECTS = re.compile(rb"\[\s*\{")  # the beginning of an array of objects
 
 
@@ -109,3 +112,71 @@ def side_by_side(value: Value) -> dict[str, list[Value]] | None:
 def rows_of(columns: dict[str, list[Value]]) -> list[dict[str, Value]]:
     """Return the rows of arrays side by side."""
     return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+
+
+def named_rows(value: Value) -> tuple[str, list[dict[str, Value]]] | None:
+    """Return the rows of an array of arrays whose columns are named beside it, and its member.
+
+    None of any other value, and if a row has more or fewer cells.
+
+    >>> named_rows({"cols": [{"id": "a"}, {"id": "b"}], "data": [[1, 2], [3, 4]]})
+    ('data', [{'a': 1, 'b': 2}, {'a': 3, 'b': 4}])
+    >>> named_rows({"schema": {"fields": ["a", "b"]}, "rows": [{"f": [{"v": 1}, {"v": 2}]}]})
+    ('rows', [{'a': 1, 'b': 2}])
+    """
+    if not isinstance(value, dict) or RECORDS in value:
+        return None
+    for member, each in value.items():
+        if _has_rows(each):
+            rows = [*map(_cells, opened(each))]
+            widths = {*map(len, rows)}
+            heads = (names for names in _names_beside(value) if {len(names)} == widths)
+            for names in heads:
+                return member, [dict(zip(names, row, strict=True)) for row in rows]
+    return None
+
+
+def _has_rows(value: Value) -> bool:
+    if type(value) is Raw:
+        return _ROWS.match(memoryview(value)) is not None
+    return isinstance(value, list) and bool(value) and bool(_cells(value[0]))
+
+
+def _cells(row: Value) -> list[Value]:
+    cells = opened(row)
+    if isinstance(cells, dict):
+        cells = opened(_only(cells))
+        return [*map(_only, cells)] if isinstance(cells, list) else []
+    return cells if isinstance(cells, list) else []
+
+
+def _only(value: Value) -> Value:
+    """Return the value of an object's single member; null of any other value."""
+    members = opened(value)
+    single = isinstance(members, dict) and len(members) == 1
+    return next(iter(members.values())) if single else None
+
+
+def _names_beside(value: dict[str, Value]) -> Iterator[list[str]]:
+    """Yield the names in arrays of names, or of objects that have one each."""
+    for member, each in value.items():
+        inner = opened(each) if _HEADS.search(member) else None
+        if isinstance(inner, dict):
+            yield from _names_beside(inner)
+        elif isinstance(inner, list):
+            elements = [*map(opened, inner)]
+            rows = [element for element in elements if isinstance(element, dict)]
+            lists = [[opened(row.get(name)) for row in rows] for name in (rows[0] if rows else ())]
+            for names in lists if len(rows) == len(elements) else [elements]:
+                if all(isinstance(name, str) for name in names) and len({*names}) == len(names) > 1:
+                    yield names
+                    break
+
+
+def made_rows(value: Value, name: str) -> list[dict[str, Value]] | None:
+    """Return the rows that an object has by a name which is none of its own members."""
+    if name == RECORDS:
+        pair = named_rows(value)
+        return None if pair is None else pair[1]
+    arrays = side_by_side(value) if name == "rows" else None
+    return None if arrays is None else rows_of(arrays)

@@ -163,7 +163,6 @@ def _reserve(bound: int) -> int:
 
 
 _VIEW = "view"
-_IN_EACH = "[*]"  # in a place: a window would be one of each
 _PAGE = re.compile(r"\[\d*:\d*\]$")
 
 
@@ -331,9 +330,8 @@ class _Task(Struct, frozen=True):
         place = cut.place
         if UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
             return None
-        if _IN_EACH in place and not cut.following:
-            return None
-        if cut.visible == cut.total:
+        window_of_each = "[*]" in place and not cut.following
+        if cut.visible == cut.total or window_of_each:
             return None  # all rows are shown, in another shape
         if self.viewed:
             place = place.removeprefix(_VIEW).removeprefix(".")

@@ -35,7 +35,7 @@ from mcp_abridge.summary.omissions import (
 )
 from mcp_abridge.summary.place import UNSHOWN, Place, element_place, member_place
 from mcp_abridge.summary.shares import share, weights_of
-from mcp_abridge.summary.tables import INNER, LARGEST, in_rows, inner_rows
+from mcp_abridge.summary.tables import INNER, LARGEST, alike, in_rows, inner_rows, named_rows
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 _PLENTY = 20  # plain values of an array that other content stands beside
@@ -45,7 +45,6 @@ _SOME = 150  # bytes: enough of an element if rows in brief take less than a qua
 _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
 _RECORD = 60  # members: an object with more is a map, as one of like members is: each gets _FAIR
-_SEVERAL = 8  # members that are a map if they are alike
 _BOTH_ENDS = 1000  # bytes of a string whose end is shown too
 DEEPEST = 30  # levels; a deeper container that does not fit is emptied
 
@@ -72,6 +71,7 @@ class SizeReducer(Struct, kw_only=True):
     lookout: Lookout = Lookout()
     facts: list[tuple[str, dict[str, Any]]] = []
     members: dict[str, Raw] | None = None
+    records: dict[Place, tuple[list[Raw], Place]] = {}  # rows of arrays with their columns' names
 
     @property
     def statements(self) -> dict[str, dict[str, Any]]:
@@ -141,13 +141,15 @@ class SizeReducer(Struct, kw_only=True):
     def _object(self, value: dict[str, Raw], size: int, room: int, at: Place, depth: int) -> bytes:
         if (shape := self._in_rows(value, size, room, at)) is not None:
             return shape
+        if self.breadth and self.table and (part := named_rows(value, size, at)) is not None:
+            self.records[member_place(at, part[0])] = part[1:]
         entries = [
             (encode(name) + b":", raw, member_place(at, name))
             for name, raw in islice(value.items(), room // 4)
         ]
         parts = None
         if len(entries) == len(value) <= _MOST_MEMBERS:
-            record = len(value) <= _RECORD and not _alike([*value.values()])
+            record = len(value) <= _RECORD and not alike([*value.values()])
             parts = self._all(entries, room, depth, 2 if record else _FAIR)
         if parts and b"" in parts:
             return self._without(entries, parts, size, at)
@@ -184,6 +186,11 @@ class SizeReducer(Struct, kw_only=True):
         numbered = self.blocks and depth == 0
         if not numbered and (shape := self._in_rows(value, size, room, at)) is not None:
             return shape
+        if at in self.records:
+            records, records_at = self.records[at]
+            table = brief(records, room, records_at[1], self.lookout, table=True)
+            if table is not None:
+                return self._rows(table, len(records), size, records_at, shape=True)
         every, count, last = value, len(value), []
         # The last one may stay if both ends are plain values.
         plain = count > 2 and all(map(_is_end, (value[0], value[-1])))
@@ -364,14 +371,6 @@ class SizeReducer(Struct, kw_only=True):
             path, place = at
             cut = Omission(path or "@", unit, place, visible - last, total, loss, visible, total)
             self.omissions.append(replace(cut, last=last, examples=examples))
-
-
-def _alike(members: list[Raw]) -> bool:
-    """Return True of objects that have the same members, as those of a map of records do."""
-    if len(members) < _SEVERAL or any(memoryview(each)[0] != 0x7B for each in members):
-        return False
-    first, *others = (level(each).keys() for each in (members[0], members[1], members[-1]))
-    return all(2 * len(first & each) > len(first | each) for each in others)
 
 
 def _rigid(raw: Raw) -> bool:

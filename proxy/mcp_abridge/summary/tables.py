@@ -12,14 +12,16 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.names import nameable, spelled
-from mcp_abridge.document.tree import encode
+from mcp_abridge.document.tree import encode, level
+from mcp_abridge.query import shapes
 from mcp_abridge.query.shapes import nodes, rows_of, side_by_side, tree_member
 from mcp_abridge.summary.columns import NULL, elements_of, members_of, sample_of
-from mcp_abridge.summary.place import Place
+from mcp_abridge.summary.place import Place, member_place
 
 LARGEST = 1 << 19  # bytes of what is made rows: all of it is opened
 
 
+_SEVERAL = 8  # members that are a map if they are alike
 _PAIR = 2  # members of a name with a value
 INNER = 4  # rows inside of each of others that these are there for, on average
 _NEARLY_ALL = 0.8  # of the bytes, if there are fewer
@@ -64,3 +66,20 @@ def in_rows(value: Any, at: Place) -> tuple[list[Raw], Place]:
         at = f"{path}.rows".lstrip("."), f"{place}.rows".lstrip(".")
         return [Raw(encode(row)) for row in rows_of(arrays)], at
     return [], at
+
+
+def named_rows(value: dict[str, Raw], size: int, at: Place) -> tuple[str, list[Raw], Place] | None:
+    """Return the rows of arrays whose columns are named beside them: their member, and place."""
+    pair = shapes.named_rows(value) if size <= LARGEST else None
+    if pair is None:
+        return None
+    rows = [Raw(encode(row)) for row in pair[1]]
+    return pair[0], rows, member_place(at, shapes.RECORDS)
+
+
+def alike(members: list[Raw]) -> bool:
+    """Return True of objects that have the same members, as those of a map of records do."""
+    if len(members) < _SEVERAL or any(memoryview(each)[0] != 0x7B for each in members):
+        return False
+    first, *others = (level(each).keys() for each in (members[0], members[1], members[-1]))
+    return all(2 * len(first & each) > len(first | each) for each in others)
