@@ -207,7 +207,6 @@ VALUES = st.one_of(
     ROWS.map(lambda rows: {"ids": [*map(str, range(9))]} | {str(n): r for n, r in enumerate(rows)}),
     st.builds(lambda one, other: {"first": one, "second": other}, ROWS, ROWS | SCALARS | POINTS),
     ROWS.map(lambda rows: [[row] for row in rows]),
-    ROWS.map(lambda rows: [*rows, {"summary": ["of", "all"], "took": 1.5}]),
     ROWS.map(
         lambda rows: {"rows": [{"f": [{"v": each} for each in row.values()]} for row in rows]}
     ),
