@@ -803,3 +803,14 @@ def test_the_notes_count_all_that_is_left_out(
         json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
     ) <= bound or (document == whole)
     check_notes(left_out(whole, document, notes=notes), notes)
+
+
+def test_of_an_object_the_members_stay_for_which_one_reads_it_and_it_stays_an_object() -> None:
+    flags = {f"can{each}": True for each in ("Save", "Edit", "Admin", "Star", "Delete", "Share")}
+    about = {"slug": "overview", "updated": "2026-11-20T14:31:02Z", "updatedBy": "ilona"}
+    links = {"url": "https://example.org/d/plt0v3rv", "etag": "9f86d081884c7d659a2feaa0c55ad015"}
+    meta = {"type": "db", **flags, "expires": None, **links, **about, "folderTitle": "Platform"}
+    document, notes = brief({"meta": meta, "panels": ISSUES}, 3000)
+    assert {"type", *about, "folderTitle"} <= document["meta"].keys() < meta.keys()
+    assert document["meta"].items() <= meta.items()
+    assert " of 14 members, without " in notes["meta"]

@@ -14,6 +14,7 @@ rows               such rows as JSON
 tables             a tree, or arrays side by side, as rows
 cutter             divides the room among the parts of a value; notes each omission
 shares             how much of the room each part gets
+members            the members of one object that stay if not all fit
 cuts               the places at which a long text is cut, and the calls for the rest
 omissions          how much of what is shown, and the notes that say so
 brief              an array of objects: all its rows in a few columns each, or fewer rows

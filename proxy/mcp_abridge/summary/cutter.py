@@ -21,9 +21,10 @@ from mcp_abridge.document.tree import encode, level, loads
 from mcp_abridge.query.rich_text import tree_text
 from mcp_abridge.summary.brief import Brief, brief, examples_inside
 from mcp_abridge.summary.columns import Pair, head_of
-from mcp_abridge.summary.cuts import MARK, NOTE_END, both_ends
+from mcp_abridge.summary.cuts import MARK, both_ends
 from mcp_abridge.summary.examples import Example, examples_of_rows, greatest_point
 from mcp_abridge.summary.lookout import Lookout
+from mcp_abridge.summary.members import WHOLE, Entry, in_place, rigid, telling, worth
 from mcp_abridge.summary.omissions import (
     CHARACTERS,
     COLUMNS,
@@ -37,7 +38,6 @@ from mcp_abridge.summary.place import UNSHOWN, Place, element_place, member_plac
 from mcp_abridge.summary.shares import share, weights_of
 from mcp_abridge.summary.tables import INNER, LARGEST, alike, in_rows, inner_rows, named_rows
 
-WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 _PLENTY = 20  # plain values of an array that other content stands beside
 _AMPLE = 2000  # bytes: enough of a large element; with less than that or half of it, it is dropped
 _NARROW = 10  # bytes of a row in another one if half of them are shown, at least
@@ -47,10 +47,6 @@ _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
 _RECORD = 60  # members: an object with more is a map, as one of like members is: each gets _FAIR
 _BOTH_ENDS = 1000  # bytes of a string whose end is shown too
 DEEPEST = 30  # levels; a deeper container that does not fit is emptied
-
-
-_Entry = tuple[bytes, Raw, Place]
-"""A member or element: its encoded name, its value, its place."""
 
 
 class SizeReducer(Struct, kw_only=True):
@@ -97,7 +93,7 @@ class SizeReducer(Struct, kw_only=True):
         size = len(memoryview(raw))
         if size <= room:
             return raw
-        if room < len(f'"{MARK}"'.encode()) or _rigid(raw) or depth > DEEPEST:
+        if room < len(f'"{MARK}"'.encode()) or rigid(raw) or depth > DEEPEST:
             return None
         value = level(raw) if depth or self.members is None else self.members
         if isinstance(value, str):
@@ -151,6 +147,12 @@ class SizeReducer(Struct, kw_only=True):
         if len(entries) == len(value) <= _MOST_MEMBERS:
             record = len(value) <= _RECORD and not alike([*value.values()])
             parts = self._all(entries, room, depth, 2 if record else _FAIR)
+            if parts is None and record:
+                before, some = (len(self.omissions), len(self.facts)), telling(entries, room)
+                present = self._all(some, room, depth, 2) if some else None
+                parts = in_place(present or [], some, entries)
+                if parts is None:
+                    self._forget(before)
         if parts and b"" in parts:
             return self._without(entries, parts, size, at)
         if parts is None and self.breadth and self.table:
@@ -168,12 +170,18 @@ class SizeReducer(Struct, kw_only=True):
         self._note(at, len(parts), len(value), MEMBERS, loss)
         return b"{%b}" % b",".join(parts)
 
-    def _without(self, entries: list[_Entry], parts: list[bytes], size: int, at: Place) -> bytes:
+    def _without(self, entries: list[Entry], parts: list[bytes], size: int, at: Place) -> bytes:
         """Return the members that have a part, and note those that have none."""
         present = [*filter(None, parts)]
         absent = [entry for entry, part in zip(entries, parts, strict=True) if not part]
+        plain = all(rigid(raw) for _, raw, _ in absent)
+        if plain:
+            absent.sort(key=worth, reverse=True)
+        place = next((each[2][1] for each in absent if worth(each) >= 0), UNSHOWN)
+        if plain and at[1] not in ("", "view") and size <= self.lookout.bound:
+            place = at[1]
         names = tuple(label(loads(prefix[:-1])) for prefix, _, _ in absent)
-        loss, place = size - sum(map(len, present)), absent[0][2][1]
+        loss = size - sum(map(len, present))
         cut = Omission(
             at[0] or "@", MEMBERS, place, 0, 1, loss, len(present), len(parts), names=names
         )
@@ -226,7 +234,7 @@ class SizeReducer(Struct, kw_only=True):
 
     def _around(
         self,
-        entries: list[_Entry],
+        entries: list[Entry],
         room: int,
         at: Place,
         depth: int,
@@ -292,7 +300,7 @@ class SizeReducer(Struct, kw_only=True):
             self.omissions.append(replace(of_texts(below, clip, lengths), first_shown=start))
         return rows.value
 
-    def _all(self, entries: list[_Entry], room: int, depth: int, least: int) -> list[bytes] | None:
+    def _all(self, entries: list[Entry], room: int, depth: int, least: int) -> list[bytes] | None:
         """Return all entries, the large ones cut to a fair share; None if that is below `least`.
 
         A member of which nothing can be shown is empty.
@@ -301,7 +309,7 @@ class SizeReducer(Struct, kw_only=True):
         if sum(min(size, least) for size in sizes) > room:
             return None
         rest = room - 1 - sum(len(prefix) + 1 for prefix, _, _ in entries)
-        elastic = [index for index, (_, raw, _) in enumerate(entries) if not _rigid(raw)]
+        elastic = [index for index, (_, raw, _) in enumerate(entries) if not rigid(raw)]
         names = {index: entries[index][0].decode() for index in elastic if entries[index][0]}
         weights = weights_of(names, sizes, self.lookout.tool) or dict.fromkeys(elastic, 1.0)
         elastic.sort(key=lambda index: sizes[index] / weights[index])
@@ -329,7 +337,7 @@ class SizeReducer(Struct, kw_only=True):
             rest -= self.lookout.cost(cut)
         return parts
 
-    def _first(self, entries: list[_Entry], room: int, depth: int) -> list[bytes]:
+    def _first(self, entries: list[Entry], room: int, depth: int) -> list[bytes]:
         """Return as many of the first entries as fit; large entries are cut to fit more."""
         rest = room - 1
         limit = max(_AMPLE, rest // 3)
@@ -373,21 +381,10 @@ class SizeReducer(Struct, kw_only=True):
             self.omissions.append(replace(cut, last=last, examples=examples))
 
 
-def _rigid(raw: Raw) -> bool:
-    """Return True if a value cannot be cut: a number, a literal, an empty or short string."""
-    head, length = memoryview(raw)[0], len(memoryview(raw))
-    if head == 0x22:
-        # A character takes from one byte to six.
-        if not WHOLE + 2 < length <= 6 * WHOLE + 2:
-            return length <= WHOLE + 2
-        return len(text := level(raw)) <= WHOLE or text.endswith(NOTE_END)
-    return head not in (0x7B, 0x5B) or length <= 2
-
-
 def _is_end(raw: Raw) -> bool:
     """Return True of a value that cannot be cut, and of a point of a time series."""
-    return _rigid(raw) or (memoryview(raw)[0] == 0x5B and len(memoryview(raw)) <= WHOLE)
+    return rigid(raw) or (memoryview(raw)[0] == 0x5B and len(memoryview(raw)) <= WHOLE)
 
 
-def _elements(value: list[Raw], at: Place, numbered: bool) -> list[_Entry]:
+def _elements(value: list[Raw], at: Place, numbered: bool) -> list[Entry]:
     return [(b"", raw, element_place(at, index, numbered)) for index, raw in enumerate(value)]
