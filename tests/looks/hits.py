@@ -115,6 +115,10 @@ def _is_part(part: str, text: str) -> bool:
 
 
 def _shows(source: Any, value: Any) -> bool:
+    if isinstance(source, dict) and isinstance(value, dict):  # which may be cut
+        return all(_shows(source.get(name), each) for name, each in value.items())
+    if isinstance(source, list) and isinstance(value, list):
+        return all(any(_shows(one, each) for one in source) for each in value)
     return bool(source == value) or (
         isinstance(value, str) and value.partition("…")[0] in str(source)
     )

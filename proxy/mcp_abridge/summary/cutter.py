@@ -194,7 +194,7 @@ class SizeReducer(Struct, kw_only=True):
         numbered = self.blocks and depth == 0
         if not numbered and (shape := self._in_rows(value, size, room, at)) is not None:
             return shape
-        if at in self.records:
+        if at in self.records and room >= _FAIR:
             records, records_at = self.records[at]
             table = brief(records, room, records_at[1], self.lookout, table=True)
             if table is not None:
