@@ -164,7 +164,7 @@ USES: dict[str, Callable[[Checkout], object]] = {
     "call": says("items", "call", "rows", *WITH_RULES, server=True),
     "suggest": says("", "suggest", "-o", "new.yaml", server=True),
     "replay": says("list", "replay", "calls", *WITH_RULES),
-    "weigh": says("1 MCP tools", "weigh", "talk.jsonl"),
+    "weigh": says("1 MCP tool", "weigh", "talk.jsonl"),
     "report": says("[]", "report", "--json"),
     "doctor": says("shelf", "doctor", *WITH_RULES, server=True),
     "hook": hook,
