@@ -118,7 +118,7 @@ def _fitting(facts: list[str], ways: list[str], room: int) -> dict[str, str]:
     """Return a note with as many of the facts and ways as fit in `room`, but the first of each."""
     note = {"text": facts[0]} | ({"more": ways[0]} if ways else {})
     first, rest = [("text", each) for each in facts[1:]], [("more", each) for each in ways[1:]]
-    # Where there is something to see, how to see it says more than where else there is.
+    # If there is something to see, how to see it says more than the other places.
     for name, sentence in (*first[:2], *rest[:1], *first[2:], *rest[1:]):
         longer = {**note, name: f"{note[name]}; {sentence}"}
         if encoded_size(longer) <= room:

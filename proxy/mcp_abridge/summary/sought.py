@@ -1,4 +1,4 @@
-"""The words that a call looks for: without them, a long text is cut where they do not stand."""
+"""The words that a call looks for: without them, a long text is cut beside them."""
 
 import re
 from collections.abc import Collection
