@@ -247,6 +247,22 @@ def test_the_greatest_is_offered_of_amounts_and_not_of_places_or_addresses(
     assert ("max_by" in notes["more"]) == offers
 
 
+def test_a_message_is_shown_with_its_sender_before_what_others_thought_of_it() -> None:
+    rows = [
+        {
+            "id": 1795600000000 + n * 911,
+            "body": {"content": f"Message {n} says this much " + "x" * 90},
+            "from": {"user": {"displayName": ("Ann Lind", "Bo Ek", "Cy Moe")[n % 3]}},
+            "reactions": [{"reactionType": ("like", "heart")[n % 2], "user": {"id": f"{n:032x}"}}],
+        }
+        for n in range(60)
+    ]
+    document, _ = brief({"value": rows}, 4000)
+
+    order = ["body.content", "from.user.displayName", "reactions[0].reactionType"]
+    assert [each for each in document["value"]["columns"] if each in order] == order
+
+
 def test_an_event_is_shown_by_its_start_a_code_by_its_word_and_no_row_by_its_etag() -> None:
     rows = [
         {

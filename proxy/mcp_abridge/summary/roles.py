@@ -123,7 +123,7 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     state = max((each.state for each in waiting), default=-9)
     value = max((each.value for each in waiting), default=-9)
     first, second = (STATE, VALUE) if state >= value else (VALUE, STATE)
-    choice += take(first)
+    choice += take(first, -1)
     choice += () if doubt else take(BARE, max(bare - _NEAR, _NAMED), _SHORT)
     choice += take(KEY, 0)  # a short one
     for _ in range(_APART):

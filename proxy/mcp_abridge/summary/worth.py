@@ -25,6 +25,8 @@ _LENGTHS = 2  # different lengths that such numbers have
 _PARTS = 4  # by which the names of the parts of a row are worth less than a second name
 REPEATED = 0.5  # of the values that are different, of a name that does not tell rows apart
 
+_INSIDE = 6  # worth that a state of an object in an array of the row has less than its own
+
 
 class Worth:
     """The worth of a column in each role; -9: in none. `array` is the name of the rows.
@@ -213,7 +215,8 @@ class Worth:
             return -9
         # An id tells a state by the name beside it, unless it is a name: `dag_id: sync_crm`.
         word -= 2 * (self.words[-1:] == ("id",) and self._mostly(forms.WITH_DIGIT))
-        return word + (1 if self.column.textual else 0.5) + self.filled - 0.7 * self._away
+        inside = _INSIDE * any(isinstance(step, int) for step in self.column.path[:-1])
+        return word + (1 if self.column.textual else 0.5) + self.filled - 0.7 * self._away - inside
 
     def _worth_as_time(self) -> float:
         """Return the worth of a time: that of the thing itself more than of its record."""
