@@ -285,6 +285,7 @@ def offset_after_noise(raw: bytes) -> int | None:
     10
     >>> offset_after_noise(b'{"id":1,"result":{"a": "b{"jsonrpc":"2.0","id":2,"result":{}}')
     25
+    >>> offset_after_noise(b'{"id":1,"result":{"content":[],"structuredContent":{"result":"x"}')
     """
     tries = min(_TRIES, max(4, _TRIED // len(raw)))
     offsets = [begins.start() for begins in islice(_BEGINS.finditer(raw, 1), tries)]
@@ -296,6 +297,8 @@ def offset_after_noise(raw: bytes) -> int | None:
         except DocumentError:
             continue
         if isinstance(content, Message) and content.is_message:
+            if content.responds and content.id is ABSENT:
+                continue  # a part of the answer that broke off
             return offset
     return None
 
