@@ -281,16 +281,14 @@ def one_line(raw: bytes) -> bytes:
 def offset_after_noise(raw: bytes) -> int | None:
     """Return the offset in `raw` of a message after noise; None if there is just noise.
 
-    >>> offset_after_noise(b'debug {1} {"method":"ping"}')
-    10
+    >>> offset_after_noise(b'oh {1} {"method":"ping"}'), offset_after_noise(b'{"a":{"result":1}')
+    (7, None)
     >>> offset_after_noise(b'{"id":1,"result":{"a": "b{"jsonrpc":"2.0","id":2,"result":{}}')
     25
-    >>> offset_after_noise(b'{"id":1,"result":{"content":[],"structuredContent":{"result":"x"}')
     """
     tries = min(_TRIES, max(4, _TRIED // len(raw)))
     offsets = [begins.start() for begins in islice(_BEGINS.finditer(raw, 1), tries)]
-    # A long message that broke off may hold many objects that look like the start of one.
-    offsets += sorted(raw.rfind(start, 1) for start in _starts(raw))
+    offsets += sorted(raw.rfind(start, 1) for start in _starts(raw))  # of many in a long one
     for offset in dict.fromkeys(each for each in offsets if each > 0):
         try:
             content = read(raw[offset:])
@@ -298,7 +296,7 @@ def offset_after_noise(raw: bytes) -> int | None:
             continue
         if isinstance(content, Message) and content.is_message:
             if content.responds and content.id is ABSENT:
-                continue  # a part of the answer that broke off
+                continue  # a part of one that broke off
             return offset
     return None
 
