@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 import jmespath.functions
+import jmespath.parser
 import jmespath.visitor
 import pytest
 from aiohttp.web_protocol import RequestHandler
@@ -21,6 +22,11 @@ PRIVATE: list[tuple[Any, tuple[str, ...], str]] = [
         RequestHandler,
         ("_current_request", "_messages", "_waiter"),
         "transports/sidecar/connection.py",
+    ),
+    (
+        jmespath.parser.Parser,
+        ("_lookahead", "_parse_index_expression", "_project_if_slice", "_token_led_lbracket"),
+        "query/parser.py",
     ),
     (jmespath.visitor, ("_Expression",), "query/jmespath.py"),
     (jmespath.visitor.TreeInterpreter(), ("_functions", "_is_false"), "query/jmespath.py"),

@@ -288,7 +288,7 @@ def offset_after_noise(raw: bytes) -> int | None:
     """
     tries = min(_TRIES, max(4, _TRIED // len(raw)))
     offsets = [begins.start() for begins in islice(_BEGINS.finditer(raw, 1), tries)]
-    offsets += sorted(raw.rfind(start, 1) for start in _starts(raw))  # of many in a long one
+    offsets += sorted(raw.rfind(start, 1) for start in _starts(raw))  # one that broke off has many
     for offset in dict.fromkeys(each for each in offsets if each > 0):
         try:
             content = read(raw[offset:])
@@ -296,7 +296,7 @@ def offset_after_noise(raw: bytes) -> int | None:
             continue
         if isinstance(content, Message) and content.is_message:
             if content.responds and content.id is ABSENT:
-                continue  # a part of one that broke off
+                continue  # a part of it
             return offset
     return None
 

@@ -69,8 +69,7 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, others: frozenset[typ
     owners, at = Owners(value, fuel), list[_Hit]()
     for index in indexes[:LISTED]:
         keys = _keys(places[index])
-        hit = _hit(texts[index], keys, pattern, fuel) | owners.of(keys)
-        at.append((general_path(value, keys), hit))
+        at.append((general_path(value, keys), _hit(texts[index], keys, pattern, fuel, owners)))
     fuel.burn(4 * len(indexes))
     rest, with_hits = Counter[str](), {place for place, _ in at}
     for index in indexes[LISTED:]:
@@ -79,7 +78,7 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, others: frozenset[typ
             rest[path] += 1
         else:
             with_hits.add(path)
-            at.append((path, _hit(texts[index], keys, pattern, fuel) | owners.of(keys)))
+            at.append((path, _hit(texts[index], keys, pattern, fuel, owners)))
     return _hits(pattern, len(indexes), at, names_with_match, rest, owners)
 
 
@@ -125,12 +124,12 @@ def _in_rows(
         if len(hits) >= LISTED and count + number < COUNTED:
             with_hits = {place for place, _ in hits}
             for column, at, texts, indexes in by_column:
-                rest[paths[column]] += len(indexes)
-                if indexes and paths[column] not in with_hits and len(with_hits) <= PLACES:
-                    rest[paths[column]] -= 1
-                    keys = [at[indexes[0]], names[column]]
-                    hit = _hit(texts[indexes[0]], keys, pattern, fuel) | owners.of(keys)
-                    hits.append((paths[column], hit))
+                path = paths[column]
+                if indexes and path not in with_hits and len(with_hits) <= PLACES:
+                    first, *indexes = indexes
+                    keys = [at[first], names[column]]
+                    hits.append((path, _hit(texts[first], keys, pattern, fuel, owners)))
+                rest[path] += len(indexes)
             count += number
             continue
         matches = sorted(
@@ -140,7 +139,7 @@ def _in_rows(
         )[: COUNTED - count]
         for row, column, text in matches[: max(LISTED - len(hits), 0)]:
             keys = [row, names[column]]
-            hits.append((paths[column], _hit(text, keys, pattern, fuel) | owners.of(keys)))
+            hits.append((paths[column], _hit(text, keys, pattern, fuel, owners)))
         rest.update(paths[column] for _, column, _ in matches[max(LISTED - count, 0) :])
         count += len(matches)
         if count == COUNTED and not columns_with_match:
@@ -249,11 +248,13 @@ def _possible_rows(
             yield places, encode([value[place] for place in places])
 
 
-def _hit(text: str, keys: list[PathKey], pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
-    """Describe the first match in a text inside of structure."""
-    path = path_of(keys)
+def _hit(
+    text: str, keys: list[PathKey], pattern: Pattern, fuel: Fuel, owners: Owners
+) -> dict[str, Any]:
+    """Describe the first match in a text inside of structure, and the row that it lies in."""
+    path, row = path_of(keys), owners.of(keys)
     if len(text) <= SNIPPET:
-        return {"path": path, "text": text}
+        return {"path": path, "text": text} | row
     at, end = pattern.search(text, fuel).span()
     start, stop = around(text, at, end)
     hit: dict[str, Any] = {"path": path}
@@ -262,7 +263,7 @@ def _hit(text: str, keys: list[PathKey], pattern: Pattern, fuel: Fuel) -> dict[s
         more = f"{path} | lines({max(line - _NEAR, 1)}, {line + _NEAR})"
     else:
         more = f"{path}{window(at)}"
-    return {**hit, "text": marked(text, start, stop), "more": more}
+    return {**hit, "text": marked(text, start, stop), "more": more} | row
 
 
 def with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:

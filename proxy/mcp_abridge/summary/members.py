@@ -70,6 +70,6 @@ def worth(entry: Entry) -> float:
     own = words.split(name)
     last = name.lower() if name.lower() in words.NAMES else (own or ("",))[-1]
     kinds = (words.NAMES, words.STATES, words.VALUES, words.KEYS, words.PEOPLE)
-    worth = max(_PLAIN, *(kind.get(last, 0) for kind in kinds))
-    worth = max(worth, _PERSON * (last == "by"), _TIME * (last in words.TIMES))
-    return worth - (len(value) > _LONG)
+    by_name = (kind.get(last, 0) for kind in kinds)
+    best = max(_PLAIN, *by_name, _PERSON * (last == "by"), _TIME * (last in words.TIMES))
+    return best - (len(value) > _LONG)

@@ -111,8 +111,8 @@ def notes_on(cuts: list[Omission], way: dict[str, Any], room: int) -> dict[str, 
         path = f"@.{cut.path}" if cut.path in _OWN else cut.path
         before = f"{notes[path]}; " if path in notes else ""
         rest = [other for other in others if other is not cut]
-        for most in (_NAMES, 0):
-            longer = {**notes, path: f"{before}{cut.naming(most)}"}
+        for note in dict.fromkeys((str(cut), cut.naming(0))):
+            longer = {**notes, path: f"{before}{note}"}
             if len(path) <= LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
                 notes, others = longer, rest
                 break

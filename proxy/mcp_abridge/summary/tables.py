@@ -15,12 +15,10 @@ from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.tree import encode, level
 from mcp_abridge.query import shapes
 from mcp_abridge.query.shapes import nodes, rows_of, side_by_side, tree_member
-from mcp_abridge.summary.columns import NULL, elements_of, members_of, sample_of
+from mcp_abridge.summary.columns import elements_of, members_of, sample_of
 from mcp_abridge.summary.place import Place, member_place
 
 LARGEST = 1 << 19  # bytes of what is made rows: all of it is opened
-
-
 _SEVERAL = 8  # members that are a map if they are alike
 _PAIR = 2  # members of a name with a value
 INNER = 4  # rows inside of each of others that these are there for, on average
@@ -46,11 +44,6 @@ def inner_rows(rows: Sequence[Raw], size: int, place: str) -> tuple[list[Raw], s
             inner = [*chain.from_iterable(map(elements_of, arrays))]
             return inner, f"{place}[].{spelled(name)}[]"
     return [], ""
-
-
-def _largest_is_array(row: Raw) -> bool:
-    [members] = members_of([row])
-    return bytes(max(members.values(), key=len, default=NULL))[:1] == b"["
 
 
 def in_rows(value: Any, at: Place) -> tuple[list[Raw], Place]:

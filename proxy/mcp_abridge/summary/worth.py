@@ -24,7 +24,6 @@ _NUMERAL = 14  # bytes of a number that is written as a text, at most
 _LENGTHS = 2  # different lengths that such numbers have
 _PARTS = 4  # by which the names of the parts of a row are worth less than a second name
 REPEATED = 0.5  # of the values that are different, of a name that does not tell rows apart
-
 _INSIDE = 6  # worth that a state of an object in an array of the row has less than its own
 
 
