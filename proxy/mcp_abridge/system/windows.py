@@ -93,7 +93,7 @@ class Job:
         _kernel.CloseHandle(self._handle)
 
 
-class ChildProcess:
+class JobChild:
     """A server: its Job, and the proxy's ends of its pipes."""
 
     def __init__(
@@ -137,16 +137,16 @@ class ChildProcess:
             self._job = None
 
 
-class Guardian:
+class NoGuardian:
     """Nothing: the Jobs end with the proxy."""
 
     def dismiss(self) -> None: ...
 
 
-class ProcessGroup:
+class JobGroup:
     """The Job of one server of an event loop."""
 
-    def __init__(self, guardian: Guardian | None) -> None:
+    def __init__(self, guardian: NoGuardian | None) -> None:
         self._job = Job()
 
     @property
@@ -163,6 +163,12 @@ class ProcessGroup:
         self._job.close()
 
 
+# The names of every platform.
+ChildProcess = JobChild
+ProcessGroup = JobGroup
+Guardian = NoGuardian
+
+
 def hold_signals() -> Iterable[int]:
     return ()
 
@@ -174,7 +180,7 @@ def ignores(number: int) -> bool:
     return signal.getsignal(number) is signal.SIG_IGN
 
 
-def listen(child: ChildProcess, ring: Callable[[int], None]) -> None:
+def listen(child: JobChild, ring: Callable[[int], None]) -> None:
     for each in END_SIGNALS:
         signal.signal(each, lambda number, _: ring(number))
 
@@ -223,7 +229,7 @@ def _pipe() -> tuple[int, int]:
     return reading, writing
 
 
-def spawn(command: list[str], mask: Iterable[int] = ()) -> ChildProcess:
+def spawn(command: list[str], mask: Iterable[int] = ()) -> JobChild:
     words = program(command)
     (stdin, our_stdin), (our_stdout, stdout), (our_stderr, stderr) = _pipe(), _pipe(), _pipe()
     job = Job()
@@ -238,12 +244,12 @@ def spawn(command: list[str], mask: Iterable[int] = ()) -> ChildProcess:
         for descriptor in (stdin, stdout, stderr):
             os.close(descriptor)
     job.adopt(process)
-    return ChildProcess(our_stdin, our_stdout, our_stderr, process, job)
+    return JobChild(our_stdin, our_stdout, our_stderr, process, job)
 
 
-def absent() -> ChildProcess:
+def absent() -> JobChild:
     stdin, stdout, stderr = (os.open(os.devnull, os.O_RDWR) for _ in range(3))
-    return ChildProcess(stdin, stdout, stderr, code=_NOT_FOUND)
+    return JobChild(stdin, stdout, stderr, code=_NOT_FOUND)
 
 
 def widen(descriptor: int) -> None:
