@@ -26,6 +26,7 @@ _LEAST = 300
 _BLOCK = len('{"type":"text","text":},')
 _RESULT = len('{"content":[],"structuredContent":,"isError":false,"resultType":"complete"}')
 _BOTH = ("both", "once", "once_in_javascript", "result")
+_COMPARED = 64 << 10  # bytes of a copy; of longer ones, which no client shows whole, the lengths
 _NUMBER = re.compile(r"-?\d[\d.eE+-]*")
 _DEEP = ("RecursionError", "nested too deeply")
 AS_CAME = ("untouched", "shadow", "error", "failed")
@@ -166,8 +167,9 @@ def visible(after: Response, shows: Shows) -> int:
         texts = (json.dumps(block, ensure_ascii=False) for block in after.texts)
         escaped = 2 + sum(len(block.encode("utf-8", "surrogatepass")) + _BLOCK for block in texts)
         return escaped if shows == "blocks" else structured + escaped + _RESULT
-    together = shows == "both" or (shows == "once" and structured != text)
-    if shows == "once_in_javascript":
+    once = shows in ("once", "once_in_javascript")
+    together = shows == "both" or (once and structured != text)
+    if shows == "once_in_javascript" and structured <= _COMPARED:
         together = _in_javascript(after) not in after.texts
     return structured + text if together else max(structured, text)
 

@@ -123,8 +123,8 @@ PLAIN_ROWS = st.builds(
 )
 
 
-def _tree(width: int, depth: int, n: int = 0) -> dict[str, Any]:
-    below = [_tree(width, depth - 1, n * width + each) for each in range(width * (depth > 0))]
+def tree(width: int, depth: int, n: int = 0) -> dict[str, Any]:
+    below = [tree(width, depth - 1, n * width + each) for each in range(width * (depth > 0))]
     return {"name": f"node {n}", "type": "folder" if below else "file"} | (
         {"children": below} if below else {"size": n}
     )
@@ -215,8 +215,8 @@ VALUES = st.one_of(
     st.lists(ROWS, min_size=2, max_size=4).map(_groups),
     RECORDS,
     RECORDS.map(lambda record: {"issue": {"key": "A-1", "fields": record}}),
-    st.builds(_tree, st.integers(1, 5), st.integers(1, 4)),
-    st.builds(_tree, st.integers(2, 5), st.integers(2, 5)).map(lambda tree: tree["children"]),
+    st.builds(tree, st.integers(1, 5), st.integers(1, 4)),
+    st.builds(tree, st.integers(2, 5), st.integers(2, 5)).map(lambda tree: tree["children"]),
     PLAIN_ROWS.map(_columns),
     PLAIN_ROWS.map(lambda rows: {"unit": "mm", "hourly": _columns(rows)}),
     PLAIN_ROWS.map(_with_heads),

@@ -19,7 +19,8 @@ _VIEW = re.compile(r"""view=(?:'([^']*)'|"((?:[^"\\]|\\.)*)")([^;]*)""")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _ADVICE = re.compile(r"write a JMESPath such as (.+), or help|; write ([^,;]+)$")
 _FOR_THIS = re.compile(r"^For this result: (.+?)(?: or (.+))?$", re.MULTILINE)
-_WINDOW = re.compile(r"(.*)\[(\d+):(\d+)\](.*)", re.DOTALL)
+_WINDOW = re.compile(r"(.*)\[(\d+):\d+\](.*)", re.DOTALL)
+_OF_WINDOW = re.compile(r"(.*)\[(\d+):\d+\] \| ", re.DOTALL)
 _LEFT = re.compile(r" is next, (\d+) of (\d+) (elements|chars|lines) are left")
 _FIRST = re.compile(r"(?:first )?(\d+)(?: and last \d+)? of \d+(?: chars)?(?:;|$)")
 _LINE = re.compile(r" shows line (\d+)")
@@ -34,6 +35,24 @@ class Offer(Struct, frozen=True):
 
     view: str
     label: str
+
+
+class Window(Struct, frozen=True):
+    """The part of a text or array that a view shows; `rest` is what follows in the view."""
+
+    place: str
+    start: int
+    rest: str
+
+    @classmethod
+    def of(cls, view: str) -> "Window | None":
+        """Return the window that a view is; one of a window counts from where that begins."""
+        match = _WINDOW.fullmatch(view)
+        if match is None:
+            return None
+        outer = _OF_WINDOW.fullmatch(match[1])
+        place, start = (match[1], 0) if outer is None else (outer[1], int(outer[2]))
+        return cls(place, start + int(match[2]), match[3])
 
 
 def offers(look: Look) -> Iterator[Offer]:
@@ -54,10 +73,10 @@ def breaches(sample: Sample, conversation: Conversation, look: Look) -> Iterator
 
 def _unseen(sample: Sample, whole: Any, look: Look, offer: Offer) -> Iterator[Falsehood]:
     """Hold the rest of a text that is offered to begin where what is shown of it ends."""
-    window = _WINDOW.fullmatch(offer.view)
-    place = value_of(whole, sample.texts[0], window[1]) if window and window[1] else None
-    if window and isinstance(place, str) and not window[4] and "\x1b" not in place:
-        before = place[: int(window[2])]
+    window = Window.of(offer.view)
+    place = value_of(whole, sample.texts[0], window.place) if window and window.place else None
+    if window and isinstance(place, str) and not window.rest and "\x1b" not in place:
+        before = place[: window.start]
         spellings = (before, inner := dumps(before)[1:-1], dumps(inner)[1:-1])
         if not any(each in look.text for each in spellings):
             yield Falsehood("gap", offer.view, f"without all of {before!r}")
@@ -153,24 +172,24 @@ def _sequel(
     step: int,
 ) -> Iterator[Falsehood]:
     """Hold the view that follows a window to begin where the part ends that was shown."""
-    window = _WINDOW.fullmatch(offer.view)
+    window = Window.of(offer.view)
     for following in offers(answer):
-        after = _WINDOW.fullmatch(following.view)
-        same = window and after and (window[1], window[4]) == (after[1], after[4])
+        after = Window.of(following.view)
+        same = window and after and (window.place, window.rest) == (after.place, after.rest)
         if window and after and same and not isinstance(part, dict):
             first = _FIRST.search(answer.notes.get("view", answer.notes.get("text", "")))
-            end = int(window[2]) + (int(first[1]) if first else len(part))
-            if int(after[2]) != end:
+            end = window.start + (int(first[1]) if first else len(part))
+            if after.start != end:
                 claim = f"after {end} comes {following.view}"
                 yield Falsehood("gap", offer.view, claim)
             rest = _LEFT.match(following.label)
-            place = value_of(whole, sample.texts[0], window[1]) if window[1] else whole
+            place = value_of(whole, sample.texts[0], window.place) if window.place else whole
             if (
                 rest
                 and isinstance(place, str | list)
                 and (int(rest[1]), int(rest[2])) != (len(place) - end, len(place))
             ):
                 yield Falsehood("amounts", offer.view, following.label)
-        if not (window and after and window[1] == after[1]):
+        if not (window and after and window.place == after.place):
             yield from _unseen(sample, whole, answer, following)
         yield from _breaches(sample, whole, conversation, answer, following, step + 1)

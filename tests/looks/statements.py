@@ -25,6 +25,7 @@ _POSITION = re.compile(r"\[\d*\]")
 _WITHOUT = re.compile(
     r"(\d+) of \d+(\+?) columns(?: in \d+ arrays)?, without (.+?)(?: and (\d+) more)?(?:;|$)"
 )
+_PARTS = re.compile(r"parts of ([^,;]+?)(?=,|;|$| and \d+ more)")
 
 
 class Falsehood(Struct, frozen=True):
@@ -259,13 +260,22 @@ class _Walk:
         visible = visible | {_names(column)[0] for column in self._stated_columns(path)}
         every = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
         without = _WITHOUT.search(self._note(path))
-        if without is None and "columns" in str(self._notes.get("others")):
-            return  # summed with others
+        summed = without is None and "columns" in str(self._notes.get("others"))
+        if summed or self._in_parts(path):
+            return  # said of others, or of rows around these
         listed = {_names(name)[0] for name in _listed(without)}
         more = int(without[4] or 0) if without else 0
         rest = [name for name in every if name not in visible and not _in(name, listed)]
         if len(rest) > more:
             self._wrong("columns", path, f"{rest} are not said to be left out")
+
+    def _in_parts(self, path: str) -> bool:
+        """Return True if an array stands in rows of which parts of that member are shown."""
+        for array, note in self._notes.items():
+            for column in _PARTS.findall(str(note)):
+                if f"{path}.".startswith(f"{array.removeprefix('@.')}.{column}."):
+                    return True
+        return False
 
     def _aligned(self, source: list[Any], after: list[Any], path: str, check: Any) -> None:
         """Hold what is shown against the first elements, or the first ones and the last."""

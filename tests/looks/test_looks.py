@@ -11,7 +11,7 @@ from hypothesis import example, given
 
 from tests.answers.server import RESULTS as ANSWERS
 from tests.faults.scale import scaled
-from tests.looks.documents import BUDGETS, RESULTS, Sample, dumps
+from tests.looks.documents import BUDGETS, RESULTS, Sample, dumps, tree
 from tests.looks.hits import misses
 from tests.looks.offers import SLIPS, breaches, offers, whole_of
 from tests.looks.reading import Conversation, Look, document, inner_member, with_inner
@@ -160,6 +160,10 @@ def in_fence(value: Any) -> Sample:
         (as_json({f"key{n}": n for n in range(100)}), 300, "remark"),
         (as_json({"a": ["name", ["x" * 50] * 8, 0], "b": "z" * 9000}), 2_000, "amounts"),
         (in_fence({f"text{n or ''}": {} for n in range(30)}), 300, "refused"),
+        # What is said of the rows around is said of rows inside of them.
+        (as_json(tree(4, 3)), 2_374, "columns"),
+        (in_fence({f"{n}.ts": {"name": "x" * (2_000 >> 9 * n)} for n in range(8)}), 352, "gap"),
+        (in_fence({"rows": [{"f": [{"v": "some words " * n}]} for n in range(9)]}), 600, "no way"),
     ],
 )
 def test_a_falsehood_is_told_no_more(sample: Sample, budget: int, kind: str) -> None:

@@ -417,6 +417,14 @@ def test_lists_whose_members_all_have_columns_are_not_said_to_be_left_out_in_par
         assert notes["items"].endswith(f" columns, without {names}")
 
 
+def test_a_text_that_is_cut_in_a_list_of_one_has_a_way_to_the_rest() -> None:
+    rows = [{"id": n, "title": [{"plain_text": f"{n} {sentence(n) * 9}"}]} for n in range(12)]
+    table, notes = brief(rows, 1500)
+    assert table["columns"] == ["id", "title[0].plain_text"]
+    assert notes["items"] == "1 of 2 columns, without parts of title"
+    assert "view='[0:2].[id, title[0].plain_text]'" in notes["more"]
+
+
 def test_if_not_all_names_of_columns_left_out_fit_some_are_named() -> None:
     names = [f"a_member_with_a_long_name_{k}" for k in range(14)]
     rows = [

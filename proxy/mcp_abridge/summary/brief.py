@@ -207,7 +207,9 @@ class _Page:
                 sizes = (len(memoryview(each)) for each in whole if each is not None)
                 self._whole_sizes[path] = sum(sizes) / len(whole)
             self._tell_apart(cells, whole, clip)
-            if long and (single or isinstance(path[0], Pair)):
+            if long and not (single or isinstance(path[0], Pair)):
+                self.reading.left_out[head_of(path)] = None
+            elif long:
                 first = next(iter(long))
                 start = (text(cells[first]) or "").find(MARK)
                 self.clips.append((first, path, clip, start, [*map(len, long.values())]))
