@@ -6,7 +6,7 @@ Without them the oracle would take a row for a cell that is not so.
 import json
 import re
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from typing import Any
 
 _WHOLE = re.compile(r"(\d+) of \1")
@@ -49,16 +49,20 @@ def columns_of(value: Any) -> list[dict[str, Any]] | None:
     return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def records_of(value: Any) -> list[dict[str, Any]] | None:
-    """Return the rows of an object that has the names of their columns beside them."""
-    columns, rows = (value.get(name) for name in ("columns", "rows"))
-    if not (isinstance(columns, list) and isinstance(rows, list) and rows and len(columns) > 1):
-        return None
-    names: list[Any] = [each.get("name") for each in columns if isinstance(each, dict)]
-    widths = {len(row) if isinstance(row, list) else -1 for row in rows}
-    if widths != {len(names)} or not all(isinstance(name, str) for name in names):
-        return None
-    return [dict(zip(names, row, strict=True)) for row in rows]
+def records_of(value: Any) -> tuple[str, list[dict[str, Any]]] | None:
+    """Return the rows of arrays, and their member: their names stand beside them, or first."""
+    for member, rows in value.items():
+        if not (isinstance(rows, list) and rows and all(isinstance(row, list) for row in rows)):
+            continue
+        columns = value.get("columns")
+        beside = columns if isinstance(columns, list) else []
+        names: list[Any] = [each.get("name") for each in beside if isinstance(each, dict)]
+        if len(names) < 2:
+            names, *rows = rows
+        texts = len(names) > 1 and all(isinstance(name, str) for name in names)
+        if texts and max(map(len, rows), default=1000) <= len(names):
+            return member, [dict(zip_longest(names, row)) for row in rows]
+    return None
 
 
 def with_rows(value: Any) -> Any:
@@ -69,7 +73,7 @@ def with_rows(value: Any) -> Any:
         return value
     rows = None if "rows" in value else columns_of(value)
     records = None if "records" in value else records_of(value)
-    more = {"rows": rows, "records": records}
+    more = {"rows": rows, "records": None if records is None else records[1]}
     return {name: with_rows(each) for name, each in value.items()} | {
         name: each for name, each in more.items() if each is not None
     }
@@ -89,8 +93,8 @@ def in_rows(source: Any, notes: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
             series.add(path)
     for place, name in _NODES_IN_VIEW.findall(more):
         trees[top if place == "@" else re.sub(r"\[\d+\]", "", place)] = name.strip('"')
-    for path in _records(source, ""):
-        before, arrays = (f"{path}.{name}".lstrip(".") for name in ("records", "rows"))
+    for path, member in _records(source, ""):
+        before, arrays = (f"{path}.{name}".lstrip(".") for name in ("records", _spelled(member)))
         if any(_parts(note, before) for note in notes) or f"{before}[" in more:
             source = _with_records(source, path)
             notes = {
@@ -109,9 +113,10 @@ def in_rows(source: Any, notes: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     return _replaced(source, trees, series, top), renamed
 
 
-def _records(value: Any, path: str) -> Iterator[str]:
-    if isinstance(value, dict) and "records" not in value and records_of(value) is not None:
-        yield path
+def _records(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    records = records_of(value) if isinstance(value, dict) and "records" not in value else None
+    if records is not None:
+        yield path, records[0]
     elif isinstance(value, dict):
         for at, each in _inner(value, path):
             yield from _records(each, at)
@@ -120,8 +125,8 @@ def _records(value: Any, path: str) -> Iterator[str]:
 def _with_records(value: Any, path: str) -> Any:
     """Return a document with objects in place of the arrays of an object at a path."""
     name, _, rest = path.partition(".")
-    if not path:
-        return {**value, "rows": records_of(value)}
+    if not path and (records := records_of(value)) is not None:
+        return value | dict([records])
     return {**value, name: _with_records(value[name], rest)}
 
 

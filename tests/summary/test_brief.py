@@ -585,6 +585,57 @@ def test_arrays_whose_columns_are_named_beside_them_are_rows(form: str) -> None:
     }
 
 
+def test_an_id_in_words_tells_what_a_row_is_of() -> None:
+    rules = [f"python.lang.security.audit.{name}" for name in ("shell-true", "sql", "eval", "tls")]
+    rows = [
+        {
+            "check_id": rules[n * n % 7 % 4],
+            "path": f"src/{'abc'[n % 3]}/views.py",
+            "start": {"line": n * 7 % 900, "offset": n * 211},
+            "owner_id": f"u{n % 9}",
+            "message": f"Found a call with a value that a user gives {n % 4}" * 3,
+        }
+        for n in range(180)
+    ]
+    table, _ = brief(rows, 3000)
+    assert "check_id" in table["columns"]
+    assert not {"start.offset", "owner_id"} & {*table["columns"][:3]}
+
+
+def test_the_first_row_of_a_sheet_names_its_columns() -> None:
+    rows = [
+        [f"SO-{n}", ("web", "shop")[n % 3 % 2], str(n * 7 % 50), "x" * (n % 5)] for n in range(300)
+    ]
+    cells = [row[: 4 if row[3] else 3] for row in rows]  # ends of rows that are empty do not come
+    sheet = {"range": "A1:D301", "values": [["Order ID", "Place", "Qty", "Note"], *cells]}
+    document, notes = brief({"sheets": [sheet]}, 3000)
+
+    table = document["sheets"][0]["values"]
+    assert table["columns"][0] == '"Order ID"'
+    assert f"{len(table['rows'])} of 300" in notes["sheets.records"]
+    assert "view='sum(sheets[0].records[*].Qty)' adds up" in notes["more"]
+    whole = Document({"sheets": [sheet]})
+    assert look(whole, "count_by(sheets[0].records, &Place)") == {"web": 200, "shop": 100}
+    assert look(whole, "sum(sheets[0].records[*].Qty)") == sum(int(row[2]) for row in rows)
+    assert look(whole, "sheets[0].records[5].Note") is None
+
+
+def test_names_of_columns_and_rows_in_objects_beside_each_other_belong_together() -> None:
+    names = [{"name": name, "position": n} for n, name in enumerate(("Place", "Cost"))]
+    rows = [["Place", "Cost"], *([f"p{n}", n * 37 % 101] for n in range(300))]
+    whole: dict[str, Any] = {
+        "manifest": {"schema": {"columns": names}},
+        "result": {"data": rows[1:]},
+    }
+    document, notes = brief(whole, 1500)
+
+    assert document["result"]["data"]["columns"] == ["Place", "Cost"]
+    assert "max_by(records, &Cost)" in notes["more"]
+    assert look(Document(whole), "max_by(records, &Cost).Cost") == 100
+    whole["result"]["data"] = rows  # the names come once more
+    assert look(Document(whole), "length(records)") == 300
+
+
 def test_no_pairs_are_rows_for_the_names_beside_them() -> None:
     points = [[n, n * n] for n in range(300)]
     document, notes = brief({"tags": ["a", "b"], "points": points}, 1500)
@@ -592,6 +643,8 @@ def test_no_pairs_are_rows_for_the_names_beside_them() -> None:
     assert "records" not in notes["more"]
     odd = {"columns": ["a", "b"], "rows": [*points, [1]]}
     assert brief(odd, 1500)[0]["rows"][0] == [0, 0]
+    edges = [[f"n{n}", f"n{n * 7 % 300}"] for n in range(300)]
+    assert brief({"edges": edges}, 1500)[0]["edges"][0] == ["n0", "n0"]
 
 
 def test_a_tree_that_is_shown_whole_is_said_to_be_shown_as_rows() -> None:

@@ -7,18 +7,20 @@ in a forecast whose times are one array, and its temperatures another.
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, repeat, zip_longest
 from typing import Any
 
 from msgspec import Raw
 
 from mcp_abridge.document.names import nameable, spelled
-from mcp_abridge.document.tree import Value, opened
+from mcp_abridge.document.tree import Value, encode, opened, text
+from mcp_abridge.query.heads import names_columns
 
-_SAMPLE = 200  # elements that are looked through for a tree
+_SAMPLE = 200  # elements that are looked through for a tree, rows for what a head stands above
+_FEWEST = 3  # rows below a head
 RECORDS = "records"
 _ROWS = re.compile(rb'\[\s*(?:\[|\{\s*"\w+"\s*:\s*\[\s*\{)')  # arrays, perhaps each as in `f[].v`
-_HEADS = re.compile("(?i)col|field|head|meta|schema|names|rowtype")
+_HEADS = re.compile("(?i)col|field|head|manifest|meta|schema|names|rowtype")
 _OBJECTS = re.compile(rb"\[\s*\{")  # the beginning of an array of objects
 
 
@@ -114,26 +116,54 @@ def rows_of(columns: dict[str, list[Value]]) -> list[dict[str, Value]]:
     return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
 
 
-def named_rows(value: Value) -> tuple[str, list[dict[str, Value]]] | None:
-    """Return the rows of an array of arrays whose columns are named beside it, and its member.
+def named_rows(value: Value) -> tuple[tuple[str, ...], list[dict[str, Value]]] | None:
+    """Return the rows of an array of arrays whose columns have names, and the members to it.
 
-    None of any other value, and if a row has more or fewer cells.
+    The names stand beside it, or are its first row. None of any other value, if a row has more
+    cells, and if one has fewer than the names beside it.
 
     >>> named_rows({"cols": [{"id": "a"}, {"id": "b"}], "data": [[1, 2], [3, 4]]})
-    ('data', [{'a': 1, 'b': 2}, {'a': 3, 'b': 4}])
+    (('data',), [{'a': 1, 'b': 2}, {'a': 3, 'b': 4}])
     >>> named_rows({"schema": {"fields": ["a", "b"]}, "rows": [{"f": [{"v": 1}, {"v": 2}]}]})
-    ('rows', [{'a': 1, 'b': 2}])
+    (('rows',), [{'a': 1, 'b': 2}])
+    >>> named_rows({"values": [["Name", "Qty"], ["x", 1], ["y"], ["z", 3]]})[1][1:]
+    [{'Name': 'y', 'Qty': None}, {'Name': 'z', 'Qty': 3}]
     """
     if not isinstance(value, dict) or RECORDS in value:
         return None
-    for member, each in value.items():
-        if _has_rows(each):
-            rows = [*map(_cells, opened(each))]
-            widths = {*map(len, rows)}
-            heads = (names for names in _names_beside(value) if {len(names)} == widths)
-            for names in heads:
-                return member, [dict(zip(names, row, strict=True)) for row in rows]
+    beside = [*_names_beside(value)]
+    inner = ((name, opened(each)) for name, each in value.items() if beside)
+    parts = [((), value), *(((name,), each) for name, each in inner if isinstance(each, dict))]
+    for path, members in parts:
+        for member, each in members.items():
+            if _has_rows(each):
+                rows = [*map(_cells, opened(each))]
+                widths = {*map(len, rows)}
+                names = next((some for some in beside if {len(some)} == widths), None)
+                head = _texts(rows[0])
+                if names is None and not path and _names_the_others(head, rows[1:]):
+                    names = head
+                if names is not None:
+                    rows = rows[head == names :]
+                    cells = (islice(chain(row, repeat(None)), len(names)) for row in rows)
+                    return (*path, member), [dict(zip(names, row, strict=True)) for row in cells]
     return None
+
+
+def _names_the_others(head: list[str], rows: list[list[Value]]) -> bool:
+    """Return True if the first row has the names of the columns of the others."""
+    some = [_texts(row) for row in rows[:_SAMPLE]]
+    if len(some) < _FEWEST or max(map(len, rows)) > len(head):
+        return False
+    columns = zip_longest(head, *some, fillvalue="")
+    return names_columns(head, [cells for _, *cells in columns])
+
+
+def _texts(cells: list[Value]) -> list[str]:
+    """Return cells as texts; null is an empty one."""
+    values = [(text(cell), cell) for cell in cells]
+    texts = (encode(cell).decode() if value is None else value for value, cell in values)
+    return ["" if each == "null" else each for each in texts]
 
 
 def _has_rows(value: Value) -> bool:

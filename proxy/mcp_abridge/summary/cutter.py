@@ -138,7 +138,7 @@ class SizeReducer(Struct, kw_only=True):
         if (shape := self._in_rows(value, size, room, at)) is not None:
             return shape
         if self.breadth and self.table and (part := named_rows(value, size, at)) is not None:
-            self.records[member_place(at, part[0])] = part[1:]
+            self.records[part[0]] = part[1:]
         entries = [
             (encode(name) + b":", raw, member_place(at, name))
             for name, raw in islice(value.items(), room // 4)

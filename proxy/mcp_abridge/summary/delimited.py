@@ -6,7 +6,6 @@ values: each batch is encoded, and read again if a later one shows that a column
 
 import csv
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -22,6 +21,7 @@ from mcp_abridge.document.measure import line_bounds
 from mcp_abridge.document.rows import row_type
 from mcp_abridge.document.tree import Value
 from mcp_abridge.errors import DocumentError
+from mcp_abridge.query.heads import form_of, is_head, names_columns
 from mcp_abridge.summary.notations import JSON_NUMBER
 
 Rows = Callable[[], Iterator[list[str]]]
@@ -71,9 +71,9 @@ def table(text: str) -> tuple[bytes, int, str] | None:
     r"""Return the rows of a text that is CSV or TSV in all its lines; None for any other text.
 
     Given are the rows as JSON, where they begin (a few lines, or comments, may precede the head),
-    and the form. The first line is the head only if something says so (see `_names`); without a
-    head, the columns are called 1, 2 and so on. Numbers in quotes make all columns texts. In TSV,
-    quotes are part of the cells, unless cells would be torn by that.
+    and the form. The first line is the head only if something says so (see `names_columns`);
+    without a head, the columns are called 1, 2 and so on. Numbers in quotes make all columns texts.
+    In TSV, quotes are part of the cells, unless cells would be torn by that.
 
     >>> table("id,name\n1,a\n2,b\n3,c\n")
     (b'[{"id":1,"name":"a"},{"id":2,"name":"b"},{"id":3,"name":"c"}]', 0, 'CSV')
@@ -107,7 +107,7 @@ def _table(text: str, separator: str, literal: bool, quotes: bool, *, first: boo
         if not (is_head(head) or (first and _is_regular(head, columns, separator))):
             return None
         columns = [*zip(*islice(rows(), 1, _SAMPLE), strict=True)]
-        has_head = _names(head, columns)
+        has_head = names_columns(head, columns)
         if not (has_head or (first and _is_regular(head, columns, separator))):
             return None
         names = head if has_head else [str(number) for number in range(1, len(head) + 1)]
@@ -236,91 +236,9 @@ def _cells(cells: Sequence[str], kind: str) -> Sequence[Value]:
     return [Raw(cell.encode()) if cell else None for cell in cells]
 
 
-def is_head(cells: Sequence[str]) -> bool:
-    """Return True if each cell could name its column, and no other one; not all are years."""
-    names = {cell for cell in cells if re.fullmatch(_COLUMN, cell)}
-    years = {cell for cell in cells if _YEAR.fullmatch(cell)} if names else names
-    return len(cells) > 1 and len(names | years) == len(cells)
-
-
-_CHARACTER = r"[\w./()%#:'&-]| (?! )"
-_COLUMN = (
-    rf"#?[^\W\d](?:{_CHARACTER}){{0,59}}(?<! )"
-    rf"|(?=[^,?]*[,?])[^\W\d](?:{_CHARACTER}|[,?]){{0,199}}(?<! )"
-)
-"""A name, or a question of a form: only a cell in quotes has a separator."""
-_YEAR = re.compile(r"(?:19|20)\d\d(?:[-/.](?:0?[1-9]|1[0-2]|Q[1-4]))?")  # or a month, or a quarter
-
-
-def _names(head: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
-    """Return True if a first row is clearly a head: it is unlike what is below it.
-
-    Of numbers, dates, hashes, paths or sentences below a name, either is enough; or no cell of the
-    head occurs in its column, and half of them are words of heads, or a column has few values,
-    each more than once; or several are years in order, and what is below them is not.
-    """
-    if not is_head(head):
-        return False
-    if _has_years(head, columns):
-        return True
-    forms = [_form(cells) for cells in columns]
-    own = [_form([cell]) for cell in head]
-    if any(form == "number" != _form([cell]) for form, cell in zip(forms, head, strict=True)):
-        return True
-    if any(cell in cells for cell, cells in zip(head, columns, strict=True)):
-        return False
-    if any(form == mine != "word" for form, mine in zip(forms, own, strict=True)):
-        return False
-    if any(form not in ("word", "") for form in forms):
-        return True
-    last_words = (re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", cell)[-1].lower() for cell in head)
-    of_heads = sum(f" {word} " in _HEADS for word in last_words)
-    return 2 * of_heads >= len(head) or any(map(_repeats, columns))
-
-
-def _has_years(head: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
-    both = zip(head, columns, strict=True)
-    below = {cell: cells for cell, cells in both if _YEAR.fullmatch(cell)}
-    in_order = len(below) > 1 and [*below] in (sorted(below), sorted(below, reverse=True))
-    return in_order and not all(map(_YEAR.fullmatch, chain.from_iterable(below.values())))
-
-
-def _form(cells: Sequence[str]) -> str:
-    """Return the form of all filled cells: number, hash, path, sentence, or word for the rest."""
-    filled = [*filter(None, cells)]
-    if not filled:
-        return ""
-    fits = (name for name, form in _FORMS.items() if all(map(form.fullmatch, filled)))
-    return next(fits, "word")
-
-
-def _repeats(cells: Sequence[str]) -> bool:
-    counts = Counter(filter(None, cells))
-    return len(cells) >= 20 and bool(counts) and min(counts.values()) > 1
-
-
 def _is_regular(head: Sequence[str], columns: Sequence[Sequence[str]], separator: str) -> bool:
     """Return True if rows without a head are a table and no text in lines of one kind."""
-    forms = [_form([cell, *cells]) for cell, cells in zip(head, columns, strict=True)]
+    forms = [form_of([cell, *cells]) for cell, cells in zip(head, columns, strict=True)]
     if "" in forms:
         return False
-    return separator == "\t" or any(form in ("number", "hash") for form in forms)
-
-
-_FORMS = {
-    "number": re.compile(r"(?=[^\d]*\d)[-+$€£]?[\d.,:%/+ TZ-]+"),  # also dates and times
-    "hash": re.compile(r"(?=.*\d)[0-9a-f]{7,64}"),
-    "path": re.compile(r"[^\s/@]*[/@]\S*"),
-    "sentence": re.compile(r"(?:\S+\s+){3,}\S.*", re.DOTALL),
-}
-_HEADS = (
-    " account address age amount author body branch category channel city class code color"
-    " comment comments company content count country created currency customer date day"
-    " department description domain due duration email end event file filename first group"
-    " hash host id index ip key kind label labels language last latitude level line link"
-    " location longitude message method modified month name namespace note notes number order"
-    " owner parent path phone place port price priority product project quantity rate reason"
-    " reference region repository result role scope score service severity size source start"
-    " state status subject summary surname tag tags team text time timestamp title to total"
-    " type unit updated url user username value vendor version warning week year zip "
-)
+    return separator == "\t" or any(each in ("number", "hash") for each in forms)

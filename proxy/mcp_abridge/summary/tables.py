@@ -6,6 +6,7 @@ of their times. The view that makes the same rows is their place.
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import reduce
 from itertools import chain
 from typing import Any
 
@@ -61,13 +62,15 @@ def in_rows(value: Any, at: Place) -> tuple[list[Raw], Place]:
     return [], at
 
 
-def named_rows(value: dict[str, Raw], size: int, at: Place) -> tuple[str, list[Raw], Place] | None:
-    """Return the rows of arrays whose columns are named beside them: their member, and place."""
+def named_rows(
+    value: dict[str, Raw], size: int, at: Place
+) -> tuple[Place, list[Raw], Place] | None:
+    """Return the rows of arrays whose columns have names: the place of these, and that of rows."""
     pair = shapes.named_rows(value) if size <= LARGEST else None
     if pair is None:
         return None
     rows = [Raw(encode(row)) for row in pair[1]]
-    return pair[0], rows, member_place(at, shapes.RECORDS)
+    return reduce(member_place, pair[0], at), rows, member_place(at, shapes.RECORDS)
 
 
 def alike(members: list[Raw]) -> bool:
