@@ -59,7 +59,7 @@ def test_each_of_few_rows_has_those_inside_of_it_in_brief() -> None:
     assert following.startswith("jobs[0].steps[0:")
     assert offers[0] == "jobs[].steps[] | [?state=='FAILED'].[name, seconds]"
     assert value_of(rows, offers[0]) == [["step 7 of 3", 66]]
-    assert value_of(rows, "count_by(jobs[].steps[], &state)") == {"ok": 59, "FAILED": 1}
+    assert value_of(rows, "count_by(jobs[].steps[], &state)") == {"ok": 89, "FAILED": 1}
     assert {"max_by(jobs[].steps[], &seconds)", "count_by(jobs[].steps[], &state)"} <= {*offers}
 
 
@@ -89,3 +89,14 @@ def test_what_is_no_list_of_inner_rows_stays_what_it_is() -> None:
     for rows in (jobs(9, 4, beside=3000), jobs(40, 1)):
         _, _, views = look_at(rows)
         assert not any("[].steps[]" in view for view in views)
+
+
+def test_each_of_few_rows_has_the_first_of_many_inside_of_it_and_counts_of_all() -> None:
+    rows = jobs(3, 90, beside=300)
+    parts, notes, [following, *_] = look_at(rows)
+    visible = [part["steps"]["rows"] for part in parts]
+    assert 6 <= min(map(len, visible)) <= 44
+    assert parts[0]["steps"]["same"]["state"] == "ok"
+    assert parts[2]["steps"]["counts"] == {"state": {"ok": 89, "FAILED": "1 at [45]"}}
+    assert f"{sum(map(len, visible))} of 270 in 3 arrays" in notes["jobs.steps"]
+    assert value_of(rows, following)

@@ -40,6 +40,7 @@ from mcp_abridge.summary.tables import INNER, LARGEST, alike, in_rows, inner_row
 
 _PLENTY = 20  # plain values of an array that other content stands beside
 _AMPLE = 2000  # bytes: enough of a large element; with less than that or half of it, it is dropped
+_ENOUGH = 6  # rows in each other one, fewer than half of them
 _NARROW = 10  # bytes of a row in another one if half of them are shown, at least
 _SOME = 150  # bytes: enough of an element if rows in brief take less than a quarter of the room
 _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
@@ -246,7 +247,9 @@ class SizeReducer(Struct, kw_only=True):
         parts = self._all(entries, room, depth, _SOME)
         cuts = self.omissions[before[0] :]
         hidden = sum(each.total - each.visible for each in cuts if each.unit == ELEMENTS)
-        if parts is None or 2 * hidden > len(inner) or any(each.unit == MEMBERS for each in cuts):
+        least = min((each.visible for each in cuts if each.unit == ELEMENTS), default=_ENOUGH)
+        few = 2 * hidden > len(inner) and least < _ENOUGH
+        if parts is None or few or any(each.unit == MEMBERS for each in cuts):
             self._forget(before)
             return None
         for index, cut in enumerate(cuts, before[0]):

@@ -15,6 +15,7 @@ _KEY = 60  # those of a key, which a next call takes whole
 LARGE = 100  # bytes of an average value that is no text, and of one that is said to be the same
 _CORE = 2  # columns that all rows must show
 MANY = 32  # rows that are shown at least, if there is room for their names
+_BESIDE = 1.5  # times the bytes of the core has a row if not all rows fit, at least
 _WIDE = 160  # bytes of a row if not all rows fit
 _TELLING = 4  # clips of which one may be needed to tell names apart
 _APART = 0.9  # of the names that have to be told apart
@@ -73,12 +74,14 @@ class Layout:
         picks = {each.path: clip for each in self._core}
         choice = list(self._core)
         used = sum(self._cost(each, clip) for each in choice)
+        # Names that are long would leave no place for what stands beside them.
+        wide = width if self.whole else min(max(width, _BESIDE * used), _WIDE)
         for each in self._others:
-            head = (len(each.name) + 3) * self._table * width / max(room, 1)
+            head = (len(each.name) + 3) * self._table * wide / max(room, 1)
             second = each.role == roles.NAME and each is self._others[0]
             for clip in _SECOND if second else (_FAIR,):
                 cost = self._cost(each, clip) + head
-                if used + cost <= width:
+                if used + cost <= wide:
                     choice.append(each)
                     picks[each.path] = clip
                     used += cost

@@ -55,7 +55,8 @@ CODES = frozenset(("code", "id", "key", "number", "value", "index"))
 HASHES = frozenset(("etag", "checksum", "md5", "cursor", "nonce"))
 NO_QUANTITIES = {
     *(TIMES - {"time"}),
-    *("id", "iid", "column", "col", "index", "orderindex", "page", "pid", "port", "position"),
+    *("id", "iid", "column", "col", "index", "offset", "orderindex", "page", "pid", "port"),
+    "position",
     *("row", "year"),
 }
 PLACES = frozenset(  # and addresses: numbers that are none to compare

@@ -14,6 +14,7 @@ from mcp_abridge.summary.columns import EACH, Column, Pair
 
 _EMPTY = b'""'
 _STATE = 30  # bytes of a value that tells a state
+_STATE_ID = 80  # bytes of an id in words that tells one: of the rule that a finding breaks
 _KEY = 42  # bytes of a key
 _BEGINNING = 40  # bytes of a name that are shown in a list, about
 _READ = 300  # bytes of a text that is rather read than looked at
@@ -50,6 +51,7 @@ class Worth:
         self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
         self.words = compounds.get(self.names[-1]) or words.split(self.names[-1])
         self.own = len(column.path) == 1 and words.is_id_of(self.words, array)
+        self._is_id = self.words[-1:] == ("id",)
         self._lowered = [name.lower() for name in self.names]
         self._last = self._lowered[-1].lstrip("@_$")
         self._each = column.path.count(EACH)
@@ -62,6 +64,9 @@ class Worth:
         self.link = not self.numeric and self._mostly(forms.LINK)
         by_name = self.column.textual and not words.HASHES.isdisjoint(self.words[-1:])
         self.opaque = not self.link and (by_name or self._mostly(forms.OPAQUE))
+        self._worded_id = self._is_id and not (
+            self.numeric or self.opaque or self._mostly(forms.WITH_DIGIT)
+        )
         # A path that leads through arrays and things with names of their own costs.
         others = self._others = sum(
             not words.OTHERS.keys().isdisjoint(words.split(name)[-1:]) for name in names[:-1]
@@ -207,13 +212,14 @@ class Worth:
 
     def _worth_as_state(self) -> float:
         several = 0 < self.distinct <= 0.6 and self.kinds <= 20
-        if not several or self.clock or self.link or self.opaque or self.column.size > _STATE:
+        longest = _STATE_ID if self._worded_id else _STATE
+        if not several or self.clock or self.link or self.opaque or self.column.size > longest:
             return -9
         word = self.word(words.STATES)
         if not word and (self.numeric or self._mostly(forms.NO_LETTERS)):
             return -9
         # An id tells a state by the name beside it, unless it is a name: `dag_id: sync_crm`.
-        word -= 2 * (self.words[-1:] == ("id",) and self._mostly(forms.WITH_DIGIT))
+        word -= 2 * (self._is_id and not self._worded_id)
         inside = _INSIDE * any(isinstance(step, int) for step in self.column.path[:-1])
         return word + (1 if self.column.textual else 0.5) + self.filled - 0.7 * self._away - inside
 
@@ -263,9 +269,13 @@ class Worth:
 
     @property
     def appendix(self) -> bool:
-        """True of hashes, links, ids of other things, flags of parts: they say nothing alone."""
+        """True of hashes, links, ids of other things, flags of parts: they say nothing alone.
+
+        An id in words does: `check_id: "python.flask.open-redirect"`.
+        """
         flags = self._each > 0 and self._mostly(forms.FLAG)
-        return self.opaque or self.link or flags or (self.words[-1:] == ("id",) and not self.own)
+        of_another = self._is_id and not (self.own or self._worded_id)
+        return self.opaque or self.link or flags or of_another
 
     @property
     def rest(self) -> tuple[float, ...]:
