@@ -10,14 +10,16 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Raw, Struct
+import msgspec
+from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import members
-from mcp_abridge.document.tree import ABSENT, encode, text
+from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.query.call import Call, Notice
+from mcp_abridge.ruleset.clients import BlobType
 from mcp_abridge.shaping.job import Box, Drawing, ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.frame import (
     Frame,
@@ -29,7 +31,7 @@ from mcp_abridge.shaping.result.frame import (
 )
 from mcp_abridge.shaping.result.read import ParsedResponse, locate, parse
 from mcp_abridge.storage.snapshots import Snapshot
-from mcp_abridge.summary.media import READ, kind_of, note_on, pixels
+from mcp_abridge.summary.media import kind_of, note_on, opening_of, pixels
 from mcp_abridge.transforms.abridge import NAME
 
 LONGEST_SIDE = 1568
@@ -50,11 +52,27 @@ _MIME_TYPE = re.compile(r"[\w.+-]{1,20}/[\w.+-]{1,60}", re.ASCII)
 _AS_THEY_CAME = ("failed", "refused", "shadow")
 
 
+class _File(Struct, frozen=True):
+    """The members that a block, or its resource, has for base64."""
+
+    data: str | None = None
+    blob: str | None = None
+    mime_type: Any = field(default=None, name="mimeType")
+
+
+class _Block(_File, frozen=True, kw_only=True):
+    type: BlobType
+    resource: _File = _File()
+
+
+_BLOCK = msgspec.json.Decoder(_Block)
+
+
 class Blob(Struct, frozen=True):
     """The base64 of a block, by its place and type: its name in views, its kind, its pixels."""
 
     index: int
-    type: str
+    type: BlobType
     name: str
     data: str
     kind: str
@@ -88,53 +106,23 @@ def blobs_in(blocks: list[Raw]) -> list[Blob]:
     """Return the blobs in the blocks of a result."""
     blobs: list[Blob] = []
     counts = {"image": 0, "blob": 0}
-    for index, block in enumerate(blocks):
-        type, data, mime_type = _base64_of(block)
-        if not data:
+    for index, raw in enumerate(blocks):
+        try:
+            block = _BLOCK.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError):  # mostly of another type
             continue
-        opening = _opening(data)
+        file = block.resource if block.type == "resource" else block
+        if not (data := file.data or file.blob):
+            continue
+        opening = opening_of(data)
         kind = kind_of(opening)
         function = "image" if kind in IMAGES else "blob"
         name = f"{function}({counts[function]})"
         counts[function] += 1
-        blobs.append(Blob(index, type, name, data, kind or mime_type, pixels(kind, opening)))
+        usual = _MIME_TYPE.fullmatch(str(file.mime_type))
+        words = kind or (usual[0] if usual else "")
+        blobs.append(Blob(index, block.type, name, data, words, pixels(kind, opening)))
     return blobs
-
-
-def _base64_of(block: Raw) -> tuple[str, str, str]:
-    """Return the type of a block, its base64 ("" if it has none), and the type of that."""
-    holder = _members(block)  # opened once: it may be megabytes
-    type = _string(holder, "type")
-    if type not in ("image", "audio", "resource"):
-        return "", "", ""
-    if type == "resource":
-        holder = _members(holder.get("resource", ABSENT))
-    data = _string(holder, "blob" if type == "resource" else "data")
-    usual = _MIME_TYPE.fullmatch(_string(holder, "mimeType"))
-    return type, data, usual[0] if usual else ""
-
-
-def _members(value: Raw) -> dict[str, Raw]:
-    try:
-        return members(value)
-    except DocumentError:
-        return {}
-
-
-def _string(holder: dict[str, Raw], name: str) -> str:
-    try:
-        return text(holder.get(name)) or ""
-    except DocumentError:
-        return ""
-
-
-def _opening(data: str) -> bytes:
-    from base64 import b64decode
-
-    try:
-        return b64decode(data[: min(READ, len(data) // 4 * 4)])
-    except ValueError:
-        return b""
 
 
 def bounded(job: ShapeJob, result: ShapeResult) -> ShapeResult:
@@ -235,19 +223,18 @@ def _answer(job: ShapeJob, blocks: list[Raw], structured: bool) -> ShapeResult:
         raise Refusal(f"view: there is no {name}: the answer has {names}")
     hidden = blob.is_image and blob.type in job.base64 and "image" not in job.base64
     block = blob.as_image() if hidden else blocks[blob.index]
+    drawings: tuple[Drawing, ...] = ()
+    if match[3]:
+        x, y, width, height = map(int, match.groups()[2:])
+        drawings = (Drawing(0, name, (x, y, width, height)),)
     value: dict[str, Any] = {"content": [block]}
     if structured:  # clients refuse a result without it
         value["structuredContent"] = {"view": name}
     return ShapeResult(
         raw=message.completed(job.id, value, job.modern),
         outcome="view",
-        drawings=(Drawing(0, name, _box(match)),) if match[3] else (),
+        drawings=drawings,
     )
-
-
-def _box(match: re.Match[str]) -> Box:
-    x, y, width, height = map(int, match.groups()[2:])
-    return x, y, width, height
 
 
 def answer_later(job: ShapeJob, snapshot: Snapshot) -> ShapeResult:

@@ -26,8 +26,7 @@ _BASE64 = re.compile(r"[\w-]+={0,2}", re.ASCII)
 _DATA_URI = re.compile(r"data:([\w.+-]{1,20}/[\w.+-]{1,19})?((?:;[\w.=+-]+)*),(\S*)", re.ASCII)
 _PLAIN = str.maketrans("+/", "-_", "\r\n")
 _VARIED = 32  # different characters in the first 512; a repetitive text has fewer
-READ = 128 << 10
-"""The characters of base64 in which the pixels of an image are looked up."""
+_READ = 128 << 10  # characters of base64 in which the pixels of an image are looked up
 
 WEBP = "WebP image"
 _KINDS = {
@@ -105,13 +104,21 @@ def description(text: str) -> str | None:
     content = data.rstrip("=")
     if len(content) % 4 == 1 or not _BASE64.fullmatch(data):
         return None
-    from base64 import urlsafe_b64decode
-
-    opening = urlsafe_b64decode(content[: min(READ, len(content) // 4 * 4)])
+    opening = opening_of(content)
     kind = kind_of(opening) or (uri[1] if uri else "")
     if not (uri or kind or _is_varied(content[:_SHORTEST])):
         return None
     return note_on(kind, pixels(kind, opening), len(content) * 3 // 4) + NOTE_END
+
+
+def opening_of(data: str) -> bytes:
+    """Return the first bytes of base64 in either alphabet, none if it is broken."""
+    from base64 import urlsafe_b64decode
+
+    try:
+        return urlsafe_b64decode(data[: min(_READ, len(data) // 4 * 4)])
+    except ValueError:
+        return b""
 
 
 def note_on(kind: str, area: tuple[int, int], size: int) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from mcp_abridge.document.message import members, outer_members
+from mcp_abridge.document.message import members, outer_members, string_at
 from mcp_abridge.document.surrogates import replace_lone
 from mcp_abridge.document.tree import ABSENT, Document, Value, compact, encode, level, loads, text
 from mcp_abridge.errors import DocumentError
@@ -194,7 +194,7 @@ def locate_links(result: dict[str, Raw], least: int) -> LocatedDocument | None:
     links = {
         index: compact(bytes(block)).decode()
         for index, block in enumerate(blocks)
-        if _is_link(block)
+        if string_at(block, "type") == "resource_link"
     }
     if sum(map(len, links.values())) < least or structured_of(result) is not None:
         return None
@@ -204,10 +204,6 @@ def locate_links(result: dict[str, Raw], least: int) -> LocatedDocument | None:
     if located is not None:
         located.size = size_of(None, (*texts.values(), *links.values()))
     return located
-
-
-def _is_link(block: Raw) -> bool:
-    return text(members(block).get("type", Raw(b"null"))) == "resource_link"
 
 
 def _find(
