@@ -4,7 +4,7 @@ import argparse
 import tempfile
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 
@@ -174,20 +174,13 @@ class Suggestion(Struct):
             say("suggest", f"{', '.join(rule.tools)}: {line}")
 
 
-class Gathered(NamedTuple):
-    """The answers of a server, by tool, with the tools that it lists.
+def gather(
+    recordings: Iterable[tuple[RecordedSession, Words]], *, used: bool = True
+) -> tuple[str | None, dict[str, list[Answered]], dict[str, Any], dict[str, str]]:
+    """Return the name of the server of recordings, its answers by tool, and the tools it lists.
 
-    `unusable` are the tools without an answer of use, with the reason.
+    Last are the tools without an answer of use, with the reason. See `suggest`.
     """
-
-    server: str | None
-    answers: dict[str, list[Answered]]
-    listed: dict[str, Any]
-    unusable: dict[str, str]
-
-
-def gather(recordings: Iterable[tuple[RecordedSession, Words]], *, used: bool = True) -> Gathered:
-    """Return the answers in the recordings of one server; see `suggest`."""
     tools: dict[str, list[Answered]] = {}
     unusable: dict[str, str] = {}
     listed: dict[str, Any] = {}
@@ -214,7 +207,7 @@ def gather(recordings: Iterable[tuple[RecordedSession, Words]], *, used: bool = 
                 each = Answered(exchange, value, size, partial(usage.user, number), later)
                 tools.setdefault(exchange.tool, []).append(each)
     unusable = {tool: reason for tool, reason in unusable.items() if tool not in tools}
-    return Gathered(server, tools, listed, unusable)
+    return server, tools, listed, unusable
 
 
 def suggest(

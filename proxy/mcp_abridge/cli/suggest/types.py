@@ -24,8 +24,8 @@ Schema = dict[str, Any]
 
 _MOST = 6_000  # bytes of a schema; what lies deeper stays open
 _DEEPEST = 8
-_SCALARS: dict[type, str] = {str: "string", bool: "boolean", type(None): "null"}
-_WITHOUT_FRACTIONS = {dict, list, int, *_SCALARS}
+_KINDS = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+_WITHOUT_FRACTIONS = {int, *_KINDS}
 _HEAD = (
     "# Types learned by `mcp-abridge suggest --types`. Other answers come as {text: ...}.\n"
     "# The first rule that names a tool applies: put an output_schema into a rule of your own.\n"
@@ -170,12 +170,8 @@ def _schema(node: MemberProfile, depth: int, *, strict: bool) -> Schema:
 
 
 def _types(node: MemberProfile, *, strict: bool) -> Iterator[str]:
+    number = "integer" if strict and node.kinds <= _WITHOUT_FRACTIONS else "number"
     for kind in sorted(node.kinds, key=lambda kind: kind.__name__):
-        if kind in (dict, list):
-            yield "object" if kind is dict else "array"
-        elif kind is int and strict and node.kinds <= _WITHOUT_FRACTIONS:
-            yield "integer"
-        else:
-            yield _SCALARS.get(kind, "number")
+        yield _KINDS.get(kind, number)
     if not strict and node.names:
         yield "null"
