@@ -5,9 +5,9 @@ so that a client gets what it would get through the wrapper.
 """
 
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from itertools import count
 from typing import Any, TypeAlias, TypeVar, Unpack
 
@@ -63,7 +63,8 @@ class AbridgeMiddleware:
         self._parts = Parts(rules, options)
         self._caller = _identity if caller is None else caller
         self._numbers = count(1)
-        self._drivers: OrderedDict[tuple[str, str], Driver] = OrderedDict()
+        # By caller and client, which has limits of its own.
+        self._driver_of = lru_cache(_MOST)(lambda *_: self._begin())
         self._latest: Driver | None = None
 
     def install(self, server: Server) -> Server:
@@ -101,12 +102,7 @@ class AbridgeMiddleware:
             return driver, f"{caller}\n{session}"
         params = ctx.session.client_params
         client = "" if params is None else params.client_info.name[: message.LONGEST_NAME]
-        key = caller, client  # which has limits of its own
-        driver = self._drivers.pop(key, None) or self._begin()
-        self._drivers[key] = driver
-        if len(self._drivers) > _MOST:
-            self._drivers.popitem(last=False)
-        return driver, caller
+        return self._driver_of(caller, client), caller
 
     def _begin(self) -> Driver:
         session = Session(self._parts.state())

@@ -6,9 +6,9 @@ Nothing is written to a file unless a ledger or a store is named.
 import atexit
 import logging
 import os
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypeAlias, TypedDict
+from typing import TypeAlias, TypedDict
 
 from mcp_abridge.document.printable import printable
 from mcp_abridge.document.sizes import LEAST_BOUND
@@ -59,7 +59,8 @@ class Parts:
         names = AbridgeOptions.__annotations__
         for name in options.keys() - names:
             raise TypeError(f"there is no option {name!r}{did_you_mean_or_known(name, names)}")
-        self.log = _Lines(logging.getLogger("mcp_abridge"))
+        self.log = logging.getLogger("mcp_abridge")
+        self.log.addFilter(_clean)
         self._select = self._selection(rules, options)
         size, seconds = options.get("snapshots", 256_000_000), options.get("snapshot_age", 1800.0)
         folder = options.get("store")
@@ -102,10 +103,6 @@ class Parts:
         )
 
 
-class _Lines(logging.LoggerAdapter[logging.Logger]):
-    """A logger to which the words of servers are no control characters."""
-
-    def process(
-        self, msg: Any, kwargs: MutableMapping[str, Any]
-    ) -> tuple[Any, MutableMapping[str, Any]]:
-        return printable(str(msg)), kwargs
+def _clean(record: logging.LogRecord) -> bool:
+    record.msg = printable(str(record.msg))  # the words of servers are no control characters
+    return True
