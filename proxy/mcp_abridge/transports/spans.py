@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from msgspec import Raw
 from opentelemetry import propagate, trace
@@ -24,6 +23,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Link, SpanKind, Status, StatusCode
+from yarl import URL
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import PROTOCOL_VERSION, READ, members, string_at, value_at
@@ -38,7 +38,6 @@ _PROMPT = "gen_ai.prompt.name"
 _TARGETS = {"tools/call": _TOOL, "prompts/get": _PROMPT, READ: "mcp.resource.uri"}
 _TRANSPORT = "network.transport"
 _FEW = ("mcp.method.name", "gen_ai.operation.name", _TRANSPORT)  # they have few values
-_PORTS = {"http": 80, "https": 443}
 _MAX_TOOLS = 200  # in metrics; each has a series for every outcome and error
 
 Attributes = dict[str, str | int | bool]
@@ -253,12 +252,12 @@ def _of_client(arrival: Arrival | None) -> Attributes:
 def _of_server(url: str | None) -> Attributes:
     if url is None:
         return {_TRANSPORT: "pipe"}
-    to = urlsplit(url)
+    to = URL(url)
     return {
         _TRANSPORT: "tcp",
         "network.protocol.name": "http",
-        "server.address": to.hostname or "",
-        "server.port": to.port or _PORTS.get(to.scheme, 0),
+        "server.address": to.host or "",
+        "server.port": to.port or 0,
     }
 
 
