@@ -130,7 +130,6 @@ _BYTES_PER_TOKEN = 2  # of rows of numbers; Claude Code counts no result below t
 _FILE = "is saved to a file; the model reads its "
 
 _ALL: tuple[BlobType, ...] = ("image", "audio", "resource")
-_NONE: tuple[BlobType, ...] = ()
 
 UNKNOWN = Client("*", "either", _SMALL, needs=("text",))
 """The row for a client that matches no other one.
@@ -161,7 +160,7 @@ CLIENTS: tuple[Client, ...] = (
         beyond_bytes=1_500,
         beyond="is saved to a file; the model reads at most its first 2 kB, or an error",
         measured="Claude Code 2.1.332",
-        base64=_NONE,
+        base64=(),
         limit_tokens=25_000,
         tokens_env="MAX_MCP_OUTPUT_TOKENS",
         author_bytes=500_000,
@@ -213,7 +212,7 @@ CLIENTS: tuple[Client, ...] = (
             beyond_bytes=840,
             beyond=f"{_FILE}first 500 characters",
             measured="Copilot CLI 1.0.102",
-            base64=_NONE,
+            base64=(),
         )
         for name, shows in _COPILOT_CLI
     ),
@@ -235,7 +234,7 @@ CLIENTS: tuple[Client, ...] = (
         limit_bytes=40_000,
         beyond="loses its middle and is saved to a file",
         measured="Gemini CLI 0.61.0",
-        base64=_NONE,
+        base64=(),
         needs=("text", "object"),
     ),
     # 28,000 characters; up to 0.15 25,000, and the text alone.
@@ -246,7 +245,7 @@ CLIENTS: tuple[Client, ...] = (
         beyond_bytes=2_500,
         beyond=f"{_FILE}beginning",
         measured="Qwen Code 0.24.4",
-        base64=_NONE,
+        base64=(),
     ),
     # 50,000 characters. The copies are equal for it if they have the same members, and the text no
     # number that JavaScript would spell in another way.
@@ -257,7 +256,7 @@ CLIENTS: tuple[Client, ...] = (
         beyond_bytes=5_800,
         beyond=f"{_FILE}beginning and its end",
         measured="Kimi Code 2.1.0",
-        base64=_NONE,
+        base64=(),
     ),
     # The whole result as JSON, 8,000 characters of it. The extension's own name has another row.
     Client(
@@ -287,7 +286,7 @@ CLIENTS: tuple[Client, ...] = (
         beyond_bytes=386,
         beyond=f"{_FILE}first lines, nothing of a single long one",
         measured="opencode 1.18.33",
-        base64=_NONE,
+        base64=(),
         scripts_env=("OPENCODE_EXPERIMENTAL_CODE_MODE", "OPENCODE_EXPERIMENTAL"),
         scripts_versions=("2.*", "0.0.0-*", "unknown"),
     ),
@@ -308,7 +307,7 @@ CLIENTS: tuple[Client, ...] = (
         "@langchain/mcp-adapters*",
         "result",
         measured="LangChain JS 1.1.4",
-        base64=_NONE,
+        base64=(),
         needs=("block",),
     ),
     Client("google-adk*", "result", measured="Google ADK 2.13.0", base64=_ALL),

@@ -1,7 +1,6 @@
 """Rule files in order: which rule takes a call, and which files are for the server at hand."""
 
 from collections.abc import Callable, Collection
-from operator import is_
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -58,10 +57,8 @@ class RuleFile(Struct, frozen=True, kw_only=True):
         return self.server is not None and self.server.required
 
     def with_rules(self, change: Callable[[Rule], Rule]) -> "RuleFile":
-        """Return the file with another rule in place of each; itself if none is another."""
-        rules = tuple(map(change, self.rules))
-        same = all(map(is_, rules, self.rules))
-        return self if same else replace(self, rules=rules)
+        """Return the file with another rule in place of each."""
+        return replace(self, rules=tuple(map(change, self.rules)))
 
     def protects_calls(self, tool: str) -> bool:
         """Return True if one of its rules protects calls of `tool`."""

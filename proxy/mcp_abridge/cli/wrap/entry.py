@@ -20,15 +20,14 @@ _COMMANDS = ("command", "cmd")
 _URLS = ("url", "httpUrl", "serverUrl", "uri")
 _TOKENS = ("bearer_token_env_var", "bearerTokenEnvVar")
 HEADERS = ("headers", "http_headers", "env_http_headers", *_TOKENS)
-# In Goose, Vibe and Continue the client puts a secret of its own into the headers.
-_OWN_HEADERS = ("env_keys", "api_key_env", "apiKey", "requestOptions")
 _OWN_LOGIN = (
     "headersHelper",
     "authProviderType",
     "auth",
     "oauth_resource",
     "scopes",
-    *_OWN_HEADERS,
+    # In Goose, Vibe and Continue the client puts a secret of its own into the headers.
+    *("env_keys", "api_key_env", "apiKey", "requestOptions"),
 )
 _SECRET = ("env", "envs", "environment", *HEADERS)
 _SECONDS = 5.0
