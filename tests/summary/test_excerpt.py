@@ -168,6 +168,17 @@ def test_names_that_recur_in_many_lines_of_a_log_hide_no_failure() -> None:
     assert row["failure"].partition("\n")[0] in cut(log(row, 15_000), 2000)[0]
 
 
+def test_the_way_leads_to_what_failed_and_not_to_the_line_that_says_only_that_it_did() -> None:
+    passing = "".join(f"PASS src/part{n}.test.ts ({n % 7}.2 s)\n" for n in range(900))
+    failed = "FAIL src/stock.test.ts (3.1 s)\n  voucher: the second one is capped\n"
+    end = "##[error]Process completed with exit code 1.\n"
+    text = f"{passing[:9000]}\n{failed}{passing}{end}{passing[:3000]}"
+    line = text[: text.index("FAIL")].count("\n") + 1
+    _, note = cut(text, 4000)
+    assert f"shows line {line}" in note["more"]
+    assert f"with a failure: {line}, {text[: text.index(end)].count(chr(10)) + 1}" in note["text"]
+
+
 def test_the_lines_unlike_the_others_are_shown_and_listed_whatever_they_say() -> None:
     lines = [f"2026-01-02T10:{n % 60:02}:00 job {n} took {n % 9} ms" for n in range(2000)]
     lines[1200] = "2026-01-02T10:00:00 a ghost came by"

@@ -14,33 +14,48 @@ _FEW = 3  # rare lines of which none speaks of failure
 _OF_RUN = 3  # of rare lines in a row that speak of failure
 _QUOTED = 200  # characters of such a line that are shown
 _AROUND = 10  # lines shown on either side of a line
+_END = re.compile(  # of a command that failed: what it had to say stands above
+    r"(?i)\bexit(?:ed)?(?: with)? (?:status|code)|command failed|\*\*\* .*error \d"
+)
 
 
 class Highlights(Struct, frozen=True):
-    """Such lines, in their order. `complete`: no other line speaks of failure."""
+    """Such lines, in their order. `complete`: no other line speaks of failure.
+
+    `ends` are the offsets of those that say no more than that a command has failed.
+    """
 
     failures: list[Line] = []
     rare: list[Line] = []
     complete: bool = True
+    ends: frozenset[int] = frozenset()
 
     def between(self, head: int, tail: int) -> "Highlights":
         """Return those of which a part stands between two offsets."""
         failures = [line for line in self.failures if line.at < tail and line.end > head]
         rare = [line for line in self.rare if head <= line.at < tail]
-        return Highlights(failures, rare, self.complete)
+        return Highlights(failures, rare, self.complete, self.ends)
+
+    @property
+    def _first(self) -> list[Line]:
+        """Return the rare lines that speak of failure, or stand right beside one that does."""
+        beside = {line.number + by for line in self.failures for by in (-1, 1)}
+        both = [line for line in self.rare if line.end > line.at or line.number in beside]
+        return [line for line in both if line.at not in self.ends]
 
     @property
     def _telling(self) -> list[Line]:
-        """Return the lines that speak of failure, the rare ones first."""
-        both = [line for line in self.rare if line.end > line.at]
-        return [*dict.fromkeys([*both, *self.failures])]
+        """Return the lines that speak of failure: the rare ones first, the ends last."""
+        lines = dict.fromkeys([*self._first, *self.failures])
+        failing = [line for line in lines if line.end > line.at]
+        return sorted(failing, key=lambda line: line.at in self.ends)
 
     @property
     def ranked(self) -> list[Line]:
         """Those to show: rare ones that speak of failure, other rare ones, other failures."""
-        both = [line for line in self.rare if line.end > line.at]
-        first = [*both, *self.rare[:_FEW], *self.failures]
-        return [*dict.fromkeys([*first, *self.rare])][:_LISTED]
+        others = [line for line in self.rare if line.at not in self.ends]
+        lines = [*self._first, *others[:_FEW], *self._telling, *self.rare]
+        return [*dict.fromkeys(lines)][:_LISTED]
 
     def quoted(self, text: str, mark: str, room: int) -> str:
         """Return the first ones with their numbers, as many as fit in `room` bytes as JSON."""
@@ -89,7 +104,12 @@ def highlights(text: str, line_ends: int) -> Highlights:
     for at, first, last in runs:
         inside = [line for line in these.lines if first <= line.number <= last][:_OF_RUN]
         rare += inside or [Line(at, first, at)]
-    return Highlights(these.lines, rare, these.complete)
+    ends = {
+        line.at
+        for line in these.lines
+        if _END.search(text[line.at : line.at + _QUOTED].partition("\n")[0])
+    }
+    return Highlights(these.lines, rare, these.complete, frozenset(ends))
 
 
 def _listed(lines: list[Line]) -> str:
