@@ -171,7 +171,7 @@ def _write(
         stands = False
         try:
             file.write()
-            if not busy:
+            if not (busy or file.fresh):
                 return file
             stands = True
             time.sleep(_SETTLING)

@@ -32,6 +32,7 @@ _BACKUPS = 10  # of each file
 _BESIDE = ".mcp-abridge-"  # in the name of a folder beside a file that is being written
 NEW = ".new"  # of our own files that are being written
 _SYNTAXES: dict[str, type[Syntax]] = {".toml": Toml, ".yaml": Yaml, ".yml": Yaml}
+_FRESH = 1.0  # seconds since a client has written a file that it may be writing again
 _PAUSE, _TRIES = 0.05, 20  # seconds that a client has to write a file whole, and how often
 
 
@@ -58,6 +59,8 @@ class ConfigFile:
         self.before = text.removeprefix("\ufeff")
         self.syntax: Syntax = _SYNTAXES.get(os.path.splitext(path)[1], Json)()
         self.backup: str | None = None
+        self.fresh = False
+        """True if it was written a moment before it was replaced."""
         self._edits: dict[tuple[int, int], tuple[EntryPath, str]] = {}
         self.changes: Changes = {}
 
@@ -181,6 +184,7 @@ class ConfigFile:
                 )
             shutil.copystat(self.path, path)
             os.utime(path)  # whoever watches the file looks at its time
+            self.fresh = os.stat(path).st_mtime - status.st_mtime < _FRESH
             if _content(self.path) != self.raw or not _put(path, self.path, self.raw):
                 raise Changed(f"{self.path} was changed meanwhile; try again")
         finally:
