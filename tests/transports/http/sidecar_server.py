@@ -32,7 +32,7 @@ class StubHandler:
     """
 
     def __init__(self) -> None:
-        self.reason: str | None = None
+        self.unready: str | None = None
         self.log: list[str] = []
         self.arrived = asyncio.Event()
         self.go = asyncio.Event()
@@ -46,9 +46,6 @@ class StubHandler:
 
     def counts(self) -> tuple[int, int]:
         return 3, 2
-
-    def not_ready_reason(self) -> str | None:
-        return self.reason
 
     async def close(self) -> None:
         self.log.append("close")

@@ -81,7 +81,7 @@ async def test_it_is_alive_and_ready_unless_a_handler_is_not() -> None:
         alive, ready = await server.request("GET /healthz"), await server.request("GET /readyz")
         assert (alive.status, alive.json) == (200, {"status": "alive"})
         assert (ready.status, ready.json) == (200, {"status": "ready"})
-        server.handler.reason = "no child can be started"
+        server.handler.unready = "no child can be started"
         unready = await server.request("GET /readyz")
         assert (unready.status, unready.json) == (503, {"status": "not ready", "routes": ["/mcp"]})
         assert (await server.request("GET /healthz")).status == 200

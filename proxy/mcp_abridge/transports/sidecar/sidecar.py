@@ -64,8 +64,8 @@ class Sidecar:
         self._servers: list[SidecarServer] = []
         most = limits.connections or most_connections(limits.concurrent)
         self._connections = Connections(most, limits.peer_connections, log)
-        metrics.sessions.set_function(lambda: self._population()[0])
-        metrics.children.set_function(lambda: self._population()[1])
+        metrics.sessions.set_function(lambda: sum(each.counts()[0] for each in self._handlers))
+        metrics.children.set_function(lambda: sum(each.counts()[1] for each in self._handlers))
         self._open: dict[asyncio.Task[object], Request] = {}
         self._streams: set[asyncio.Task[object]] = set()
         self._cut: set[asyncio.Task[object]] = set()
@@ -82,10 +82,6 @@ class Sidecar:
     @property
     def mounts(self) -> tuple[Mount, ...]:
         return tuple(mount for mounts in self._listeners.values() for mount in mounts.all)
-
-    def _population(self) -> tuple[int, int]:
-        counts = [handler.counts() for handler in self._handlers]
-        return sum(sessions for sessions, _ in counts), sum(children for _, children in counts)
 
     def address(self, listen: str) -> str:
         """Return the actual address of a listener, whose port is known by now."""
@@ -337,7 +333,7 @@ class Sidecar:
 
     def unready(self) -> list[str]:
         """Return the paths of the routes that cannot be served now; log each reason once."""
-        reasons = {mount.route.path: mount.handler.not_ready_reason() for mount in self.mounts}
+        reasons = {mount.route.path: mount.handler.unready for mount in self.mounts}
         unready = {path: reason for path, reason in reasons.items() if reason is not None}
         if unready != self._unready:
             self._unready = unready

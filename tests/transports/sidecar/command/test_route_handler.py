@@ -104,7 +104,7 @@ async def test_an_unknown_protocol_version_is_refused(
 
 async def test_a_server_that_cannot_be_started_is_an_error_with_the_id_of_the_request() -> None:
     async with serve_command(command=["/nowhere/at-all"]) as proxy:
-        assert proxy.handler.not_ready_reason() == "the command '/nowhere/at-all' is not found"
+        assert proxy.handler.unready == "the command '/nowhere/at-all' is not found"
         response = await proxy.client().send("POST", INITIALIZE)
         [message] = await response.messages()
         assert response.status == 502

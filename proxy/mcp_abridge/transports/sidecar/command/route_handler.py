@@ -54,7 +54,7 @@ class CommandRoute:
         self._store = EventStore()
         self._stateless = Stateless(route, shared, self._child)
         self._guardian: platform.Guardian | None = None
-        self._unready: str | None = None
+        self.unready: str | None = None
         self._reaping: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -64,12 +64,8 @@ class CommandRoute:
         except OSError as error:
             self._shared.log.warning(f"nothing ends the servers should this be killed: {error}")
         if shutil.which(self._command[0]) is None:
-            self._unready = f"the command {self._command[0]!r} is not found"
+            self.unready = f"the command {self._command[0]!r} is not found"
         self._reaping = asyncio.create_task(self._reap())
-
-    def not_ready_reason(self) -> str | None:
-        """Return the reason why no server can be started now, else None."""
-        return self._unready
 
     def counts(self) -> tuple[int, int]:
         """Return the number of sessions, each with a server, and that of running servers."""
@@ -168,10 +164,10 @@ class CommandRoute:
             child = await ChildServer.start(self._command, self._guardian, log, limit, env)
         except (OSError, ValueError) as error:
             reason = (getattr(error, "strerror", None) or str(error)).lower()
-            self._unready = f"the command {self._command[0]!r} cannot be started: {reason}"
-            log.error(self._unready)
-            raise RequestRefused(502, FAILED, self._unready) from None
-        self._unready = None
+            self.unready = f"the command {self._command[0]!r} cannot be started: {reason}"
+            log.error(self.unready)
+            raise RequestRefused(502, FAILED, self.unready) from None
+        self.unready = None
         return child
 
     def _make_room(self, newcomer: str) -> None:

@@ -51,6 +51,8 @@ _UNANSWERED = "the server ended its answer without a response"
 class UrlRoute:
     """Answer the requests of a route with a server at a URL."""
 
+    unready: str | None = None  # that its server can answer is not checked in advance
+
     def __init__(self, route: Route, shared: Services) -> None:
         self._route = route
         self._limits = shared.limits
@@ -63,10 +65,6 @@ class UrlRoute:
     async def open(self) -> None:
         """Start the care of idle sessions; connections are made when they are needed."""
         self._tasks.spawn(self._rest())
-
-    def not_ready_reason(self) -> str | None:
-        """Return None: whether its server can answer is not checked in advance."""
-        return None
 
     def counts(self) -> tuple[int, int]:
         """Return the number of known sessions, and no servers: these are not child processes."""
