@@ -57,6 +57,28 @@ async def test_requests_over_the_limit_are_refused_with_retry_after() -> None:
         assert (await server.post("/mcp", b"{}")).status == 200
 
 
+async def test_half_bodies_of_one_token_give_way_to_the_requests_of_another() -> None:
+    route = sidecar_route(access=Access(tokens=tokens("many", "one")))
+    async with serve_sidecar(route, concurrent=2) as server:
+
+        async def half(token: str) -> RawClient:
+            client = await server.client()
+            bearer = f"Authorization: Bearer {token}"
+            await client.request("POST /mcp", bearer, "Content-Length: 9")
+            return client
+
+        first, second = await half("many"), await half("many")
+        refusal = await (await half("many")).response()
+        assert refusal.error[0] == 503
+        assert (await server.post("/mcp", b"{}", "Authorization: Bearer one")).status == 200
+        assert (await first.response()).error == (408, -32600, "the rest of the body did not come")
+        await half("one")
+        refusal = await server.post("/mcp", b"{}", "Authorization: Bearer one")
+        assert refusal.error[0] == 503
+        await second.send(b"{}       ")
+        assert (await second.response()).status == 200
+
+
 async def test_open_streams_block_no_requests() -> None:
     async with serve_sidecar(concurrent=1) as server:
         first, second = await server.client(), await server.client()

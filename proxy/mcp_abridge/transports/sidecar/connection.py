@@ -264,6 +264,11 @@ async def send_100_continue(request: web.BaseRequest) -> None:
         request.writer.output_size = 0
 
 
+def waits_for_body(request: web.BaseRequest) -> bool:
+    """Return True if more of a request's body is to come."""
+    return not request.content.is_eof() and request.content.exception() is None
+
+
 class BodyTimeout:
     """A limit on the wait for a request's body; reading raises BodyStalled if it is too slow.
 
@@ -271,7 +276,7 @@ class BodyTimeout:
     """
 
     def __init__(self, request: web.BaseRequest) -> None:
-        self._content = request.content
+        self._request = request
         self._threshold = 0
         self._timer: asyncio.TimerHandle | None = None
         self._look()
@@ -281,8 +286,8 @@ class BodyTimeout:
             self._timer.cancel()
 
     def _look(self) -> None:
-        content = self._content
-        if content.is_eof() or content.exception() is not None:
+        content = self._request.content
+        if not waits_for_body(self._request):
             return
         if content.total_bytes < self._threshold:
             content.set_exception(BodyStalled())

@@ -6,6 +6,7 @@ Every request writes one line to the log, without a header's value, a token or a
 import asyncio
 import os
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -33,6 +34,7 @@ from mcp_abridge.transports.sidecar.connection import (
     check_framing,
     most_connections,
     send_100_continue,
+    waits_for_body,
 )
 from mcp_abridge.transports.sidecar.metrics import Metrics
 from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused, unavailable
@@ -254,11 +256,25 @@ class Sidecar:
         # Listening streams stay open: they must not take the places of requests.
         listening = len(self._streams)
         there = listening if _listens(request) else len(self._open) - listening
-        if there >= self._limits.concurrent:
+        if there >= self._limits.concurrent and (_listens(request) or not self._end_body(request)):
             what = "streams" if _listens(request) else "requests"
             reason = f"{there} {what} are open, the most this proxy takes at once"
             raise unavailable(reason, 1)
         return await self._within(mount, request)
+
+    def _end_body(self, newcomer: Request) -> bool:
+        """End the oldest request whose body is incomplete, of the token that has most of these.
+
+        Returns False if that would have no more of them than the newcomer's.
+        """
+        bodies = [each for each in self._open.values() if waits_for_body(each)]
+        numbers = Counter(each.record.token for each in bodies)
+        oldest = max(bodies, key=lambda each: numbers[each.record.token], default=newcomer)
+        token = oldest.record.token
+        if numbers[token] <= numbers[newcomer.record.token] + 1:
+            return False
+        oldest.content.set_exception(BodyStalled())
+        return True
 
     async def _within(self, mount: Mount, request: Request) -> web.StreamResponse:
         task, record = asyncio.current_task(), request.record
