@@ -156,7 +156,12 @@ class OutOfFuel(AbridgeError):
 
 
 class StoreError(AbridgeError):
-    """A snapshot store that cannot be reached; the message names it and the reason."""
+    """A snapshot store that cannot be reached; the message names it and the reason.
+
+    `again`: nothing was tried, since it could not be reached a moment before.
+    """
+
+    again = False
 
 
 class Refusal(AbridgeError):

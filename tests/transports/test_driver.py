@@ -11,7 +11,8 @@ from mcp_abridge.ruleset.rule_set import RuleSet
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.meter import Meters
-from mcp_abridge.storage.snapshots import Key, Memory, Snapshot
+from mcp_abridge.storage.redis import Redis
+from mcp_abridge.storage.snapshots import Key, Memory, Snapshot, Store
 from mcp_abridge.transports.driver import Driver
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.workers.pool import Workers
@@ -54,15 +55,17 @@ class RemoteStore(Memory):
 
 def make_driver(
     rules: RuleSet | Callable[..., RuleSet] = EMPTY,
-    store: Memory | None = None,
+    store: Store | None = None,
     aside: Callable[[bytes], None] | None = None,
+    store_failed: Callable[[str], None] | None = None,
 ) -> Driver:
     select = rules if callable(rules) else (lambda *_: rules)
-    log = Log("error")
+    store = Memory() if store is None else store
+    log = Log("error").warning
     state = SessionState(
-        select, Meters().of, log.warning, Memory() if store is None else store, scope="s"
+        select, Meters().of, log, store, scope="s", store_failed=store_failed or log
     )
-    return Driver(Session(state), Workers(), log, aside)
+    return Driver(Session(state), Workers(), aside)
 
 
 @pytest.mark.parametrize("store", [Memory, RemoteStore])
@@ -87,6 +90,21 @@ async def test_an_unreachable_store_costs_only_pages() -> None:
     [later] = (await driver.from_client(call("list", {"offset": 2}))).to_client
     assert "the store is away" in texts(later)[0]
     assert (await driver.from_client(call("write", id=2))).to_server == [call("write", id=2)]
+
+
+async def test_a_redis_that_is_away_costs_a_call_one_line_of_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mcp_abridge.storage.redis._PAUSE", 60.0)
+    lines: list[str] = []
+    driver = make_driver(PAGES, Redis("redis://127.0.0.1:1/0"), store_failed=lines.append)
+    key = Key("s", "", "known")
+    await driver.recall(key)
+    await driver.from_client(call("list", {}))
+    await driver.from_server(ITEMS)
+    await driver.share(key)
+    [text] = lines
+    assert text.startswith("what other replicas know of the server was not read: redis at 127.0")
 
 
 async def test_replicas_learn_from_each_other_at_the_start_and_with_the_next_call() -> None:

@@ -94,7 +94,7 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     # No other session has to wait for a large document. Further messages of this client are
     # handled while a thread shapes a document that takes very long.
     workers = Workers(processes=0, max_here=sys.maxsize)
-    driver = Driver(session, workers, log, log.write_noise)
+    driver = Driver(session, workers, log.write_noise)
     endpoint = HttpClient(url, options.max_message, options.headers)
     bridge = Bridge(endpoint, driver, log, options.max_message)
     rules.refuse = bridge.refuse

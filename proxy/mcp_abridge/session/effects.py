@@ -41,7 +41,7 @@ def load(
             if snapshot is None and shared is not None:
                 snapshot = state.store.get(shared)
         except Exception as error:  # the call goes on nevertheless
-            state.store_failed(raised(error))
+            state.store_failed(error)
             return None, raised(error)
         return snapshot, None
 
@@ -75,6 +75,6 @@ def _tried(state: "SessionState", do: Callable[[], None], failure: str) -> RunIn
         try:
             do()
         except Exception as error:  # the response is sent nevertheless
-            state.store_failed(failure + raised(error))
+            state.store_failed(error, failure)
 
     return RunInBackground(tried, lambda _: (), state.store.remote)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from mcp_abridge.document import message
-from mcp_abridge.errors import DocumentError, RuleErrors, raised
+from mcp_abridge.errors import DocumentError, RuleErrors, StoreError, raised
 from mcp_abridge.query.call import Call
 from mcp_abridge.session.active_rules import ActiveRules, Rules
 from mcp_abridge.session.counts import Counts, Meters, ReplyKind
@@ -61,7 +61,7 @@ class SessionState:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.log = log
-        self.store, self.store_failed = store, store_failed or log
+        self.store, self._store_failed = store, store_failed or log
         self.scope = scope
         self.calls = calls
         self.tracer = tracer
@@ -73,6 +73,11 @@ class SessionState:
         self.tasks = recently_answered()
         self.stored: OrderedDict[Key, Look] = OrderedDict()
         self.tool_list: ToolListHistory | None = None
+
+    def store_failed(self, error: Exception, what: str = "") -> None:
+        """Log a failure of the store, and what it costs: of those of a call the first alone."""
+        if not (isinstance(error, StoreError) and error.again):
+            self._store_failed(what + raised(error))
 
     def trace(self, pending: PendingRequest, params: Raw) -> None:
         """Begin the trace of a request for a tool, a resource or a prompt, if it names one."""

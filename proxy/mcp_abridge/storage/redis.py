@@ -168,7 +168,9 @@ class Redis:
         with self._lock:
             now = time.monotonic()
             if self._failure and now < self._again:
-                raise StoreError(self._failure)
+                error = StoreError(self._failure)
+                error.again = True
+                raise error
             self._again = now + 2 * _TIMEOUT
 
     def _message(self, error: redis.RedisError) -> str:

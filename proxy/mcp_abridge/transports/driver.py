@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mcp_abridge.errors import raised
 from mcp_abridge.session.active_rules import PeerInfo
 from mcp_abridge.session.outputs import (
     Noise,
@@ -28,7 +27,6 @@ from mcp_abridge.session.tracing import Arrival
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.storage.snapshots import ANYBODY, Key, Snapshot
 from mcp_abridge.transports.aio import Tasks, give_way, threaded
-from mcp_abridge.transports.log import ErrorLog
 from mcp_abridge.transports.workers.pool import Workers
 
 
@@ -53,7 +51,6 @@ class Driver(Struct, eq=False):
 
     session: Session
     _workers: Workers
-    _log: ErrorLog
     _on_noise: Callable[[bytes], None] | None = None
     late: Callable[[Routed], Coroutine[Any, Any, None]] | None = None
     _shared: bytes = b""  # the facts of the server last written to the store
@@ -90,8 +87,8 @@ class Driver(Struct, eq=False):
                 self.session.rules.recall(msgspec.json.decode(snapshot.document, type=PeerInfo))
                 self._shared = snapshot.document
         except Exception as error:
-            reason = raised(error)
-            self._log.error(f"what other replicas know of the server was not read: {reason}")
+            what = "what other replicas know of the server was not read: "
+            self.session.state.store_failed(error, what)
         finally:
             self._recalling = None
 
@@ -107,7 +104,8 @@ class Driver(Struct, eq=False):
             await threaded(self.session.state.store.put, key, Snapshot(b"", facts))
             self._shared = facts
         except Exception as error:
-            self._log.error(f"other replicas were not told of the server: {raised(error)}")
+            what = "other replicas were not told of the server: "
+            self.session.state.store_failed(error, what)
 
     async def from_client(
         self,

@@ -11,7 +11,7 @@ import select
 from datetime import UTC, datetime
 from threading import Condition, Lock, Thread
 from time import monotonic
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
@@ -33,13 +33,6 @@ _PATIENCE = 1.0  # seconds
 _ATOMIC = 4096  # bytes that a pipe takes without blocking if it takes any
 _ROOM = 1 << 16  # bytes, as a pipe has
 _PLAIN = re.compile(r"[\w./:*{}+-]+", re.ASCII)
-
-
-class ErrorLog(Protocol):
-    """A log of two levels: a Log, or a logger of the standard library."""
-
-    def error(self, message: str, /) -> None: ...
-    def warning(self, message: str, /) -> None: ...
 
 
 class Log:

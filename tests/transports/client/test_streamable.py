@@ -56,7 +56,7 @@ class Link:
         state = SessionState(
             lambda *_: rules, Meters().of, log.warning, Memory(), deadline=deadline
         )
-        self.driver = Driver(Session(state), Workers(), log)
+        self.driver = Driver(Session(state), Workers())
         self.streamable = Streamable(
             HttpClient(server.url, LIMIT), self.driver, log, self.say, self.losses.put_nowait
         )

@@ -111,7 +111,7 @@ class AbridgeMiddleware:
             session.rules.recall(PeerInfo(server=info.server, facts=info.facts))
         # Without processes, a long answer is shaped in a thread, while the event loop goes on.
         workers = Workers(processes=0)
-        self._latest = Driver(session, workers, self._parts.log)
+        self._latest = Driver(session, workers)
         return self._latest
 
 

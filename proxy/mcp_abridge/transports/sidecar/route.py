@@ -96,7 +96,7 @@ class Services(Struct, frozen=True):
             tracer=None if self.telemetry is None else self.telemetry.tracer(route.upstream),
             recorder=None if self.recorder is None else self.recorder.session(),
         )
-        return Driver(Session(state), self.workers, self.log, on_noise)
+        return Driver(Session(state), self.workers, on_noise)
 
 
 class AccessRecord(Struct):

@@ -181,7 +181,8 @@ class SessionRegistry(Struct, eq=False):
                 note = Snapshot(b"", token.encode())
                 await threaded(self._shared.store.put, _owner(name), note)
             except StoreError as error:
-                self._shared.log.error(f"other replicas will not know a session: {error}")
+                what = "other replicas will not know a session: "
+                context.driver.session.state.store_failed(error, what)
 
     def ended(self, session: str) -> None:
         self._sessions.pop((self._name_of(session), None), None)
