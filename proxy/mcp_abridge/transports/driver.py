@@ -29,6 +29,8 @@ from mcp_abridge.storage.snapshots import ANYBODY, Key, Snapshot
 from mcp_abridge.transports.aio import Tasks, give_way, threaded
 from mcp_abridge.transports.workers.pool import Workers
 
+OVERDUE = "the server did not answer in time"
+
 
 class Routed(NamedTuple):
     """Messages for each side, in order; `queries` go to the server after all others for it."""

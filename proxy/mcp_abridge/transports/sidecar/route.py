@@ -134,6 +134,11 @@ class Request(web.BaseRequest):
         super().__init__(*parts, **options)
         self.record = AccessRecord()
 
+    def cut(self) -> None:
+        """Close its connection at once: the answer cannot be completed, or is not read."""
+        if self.transport is not None:
+            self.transport.abort()
+
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
         # The same object: an equal text may be a server's own.
         if response.headers.get(hdrs.SERVER) is SERVER_SOFTWARE:

@@ -10,7 +10,7 @@ from mcp_abridge.document.message import LISTEN
 from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.transports.aio import give_way
 from mcp_abridge.transports.correlation import correlate, progress_token
-from mcp_abridge.transports.driver import Routed, in_time
+from mcp_abridge.transports.driver import OVERDUE, Routed, in_time
 from mcp_abridge.transports.http import headers
 from mcp_abridge.transports.http.negotiation import Wanted
 from mcp_abridge.transports.sidecar import header_checks
@@ -23,7 +23,6 @@ from mcp_abridge.transports.sidecar.route import Request, Route, Services
 from mcp_abridge.transports.sidecar.session_registry import RequestContext, SessionRegistry
 
 _KEPT = 1000  # callers remembered at most; the least recently used is forgotten first
-_LATE = "the server did not answer in time"
 
 Send = Callable[[Iterable[bytes]], None]
 
@@ -80,7 +79,8 @@ class _Exchange:
             return await self._finish(routed.to_client)
         assert read.first is not None
         lasts = read.method == LISTEN
-        pooled = PooledRequest(self._key, progress_token(read.first), self._abort, lasts=lasts)
+        cut = self._context.request.cut
+        pooled = PooledRequest(self._key, progress_token(read.first), cut, lasts=lasts)
         server = await self._route.pool.open(pooled, self._record.token)
         send = partial(server.send, pooled)
         late: list[Routed] = []
@@ -96,7 +96,7 @@ class _Exchange:
                 for overdue in late:
                     send(overdue.all_to_server)
                     if not pooled.awaited:
-                        self._record.answered_by, self._record.failure = "proxy", _LATE
+                        self._record.answered_by, self._record.failure = "proxy", OVERDUE
                     await self._say(*overdue.to_client)
                 late.clear()
         finally:
@@ -150,7 +150,3 @@ class _Exchange:
     def _writer(self, accepts: Wanted, status: int = 200) -> ResponseWriter:
         request = self._context.request
         return ResponseWriter(request, accepts, streams=True, expected=1, status=status)
-
-    def _abort(self) -> None:
-        if (transport := self._context.request.transport) is not None:
-            transport.abort()

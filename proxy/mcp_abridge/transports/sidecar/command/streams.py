@@ -120,8 +120,7 @@ class EventStream(Struct, eq=False):
                     await self._progress.wait()
             except TimeoutError:
                 if request is self._request and _unread(request) >= unread:
-                    if request.transport is not None:
-                        request.transport.abort()
+                    request.cut()
                     self._leave(request)
 
     async def serve(

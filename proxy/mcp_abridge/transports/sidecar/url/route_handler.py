@@ -20,7 +20,7 @@ from mcp_abridge.session.outputs import Probe
 from mcp_abridge.transports.aio import Tasks, give_way
 from mcp_abridge.transports.client.endpoint import AnswerTooLong, HttpResponse, NoAnswer
 from mcp_abridge.transports.correlation import answered_ids, correlate, refuses
-from mcp_abridge.transports.driver import Routed, in_time
+from mcp_abridge.transports.driver import OVERDUE, Routed, in_time
 from mcp_abridge.transports.http import headers, hop_headers
 from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.http.negotiation import JSON, STREAM
@@ -44,7 +44,6 @@ from mcp_abridge.transports.sidecar.url.upstream import Upstream, request_id
 _MOST_ASIDE = 1 << 20  # bytes of messages to the client during a query; later ones are dropped
 _NOBODY = "nobody can be asked anything before the call that this is about"
 _UNASKED = "the client takes no event stream, so it cannot be asked"
-_LATE = "the server did not answer in time"
 _UNANSWERED = "the server ended its answer without a response"
 
 
@@ -126,7 +125,7 @@ class UrlRoute:
             ask = self._upstream.ask(request, routed.to_server[0], read)
             async with timing, ask as upstream:
                 return await self._answered(context, upstream)
-            record.failure = _LATE
+            record.failure = OVERDUE
         record.answered_by = "proxy"
         if not read.ids:
             return web.Response(status=202)

@@ -106,10 +106,7 @@ class Upstream:
             async for chunk in chunks:
                 await answer.write(chunk)
         except NoAnswer:
-            # The announced body cannot be completed: close the connection so that the client
-            # notices.
-            if request.transport is not None:
-                request.transport.abort()
+            request.cut()  # so that the client notices: the announced body cannot be completed
             raise
         await answer.write_eof()
         request.record.bytes_sent = response.received
