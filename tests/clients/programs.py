@@ -157,6 +157,7 @@ class Codex(Client):
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
         remote = f'[mcp_servers.remote]\nurl = "{place.remote}"\n' if place.remote else ""
+        # A script may run before a server that is not required has started.
         write(
             place.home / ".codex" / "config.toml",
             f"""
@@ -173,6 +174,7 @@ env_key = "KEY"
 [mcp_servers.probe]
 command = {json.dumps(place.server[0])}
 args = {json.dumps(place.server[1:])}
+required = true
 {remote}""",
         )
         command = self.bin("exec", "--skip-git-repo-check", PROMPT)
