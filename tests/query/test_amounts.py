@@ -155,6 +155,24 @@ def test_numbers_among_marks_for_a_missing_one_are_compared_as_numbers(missing: 
     assert ask("max([].n)", [*rows, {"n": "~"}])[0] in ("~", "\u2014")
 
 
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("Tue, 03 Nov 2026 10:00:00 GMT", "Fri, 06 Nov 2026 10:00:00 GMT"),
+        ("Tue Nov 3 10:00:00 2026 +0100", "Fri Nov 6 10:00:00 2026 +0100"),
+        ("11/30/2025", "01/02/2026"),
+        ("Nov 30, 2025", "Jan 2, 2026"),
+        ("2026-11-02T10:30:00+02:00", "2026-11-02T09:00:00Z"),
+    ],
+)
+def test_times_that_are_not_in_the_order_of_their_letters_say_so(earlier: str, later: str) -> None:
+    rows = [{"at": later}, {"at": earlier}]
+    assert ask("sort_by(@, &at)[-1]", rows) == (rows[1], ["at: compared as texts, not as times"])
+    for each in ("2026-11-{:02}T10:00:00Z", "March {} of the penguins", "2026-{}"):
+        titles = [{"at": each.format(n)} for n in (10, 12)] + [{"at": "Room"}] * 2
+        assert ask("sort_by(@, &at)[-1]", titles)[1] == []
+
+
 @pytest.mark.parametrize("form", ["${}", "{} kB", "{},5", "{}%"])
 def test_amounts_that_are_compared_as_texts_say_so(form: str) -> None:
     rows = [{"n": form.format(n)} for n in (9, 10)]

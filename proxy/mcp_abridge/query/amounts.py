@@ -18,6 +18,7 @@ from mcp_abridge.document.names import label, nameable
 from mcp_abridge.document.tree import Number, encode
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.kind_words import (
+    are_odd_times,
     is_amount,
     is_missing,
     kind,
@@ -151,8 +152,10 @@ class Amounts:
         if not (adds or numeric) and fit < texts and not _fits_but_for_missing(keys, values):
             values = [key if isinstance(key, str) else None for key in keys]
             self._say(f"{what}: compared as texts, since not all are numbers", 2 * fit >= texts)
-            amounts = any(map(is_amount, filter(None, values[:_EXAMINED])))
+            some_texts = [*filter(None, values[:_EXAMINED])]
+            amounts = any(map(is_amount, some_texts))
             self._say(f"{what}: compared as texts, not as numbers", amounts and 2 * fit < texts)
+            self._say(f"{what}: compared as texts, not as times", are_odd_times(some_texts))
             self._say(f"{what} is no text in {_left_out(some - texts, keys)}", some > texts)
         else:
             both = zip(keys, values, strict=True) if texts else ()

@@ -7,7 +7,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,12 @@ _MISSING = frozenset(
     ("", "-", "--", "\u2013", "\u2014", "?", ".", "n/a", "na", "nan", "null", "none")
 )
 _AMOUNT = re.compile(r"(?:[A-Z]{3}|[^\w\s])?\s?[-+]?\d+(?:[.,' \u00a0]\d+)*\s?(?:%|[A-Za-z]{1,3})?")
+_IN_ZONE = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.,]+ ?(Z|UTC|[-+]\d\d(?::?\d\d)?)")
+_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_BY_DAY = re.compile(
+    r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?"
+    rf"(?:\d\d?/\d\d?/\d\d|\d\d?[. -]+{_MONTH}\b|{_MONTH}\.? \d)"
+)
 _NULLS = ("", "null", "None", "nil", "undefined", "NULL")  # texts that are meant as null
 _NAMES = 8  # member names in a message
 
@@ -79,6 +85,21 @@ def is_amount(text: str) -> bool:
     [True, True, True, True, False, False, False, False]
     """
     return _AMOUNT.fullmatch(text) is not None
+
+
+def are_odd_times(texts: Sequence[str]) -> bool:
+    """Return True of times that are not in the order of their letters.
+
+    They begin with the day or the month, or are of several zones.
+
+    >>> are_odd_times(["2026-11-02T10:00:00Z", "2026-11-02T10:00:00+02:00"])
+    True
+    >>> [are_odd_times([each]) for each in ("Mon, 2 Nov 2026", "11/2/26", "May 3", "2026-11-02")]
+    [True, True, True, False]
+    """
+    by_day = sum(_BY_DAY.match(each) is not None for each in texts)
+    zones = {match[1] for match in map(_IN_ZONE.fullmatch, texts) if match}
+    return 2 * by_day > len(texts) or len(zones) > 1
 
 
 def numbers(values: list[Any], *, of_texts: bool) -> list[Number | None]:

@@ -12,6 +12,7 @@ from msgspec import Raw
 
 from mcp_abridge.document.names import nameable
 from mcp_abridge.document.tree import level, text
+from mcp_abridge.query.kind_words import are_odd_times
 from mcp_abridge.summary import forms, roles
 from mcp_abridge.summary.all_rows import Facts, cells_of
 from mcp_abridge.summary.cells import read
@@ -72,7 +73,7 @@ def examples(
     times = (each for each in columns if each.role == roles.TIME and each.plain)
     clock = next(filter(roles.is_out_of_order, filter(_selectable, times)), None)
     latest = list[Example]()
-    if clock is not None:
+    if clock is not None and _sorts(rows, clock):
         heads = [each.name for each in names if each is not clock][:_SELECTED]
         part = "" if small else f".[{', '.join([*heads, clock.name])}]"
         view = f"sort_by({place or '@'}, &{clock.name})[-{_LATEST}:]{part}"
@@ -135,6 +136,12 @@ def _numbers(rows: list[Raw], column: Column) -> bool:
         values = read(rows, [column.path]).cells[column.path]
         cells = [bytes(value or NULL) for value in values]
     return all(cell == b"null" or forms.NUMBER.fullmatch(cell) for cell in cells)
+
+
+def _sorts(rows: list[Raw], column: Column) -> bool:
+    """Return True if the times of a column sort as they are written: not those of several zones."""
+    texts = (text(Raw(cell)) for cell in {*cells_of(rows, [column.names])[column.names]})
+    return not are_odd_times([*filter(None, texts)])
 
 
 def _values(column: Column, facts: Facts) -> list[str]:
