@@ -38,21 +38,26 @@ class Offer(Struct, frozen=True):
 
 
 class Window(Struct, frozen=True):
-    """The part of a text or array that a view shows; `rest` is what follows in the view."""
+    """The part of a text or array that a view shows; `rest` is what follows in the view.
+
+    A window of a window, which is its `outer`, begins there at an `offset`.
+    """
 
     place: str
     start: int
     rest: str
+    outer: str
+    offset: int
 
     @classmethod
     def of(cls, view: str) -> "Window | None":
-        """Return the window that a view is; one of a window counts from where that begins."""
+        """Return the window that a view is; None if it is none."""
         match = _WINDOW.fullmatch(view)
         if match is None:
             return None
-        outer = _OF_WINDOW.fullmatch(match[1])
+        outer, offset = _OF_WINDOW.fullmatch(match[1]), int(match[2])
         place, start = (match[1], 0) if outer is None else (outer[1], int(outer[2]))
-        return cls(place, start + int(match[2]), match[3])
+        return cls(place, start + offset, match[3], match[1].removesuffix(" | "), offset)
 
 
 def offers(look: Look) -> Iterator[Offer]:
@@ -182,12 +187,13 @@ def _sequel(
             if after.start != end:
                 claim = f"after {end} comes {following.view}"
                 yield Falsehood("gap", offer.view, claim)
-            rest = _LEFT.match(following.label)
-            place = value_of(whole, sample.texts[0], window.place) if window.place else whole
+            rest, outer = _LEFT.match(following.label), after.outer
+            place = value_of(whole, sample.texts[0], outer) if outer else whole
+            first_left = end - (after.start - after.offset)
             if (
                 rest
                 and isinstance(place, str | list)
-                and (int(rest[1]), int(rest[2])) != (len(place) - end, len(place))
+                and (int(rest[1]), int(rest[2])) != (len(place) - first_left, len(place))
             ):
                 yield Falsehood("amounts", offer.view, following.label)
         if not (window and after and window.place == after.place):

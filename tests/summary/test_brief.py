@@ -200,12 +200,13 @@ def test_the_notes_teach_the_next_rows_and_questions_on_all_rows() -> None:
         ("2026-11-02T10:{:02}:00Z", 7, True),
         ("2026-11-02T10:{:02}:00Z", 1, False),
         ("10:{:02} on 2 November 2026", 7, False),
+        ("2026-11-02T10:{0:02}:00+0{1}:00", 7, False),
     ],
 )
 def test_the_last_by_time_is_offered_if_rows_are_in_another_order(
     time: str, step: int, offer: bool
 ) -> None:
-    times = [time.format(n * step % 60) for n in range(60)]
+    times = [time.format(n * step % 60, n % 2) for n in range(60)]
     rows = [
         {"number": n, "title": f"Title {n}", "body": "x" * 300, "createdAt": each}
         for n, each in enumerate(times)
@@ -433,6 +434,17 @@ def test_if_not_all_names_of_columns_left_out_fit_some_are_named() -> None:
     ]
     counts = {len(brief(rows, bound)[1]["items"].split(", ")) for bound in (2000, 2500)}
     assert len(counts) == 2
+
+
+def test_columns_left_out_that_are_called_alike_are_all_counted() -> None:
+    question = "How satisfied are you with the following aspect of our service"
+    rows = [
+        {"id": n, "title": f"Title {n}", **{f"{question}: {k}": f"{n * k} " * 40 for k in range(4)}}
+        for n in range(60)
+    ]
+    _, notes = brief(rows, 2000)
+    part = '"How satisfied are you with the followin…"'
+    assert notes["items"].split("; ")[-1].endswith(f" columns, without {part} and 3 more")
 
 
 def test_narrow_rows_are_shown_in_brief_in_any_room() -> None:

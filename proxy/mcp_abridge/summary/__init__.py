@@ -17,6 +17,7 @@ shares             how much of the room each part gets
 members            the members of one object that stay if not all fit
 cuts               the places at which a long text is cut, and the calls for the rest
 omissions          how much of what is shown, and the notes that say so
+paging             how many elements the server has of an array of which one page came
 brief              an array of objects: all its rows in a few columns each, or fewer rows
 lookout            what is known of the call beside its result
 layout             the columns that fit, and how much of each
@@ -66,7 +67,8 @@ Rich text is {"plain_text": …}, by the function of views that gives it.
 If the result has structuredContent, rows stay objects with fewer members, and `same` and `counts`
 stand in `_abridged`, each name with its array before it (`items[].locked`, `jobs[0].steps[].ok`).
 Of a row, what is null and what is absent count as one. `_abridged` says how many rows and columns
-there are of how many (`3+`: rows that were not read may have more), and which columns are left out;
+there are of how many (`3+`: rows that were not read may have more), which columns are left out, and
+what the server has in all, if a page says so (`42 of 90; the server has 317`);
 a member that would be cut to nothing is left out, too.
 
 What was tried: a sample says which columns there are (one pass over all distinct values of all

@@ -34,6 +34,7 @@ from mcp_abridge.summary.omissions import (
     by_path,
     of_texts,
 )
+from mcp_abridge.summary.paging import Total, more_than, server_total
 from mcp_abridge.summary.place import UNSHOWN, Place, element_place, member_place
 from mcp_abridge.summary.shares import share, weights_of
 from mcp_abridge.summary.tables import INNER, LARGEST, alike, in_rows, inner_rows, named_rows
@@ -69,6 +70,7 @@ class SizeReducer(Struct, kw_only=True):
     facts: list[tuple[str, dict[str, Any]]] = []
     members: dict[str, Raw] | None = None
     records: dict[Place, tuple[list[Raw], Place]] = {}  # rows of arrays with their columns' names
+    totals: dict[Place, Total] = {}  # of arrays, if the server has more than came
 
     @property
     def statements(self) -> dict[str, dict[str, Any]]:
@@ -138,6 +140,7 @@ class SizeReducer(Struct, kw_only=True):
     def _object(self, value: dict[str, Raw], size: int, room: int, at: Place, depth: int) -> bytes:
         if (shape := self._in_rows(value, size, room, at)) is not None:
             return shape
+        self.totals |= {member_place(at, n): total for n, total in server_total(value).items()}
         if self.breadth and self.table and (part := named_rows(value, size, at)) is not None:
             self.records[part[0]] = part[1:]
         entries = [
@@ -282,18 +285,19 @@ class SizeReducer(Struct, kw_only=True):
         """
         path, place = at
         self.facts += rows.facts.items()
-        visible = rows.first + rows.last
+        visible, beyond = rows.first + rows.last, more_than(count, self.totals.get(at))
         loss = size - len(rows.value) - rows.loss
         if visible < count or (shape and not rows.omitted):
             cut = Omission(path or "@", unit, place, rows.first, count, loss, visible, count)
             cut = replace(cut, last=rows.last, following=rows.following, examples=rows.examples)
-            self.omissions.append(cut)
+            self.omissions.append(replace(cut, beyond=beyond))
+            beyond = ""
         total = rows.columns + len(rows.omitted)
         cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
         if rows.omitted:
             cut = replace(cut, names=rows.omitted, partial=visible < count)
             cut = replace(cut, following=rows.following, examples=rows.examples)
-            self.omissions.append(cut)
+            self.omissions.append(replace(cut, beyond=beyond))
         for index, column, clip, start, lengths in rows.clips:
             below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"
             for name in head_of(column):
@@ -381,7 +385,8 @@ class SizeReducer(Struct, kw_only=True):
         if visible < total:
             path, place = at
             cut = Omission(path or "@", unit, place, visible - last, total, loss, visible, total)
-            self.omissions.append(replace(cut, last=last, examples=examples))
+            beyond = more_than(total, self.totals.get(at))
+            self.omissions.append(replace(cut, last=last, examples=examples, beyond=beyond))
 
 
 def _is_end(raw: Raw) -> bool:

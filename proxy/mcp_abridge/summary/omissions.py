@@ -30,7 +30,7 @@ class Omission(Struct, frozen=True):
     `first_shown` of `first_total` are shown. `partial`: there may be more than `total`, in rows
     that were not read. `loss` is in bytes. `last`: of the visible elements or characters, so many
     stand at the end. `names` are the columns left out, `following` selects some of them; `examples`
-    are questions on all rows.
+    are questions on all rows. `beyond` says how many elements the server has if fewer came.
     """
 
     path: str
@@ -47,23 +47,28 @@ class Omission(Struct, frozen=True):
     names: tuple[str, ...] = ()
     following: str = ""
     examples: tuple[Example, ...] = ()
+    beyond: str = ""
 
     def __str__(self) -> str:
         return self.naming(_NAMES)
 
     def naming(self, most: int) -> str:
         """Return the note with so many characters of names, or a few names."""
+        says = self.beyond and self.count == 1 and most
+        beyond = f"; the server has {self.beyond}" if says else ""
         several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
         text = f"{_amount([self])}{several}"
         if self.last and self.count == 1:
             ends = f"first {self.visible - self.last} and last {self.last}"
             text = ends + text.removeprefix(str(self.visible))
         if not self.names:
-            return text
-        widths = accumulate(len(name) + 2 for name in self.names)
+            return text + beyond
+        names = [*dict.fromkeys(self.names)]  # long ones may be cut alike
+        widths = accumulate(len(name) + 2 for name in names)
         count = max(_NAMED, sum(width <= most for width in widths))
-        more = f" and {len(self.names) - count} more" if len(self.names) > count else ""
-        return f"{text}, without {', '.join(self.names[:count])}{more}"
+        rest = len(self.names) - len(names[:count])
+        more = f" and {rest} more" if rest else ""
+        return f"{text}, without {', '.join(names[:count])}{more}{beyond}"
 
 
 def _amount(cuts: Sequence[Omission]) -> str:
@@ -95,7 +100,8 @@ def by_path(omissions: list[Omission]) -> list[Omission]:
 def _merged(cuts: list[Omission]) -> Omission:
     visible, total = sum(cut.visible for cut in cuts), sum(cut.total for cut in cuts)
     loss, names = sum(cut.loss for cut in cuts), chain.from_iterable(cut.names for cut in cuts)
-    first = replace(cuts[0], loss=loss, names=tuple(dict.fromkeys(names)))
+    different = cuts[0].names if len(cuts) == 1 else tuple(dict.fromkeys(names))
+    first = replace(cuts[0], loss=loss, names=different)
     partial, count = any(cut.partial for cut in cuts), sum(cut.count for cut in cuts)
     return replace(first, visible=visible, total=total, count=count, partial=partial)
 

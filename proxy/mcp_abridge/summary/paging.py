@@ -1,0 +1,70 @@
+"""How many elements the server has of an array of which one page came.
+
+Without it, a count of the rows that came reads as one of all: `{"total": 317, "items": [90 rows]}`.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Raw
+
+from mcp_abridge.document.tree import level
+
+_TOTALS = (
+    *("totalcount", "totalresults", "totalhits", "totalrecords", "totalrows", "totalsize"),
+    "numfound",
+)
+_OF_PAGES = ("total", "totalitems", "totalelements")
+"""Names of totals if a member of a page stands beside them: alone, a total may be one of money."""
+_PAGES = frozenset(
+    (
+        *("next", "nextcursor", "nextpage", "nextpagetoken", "nexttoken", "hasmore", "hasnext"),
+        *("offset", "skip", "startat", "cursor", "pages", "totalpages", "pagecount", "lastpage"),
+        *("pagesize", "perpage", "maxresults", "maxscore", "relation"),
+        *("pagination", "paging", "pageinfo"),
+    )
+)
+_BESIDE = ("meta", "pagination", "paging", "page", "pageinfo")  # objects with such members
+_DIGITS = 20  # of a number that counts nothing
+
+Total = tuple[int, str]
+"""A number, and how it is said: `10000+` if there may be more."""
+
+
+def server_total(members: Mapping[str, Raw]) -> dict[str, Total]:
+    """Return the one array of an object with the number of elements that the server has, if told.
+
+    >>> page = {"total": Raw(b"317"), "items": Raw(b'["a"]')}
+    >>> server_total(page), server_total({**page, "nextCursor": Raw(b"null")})
+    ({}, {'items': (317, '317')})
+    >>> server_total({"total": Raw(b'{"value": 10000, "relation": "gte"}'), "hits": page["items"]})
+    {'hits': (10000, '10000+')}
+    """
+    filled = (name for name, raw in members.items() if len(memoryview(raw)) > len("[]"))
+    arrays = [name for name in filled if memoryview(members[name])[0] == 0x5B]
+    if len(arrays) != 1:
+        return {}
+    plain = _plain(members)
+    inner = {name: level(plain[name]) for name in (*_BESIDE, "total") if _is_object(plain, name)}
+    parts = inner.pop("total", {})
+    for each in inner.values():
+        plain = {**_plain(each), **plain}
+    in_pages = not _PAGES.isdisjoint({*plain, *parts})
+    name = next((each for each in (*_TOTALS, *_OF_PAGES * in_pages) if each in plain), "")
+    digits = bytes(parts.get("value", b"") if parts else plain.get(name, b""))
+    more = "+" * (bytes(parts.get("relation", b"")) == b'"gte"')
+    is_count = digits.isdigit() and len(digits) < _DIGITS
+    return {arrays[0]: (int(digits), f"{digits.decode()}{more}")} if is_count else {}
+
+
+def more_than(count: int, total: Total | None) -> str:
+    """Return how a total is said, if that is more than the `count` that came; else nothing."""
+    return total[1] if total is not None and total[0] > count else ""
+
+
+def _is_object(members: Mapping[str, Raw], name: str) -> bool:
+    return name in members and memoryview(members[name])[0] == 0x7B
+
+
+def _plain(members: Mapping[str, Raw]) -> dict[str, Raw]:
+    """Return members by their names in one spelling: `total_count`, `totalCount`."""
+    return {name.replace("_", "").replace("-", "").lower(): raw for name, raw in members.items()}
