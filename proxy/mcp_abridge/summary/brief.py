@@ -104,7 +104,8 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
     array = (_NAME.findall(place) or [lookout.tool])[-1]
     columns = roles.in_order(columns, lookout.sought, ordered=lookout.ordered, array=array)
     beside = not table and UNSHOWN not in place
-    facts = _facts(columns, rows, room // 8) if table or beside else Facts()
+    quotable = columns if table else [each for each in columns if each.nameable]  # in a notice
+    facts = _facts(quotable, rows, room // 8) if table or beside else Facts()
     stated = facts.statements(f"{place or 'items'}[]." if beside else "")
     size = sum(len(encode(members)) + 12 for members in stated.values())
     rest = room - size - 40
