@@ -8,7 +8,9 @@ from mcp_abridge.document.own_names import listed
 from mcp_abridge.document.tree import Value, opened
 from mcp_abridge.query.call import Call
 from mcp_abridge.summary.cuts import WINDOW
-from mcp_abridge.summary.rows import BLOCKS
+
+BLOCKS = "blocks of fields"
+"""The form of rows that begin with the same name each, as in a text that describes several."""
 
 _BEGINNING = 2000  # characters of a text that a view shows
 _COLUMNS = 6  # names of columns or members that a note lists

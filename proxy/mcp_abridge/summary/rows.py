@@ -8,9 +8,6 @@ from mcp_abridge.document.garbage import uncollected
 from mcp_abridge.document.tree import encode
 from mcp_abridge.summary.notations import JSON_NUMBER
 
-BLOCKS = "blocks of fields"
-"""The form of rows that begin with the same name each, as in a text that describes several."""
-
 
 class Rows(NamedTuple):
     """Rows that were read from a text, with the text before and after them.
