@@ -59,9 +59,9 @@ def tree_member(rows: Sequence[Raw]) -> str | None:
     'a'
     >>> tree_member([Raw(b'{"a": [{"b": [{"b": 1}]}]}')])
     """
-    some = (row for row in islice(rows, _SAMPLE) if _OBJECTS.search(memoryview(row)))
-    for row in some:  # others need not be opened
-        for name, inner in _arrays(row):
+    for row in islice(rows, _SAMPLE):
+        nested = len([*islice(_OBJECTS.finditer(memoryview(row)), 2)]) > 1
+        for name, inner in _arrays(row) if nested else ():  # others need not be opened
             below = chain.from_iterable(map(_arrays, islice(opened(inner), _SAMPLE)))
             if nameable(name) and any(each == name for each, _ in below):
                 return name
