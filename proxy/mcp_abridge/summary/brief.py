@@ -85,13 +85,22 @@ class Brief(Struct):
     clips: list[_Clip]
     loss: int
     following: str
-    examples: tuple[Example, ...]
+    examples: tuple[Example, ...] = ()
     facts: dict[str, dict[str, Any]] = {}
 
 
-def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bool) -> Brief | None:
+def brief(
+    rows: list[Raw],
+    room: int,
+    place: str,
+    lookout: Lookout,
+    *,
+    table: bool,
+    views: tuple[Example, ...] = (),
+) -> Brief | None:
     """Return `rows` in at most `room` bytes; None if they are no rows, or hardly any would fit.
 
+    `views` are the examples if there are better ones than those of these rows.
     `place` is the view expression of their array. As a `table`, `{same, counts, columns, rows}`,
     each name stands once; else the rows are objects with fewer members, and what is told of all
     rows has to stand elsewhere, in the same room.
@@ -126,8 +135,9 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
         if len(page.value) <= room - (0 if table else size):
             if page.count < _FEWEST:
                 return None
-            rows_in_brief = page.brief(columns, place, max(lookout.bound * 3 // 4, room))
-            return replace(rows_in_brief, facts={} if table else stated)
+            rows_in_brief = page.brief(columns, max(lookout.bound * 3 // 4, room))
+            views = views or page.examples(columns, place)
+            return replace(rows_in_brief, examples=views, facts={} if table else stated)
         layout.shrink(len(page.value) - room)
     return None
 
@@ -135,8 +145,9 @@ def brief(rows: list[Raw], room: int, place: str, lookout: Lookout, *, table: bo
 def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     """Read the members that seem to be the same in all rows, and those that tell a state."""
     plain = [each for each in columns if each.plain]
-    most = [(each, *Counter(each.cells).most_common(1)[0]) for each in plain if each.size <= LARGE]
     but = int(len(rows) >= MANY)  # the one row that is unlike the others may be in the sample
+    alike = (each for each in plain if each.size <= LARGE and len({*each.cells}) <= 1 + but)
+    most = ((each, *Counter(each.cells).most_common(1)[0]) for each in alike)
     constant = [(each, cell or b"null") for each, cell, n in most if n >= len(each.cells) - but]
     constant.sort(key=lambda pair: (pair[1] in NOTHING, len(pair[0].path)))
     values = {column.names: cell for column, cell in constant[:_CONSTANTS]}
@@ -144,10 +155,10 @@ def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     return facts_of(rows, values, [each.names for each in states[:_STATES]], room)
 
 
-def examples_inside(rows: list[Raw], place: str) -> tuple[Example, ...]:
-    """Return views of all rows that lie inside of others."""
-    columns = roles.in_order(columns_of(sample_of(rows)) if rows else [])
-    facts = _facts(columns, rows, _WHOLE)
+def examples_of(rows: list[Raw], place: str, *, inside: bool) -> tuple[Example, ...]:
+    """Return views of rows that are not shown in brief, or of all rows `inside` of others."""
+    columns = roles.in_order(columns_of(sample_of(rows))) if rows else []
+    facts = _facts(columns, rows, _WHOLE) if columns and inside else Facts()
     return tuple(examples(rows, columns, columns, place, facts, small=False))
 
 
@@ -285,7 +296,7 @@ class _Page:
         self.reading.left_out |= dict.fromkeys(map(names_of, arrays))
         return encode(rows)
 
-    def brief(self, columns: list[Column], place: str, room: int) -> Brief:
+    def brief(self, columns: list[Column], room: int) -> Brief:
         left_out = self.reading.left_out
         visible = {*map(head_of, (each.path for each in self.columns))} | self._facts.paths
         for column in columns:  # which may stand in other rows alone
@@ -310,10 +321,9 @@ class _Page:
             clips=self.clips,
             loss=self._size - len(self.value),
             following=self._following(columns, room),
-            examples=self._examples(columns, place),
         )
 
-    def _examples(self, columns: list[Column], place: str) -> tuple[Example, ...]:
+    def examples(self, columns: list[Column], place: str) -> tuple[Example, ...]:
         visible = sorted(self.columns, key=_place_in_row)
         small = self._size <= _WHOLE * len(self.rows)
         return tuple(examples(self._rows, columns, visible, place, self._facts, small=small))

@@ -75,8 +75,12 @@ def head_of(path: ColumnPath) -> tuple[str, ...]:
     """Return the names on a path up to the first array; of a row of pairs, the name there."""
     if isinstance(path[0], Pair):
         return (path[0].key,)
-    length = next((at for at, step in enumerate(path) if not isinstance(step, str)), len(path))
-    return names_of(path[:length])
+    names = list[str]()
+    for step in path:
+        if not isinstance(step, str):
+            break
+        names.append(step)
+    return tuple(names)
 
 
 def in_tables_alone(path: ColumnPath) -> bool:
@@ -150,10 +154,9 @@ def _kinds(spellings: list[bytes]) -> set[int]:
 
     A map of records may have the list of their ids beside them.
     """
-    counts = Counter(map(_HEAD, spellings))
-    del counts[0x6E]
-    objects = counts[0x7B]
-    return {0x7B} if objects and objects >= _MOSTLY * counts.total() else {*+counts}
+    heads = bytes(map(_HEAD, spellings))
+    objects, present = heads.count(0x7B), len(heads) - heads.count(0x6E)
+    return {0x7B} if objects and objects >= _MOSTLY * present else {*heads} - {0x6E}
 
 
 class _Opened:
@@ -195,13 +198,14 @@ class _Opened:
 
     def members(self, path: ColumnPath, values: list[Raw], owners: list[int] | None) -> bool:
         opened = members_of(values)
-        counts = Counter(chain.from_iterable(opened))
-        if len(counts) > _MEMBERS:
+        names = dict.fromkeys(chain.from_iterable(opened))
+        if len(names) > _MEMBERS:
+            counts = Counter(chain.from_iterable(opened))
             most = max(counts.values())
-            counts = Counter({name: n for name, n in counts.items() if 4 * n >= most and n > 1})
-        for name in counts:
+            names = dict.fromkeys(name for name, n in counts.items() if 4 * n >= most and n > 1)
+        for name in names:
             self._open((*path, name), [each.get(name, NULL) for each in opened], owners)
-        return bool(counts)
+        return bool(names)
 
     def row_pairs(self, rows: list[Raw]) -> bool:
         """Open rows that are arrays of names with values themselves."""

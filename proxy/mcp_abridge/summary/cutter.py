@@ -19,10 +19,10 @@ from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.document.names import label
 from mcp_abridge.document.tree import encode, level, loads
 from mcp_abridge.query.rich_text import tree_text
-from mcp_abridge.summary.brief import Brief, brief, examples_inside
+from mcp_abridge.summary.brief import Brief, brief, examples_of
 from mcp_abridge.summary.columns import Pair, head_of
 from mcp_abridge.summary.cuts import MARK, both_ends
-from mcp_abridge.summary.examples import Example, examples_of_rows, greatest_point
+from mcp_abridge.summary.examples import Example, greatest_point
 from mcp_abridge.summary.lookout import Lookout
 from mcp_abridge.summary.members import WHOLE, Entry, in_place, rigid, telling, worth
 from mcp_abridge.summary.omissions import (
@@ -212,13 +212,12 @@ class SizeReducer(Struct, kw_only=True):
         views = tuple[Example, ...]()
         if parts is None and self.breadth:
             inner, place = inner_rows(value, size, at[1])
-            views = examples_inside(inner, place)
+            views = examples_of(inner, place, inside=True)
             if few and INNER * count <= len(inner) < room // _NARROW:
                 parts = self._around(entries, room, at, depth, inner, views)
         if parts is None and self.breadth:
-            rows = brief(value, room, at[1], self.lookout, table=self.table)
+            rows = brief(value, room, at[1], self.lookout, table=self.table, views=views)
             if rows is not None:
-                rows = replace(rows, examples=views or rows.examples)
                 slim = few and rows.omitted and len(rows.value) < room // 4
                 parts = self._all(entries, room, depth, _SOME) if slim else None
                 if parts is None:
@@ -232,7 +231,8 @@ class SizeReducer(Struct, kw_only=True):
             parts = self._first(entries, room, depth) + last
         if len(parts) < count:
             loss = size - sum(map(len, parts))
-            views = views or greatest_point(every, at[1]) or examples_of_rows(every, at[1])
+            views = views or greatest_point(every, at[1])
+            views = views or examples_of(every, at[1], inside=False)
             self._note(at, len(parts), count, ELEMENTS, loss, len(last), views)
         return b"[%b]" % b",".join(parts)
 

@@ -16,7 +16,7 @@ from mcp_abridge.query.kind_words import are_odd_times
 from mcp_abridge.summary import forms, roles
 from mcp_abridge.summary.all_rows import Facts, cells_of
 from mcp_abridge.summary.cells import read
-from mcp_abridge.summary.columns import EACH, NULL, Column, Pair, columns_of, sample_of
+from mcp_abridge.summary.columns import EACH, NULL, Column, Pair
 
 _SELECTED = 2  # columns that a filter selects
 _LATEST = 3  # rows that are the last by their time
@@ -57,7 +57,7 @@ def examples(
     by_name = [each for each in several[1:] if each in own] or several[1:]
     groups = [*several[:1], *by_name[:1]]
     if category is not None:
-        more = [each for each in columns if _selectable(each) and each.role != roles.APPENDIX]
+        more = [each for each in columns if each.role != roles.APPENDIX and _selectable(each)]
         others = [each for each in dict.fromkeys((*names, *more)) if each is not category]
         picks = sorted(names, key=lambda each: each.role != roles.NAME)[:1] + others
         picks = [*dict.fromkeys(picks)][:_SELECTED]
@@ -94,12 +94,6 @@ def examples(
         for group in groups:
             yield f"sum_by({place or '@'}, &{group.name}, &{amount.name})", "adds up by group"
     yield from latest
-
-
-def examples_of_rows(rows: list[Raw], place: str) -> tuple[Example, ...]:
-    """Return views of rows that are not shown in brief."""
-    columns = roles.in_order(columns_of(sample_of(rows)) if rows else [])
-    return tuple(examples(rows, columns, columns, place, Facts(), small=False))
 
 
 def greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:

@@ -16,7 +16,7 @@ OPAQUE = re.compile(
     rb'(?:[^" ]*[0-9a-f]{32}[^" ]*|(?:[a-z]{1,5}[-_])?[0-9a-f-]{12,}|[0-9A-F-]{12,}|'
     rb'(?=[^"]*[A-Z])(?=[^"]*[a-z])(?:[a-z]{2,5}_[A-Za-z0-9]{14,}|[A-Za-z0-9+/=_]{20,}))"'
 )
-PLACE = re.compile(rb'"@?\.?[\w-]*\[\d+\]')
+PLACE = re.compile(rb'"@?\.?[\w-]*+\[\d+\]')
 """The place of a node in a tree."""
 WITH_KIND = re.compile(rb'"[a-z]{2,5}_[A-Za-z0-9]+"')
 """An id that says of what it is: `pi_3Mtw…`."""

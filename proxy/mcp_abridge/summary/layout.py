@@ -86,14 +86,17 @@ class Layout:
                     picks[each.path] = clip
                     used += cost
                     break
+        long = [c for c in choice if self._cost(c, CLIPS[-1]) > self._cost(c, picks[c.path])]
         for some in (choice[:1], choice[1:], choice):
+            parts = [each for each in some if each in long]
             for clip in CLIPS[2 : 3 if some is not choice else None]:
                 wider = sum(
-                    self._cost(each, clip) - self._cost(each, picks[each.path]) for each in some
+                    self._cost(each, clip) - self._cost(each, picks[each.path]) for each in parts
                 )
-                if used + wider <= width:
-                    picks |= dict.fromkeys((each.path for each in some), clip)
-                    used += wider
+                if used + wider > width:
+                    break
+                picks |= dict.fromkeys((each.path for each in some), clip)
+                used += wider
         self.picks = {each.path: self._clip(each, picks[each.path]) for each in choice}
         self.columns = choice
         names = sum(len(each.name) + 3 for each in choice[_CORE:]) * self._table
