@@ -9,6 +9,7 @@ from mcp_abridge.summary.columns import EACH, Column, array_of
 
 CLIPS = (24, 40, 60, 120, 250, 500, 1000)  # characters shown of a long text
 _FAIR = 40  # characters of each text, until it is known how many columns fit
+_BESIDE_KEY = 32  # those of a name beside a key
 _SECOND = (_FAIR, CLIPS[0], 16)  # those of a second name, the first that fits
 _HASH = 12  # those of a hash
 _KEY = 60  # those of a key, which a next call takes whole
@@ -37,8 +38,13 @@ class Layout:
         usable = useful or usable[:1]
         self._least = {each.path: _telling(each) for each in usable[:1]}
         self._core = usable[:_CORE]
-        self._others = usable[_CORE:]
         self.whole = self._fits(CLIPS[0], room / count)
+        keys = [each for each in usable[_CORE:] if each.role == roles.KEY]
+        self._core += [each for each in keys if each.longest <= CLIPS[0]][:1]
+        if self.whole and not self._fits(CLIPS[0], room / count):
+            self._core = usable[:_CORE]
+        self._others = [each for each in usable if each not in self._core]
+        self._second = usable[_CORE:][:1]
         self._choose()
 
     def leave_out(self, columns: list[Column]) -> None:
@@ -70,7 +76,8 @@ class Layout:
     def _choose(self) -> None:
         room = self._room - sum(len(each.name) + 3 for each in self._core) * self._table
         width = room / self._count if self.whole else min(room / MANY, _WIDE)
-        clip = max(clip for clip in CLIPS[:2] if clip == CLIPS[0] or self._fits(clip, width))
+        clips = (_FAIR, *[_BESIDE_KEY] * (len(self._core) > _CORE), CLIPS[0])
+        clip = next(each for each in clips if each == CLIPS[0] or self._fits(each, width))
         picks = {each.path: clip for each in self._core}
         choice = list(self._core)
         used = sum(self._cost(each, clip) for each in choice)
@@ -78,7 +85,7 @@ class Layout:
         wide = width if self.whole else min(max(width, _BESIDE * used), _WIDE)
         for each in self._others:
             head = (len(each.name) + 3) * self._table * wide / max(room, 1)
-            second = each.role == roles.NAME and each is self._others[0]
+            second = each.role == roles.NAME and each in self._second
             for clip in _SECOND if second else (_FAIR,):
                 cost = self._cost(each, clip) + head
                 if used + cost <= wide:

@@ -112,7 +112,7 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     bare = choice[0].bare if choice else -9
     choice += take(BARE, max(bare + _BETTER, _NAMED), _SHORT)
     doubt = len(choice) > 1
-    if all(each.name < _NAMED or each.distinct < REPEATED for each in choice):
+    if all(each.name < _NAMED or each.distinct * each.filled < REPEATED for each in choice):
         for each in choice:
             each.column.role = STATE if each.state > each.name else NAME
         choice += [*take(OWN_ID)] or take(HASH)

@@ -188,7 +188,9 @@ class Worth:
         word = self.word(words.KEYS)
         if not word:
             return -9
-        word -= self._away + len(self.names) + self._indexes + self.column.size / 10
+        word -= self._away + len(self.names) + self._indexes
+        word -= self.column.size / (20 if 2 * self.in_words > self.kinds else 10)
+        word -= self._is_id and not self.own and len(self.words) > 1  # of another thing
         return word + 2 * self.own - 4 * self.opaque
 
     @property
