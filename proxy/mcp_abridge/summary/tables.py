@@ -40,11 +40,16 @@ def inner_rows(rows: Sequence[Raw], size: int, place: str) -> tuple[list[Raw], s
         share = bytes_of / sum(sizes.values())
         enough = share > (1 / 2 if len(some) >= INNER * len(outer) else _NEARLY_ALL)
         several = len(some) > len(outer) and nameable(name)
-        if enough and several and min(map(len, members_of(some[:: len(outer)]))) > _PAIR:
+        if enough and several and not any(map(_is_pair, members_of(some[:: len(outer)]))):
             arrays = (members.get(name) for members in members_of(rows))
             inner = [*chain.from_iterable(map(elements_of, arrays))]
             return inner, f"{place}[].{spelled(name)}[]"
     return [], ""
+
+
+def _is_pair(members: dict[str, Raw]) -> bool:
+    """Return True of a name with a plain value."""
+    return len(members) + any(memoryview(each)[0] == 0x7B for each in members.values()) <= _PAIR
 
 
 def in_rows(value: Any, at: Place) -> tuple[list[Raw], Place]:
