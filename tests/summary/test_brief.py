@@ -406,7 +406,7 @@ def test_a_text_that_is_cut_is_shorter_than_it_was() -> None:
 
 def test_a_row_of_another_kind_does_not_look_empty() -> None:
     rows: list[dict[str, Any]] = [{"name": f"test {n}", "took": n * 7 % 50} for n in range(90)]
-    table, _ = brief([{"suites": ["all", "fast"]}, *rows, {"name": None}], 1500)
+    table, _ = brief([{"suites": [{"of": "all"}]}, *rows, {"name": None}], 1500)
     assert table["rows"][:2] == [["…", None], ["test 0", 0]]
     table, _ = brief([{"name": None}, *rows, {"suites": ["all", "fast"]}], 1500)
     assert table["rows"][:2] == [[None, None], ["test 0", 0]]
@@ -912,3 +912,58 @@ def test_of_an_object_the_members_stay_for_which_one_reads_it_and_it_stays_an_ob
     assert {"type", *about, "folderTitle"} <= document["meta"].keys() < meta.keys()
     assert document["meta"].items() <= meta.items()
     assert " of 14 members, without " in notes["meta"]
+
+
+def test_an_array_of_which_one_row_has_several_elements_counts_whole() -> None:
+    actions: list[list[str]] = [[("create", "delete")[n % 3 == 0]] for n in range(90)]
+    actions[31] = ["delete", "create"]
+    document, notes = brief(
+        {"changes": [{"name": f"queue {n}", "actions": a} for n, a in enumerate(actions)]}, 2500
+    )
+    counts = document["changes"]["counts"]
+    assert counts == {
+        "actions": {'["create"]': 59, '["delete"]': 30, '["delete","create"]': "1 at [31]"}
+    }
+    assert 'changes[?actions==`["delete","create"]`]' in notes["more"]
+    assert "actions[0]" not in notes["more"]
+
+
+def test_a_rare_state_is_counted_though_there_are_many_others() -> None:
+    rows = [{"name": f"pod {n}", "reason": f"Reason{n % 9}"} for n in range(180)]
+    rows[100]["reason"] = "FailedMount"
+    document, notes = brief({"items": rows}, 3000)
+    assert document["items"]["counts"]["reason"]["FailedMount"] == "1 at [100]"
+    assert "[?reason=='FailedMount']" in notes["more"]
+
+
+def test_what_is_no_number_among_numbers_is_offered_and_these_are_compared() -> None:
+    rows = [{"name": f"row {n}", "gross": f"{n * 37 % 101}.5"} for n in range(180)]
+    rows[100]["gross"] = "#REF!"
+    _, notes = brief({"items": rows}, 2000)
+    assert "view=\"items[?gross=='#REF!']\" shows gross without a number" in notes["more"]
+    assert "view='max_by(items, &gross)' finds the greatest" in notes["more"]
+
+
+def test_the_greatest_of_time_series_is_that_of_all_their_points() -> None:
+    rows = [
+        {"pod": f"pod {n}", "values": [[t, f"0.{n * t % 97}"] for t in range(1, 30)]}
+        for n in range(1, 40)
+    ]
+    _, notes = brief({"result": rows}, 2000)
+    view = "max_by(unnest(result, &values), &values[1])"
+    assert f"view='{view}' shows the highest of all points" in notes["more"]
+
+
+def test_the_key_of_a_row_stands_beside_its_name() -> None:
+    rows = [
+        {
+            "key": f"PAY-{n}",
+            "summary": f"Customer {n * 7 % 50} reports that the card was declined twice",
+            "status": ("open", "done")[n % 2],
+            "text": "x" * 90,
+        }
+        for n in range(50)
+    ]
+    document, notes = brief({"issues": rows}, 3000)
+    assert document["issues"]["columns"][:2] == ["key", "summary"]
+    assert ".[key, summary]" in notes["more"]

@@ -23,6 +23,7 @@ _ANSWERS = ("0", "false", "no", "true", "yes")  # texts that are meant as a trut
 _MISSING = frozenset(
     ("", "-", "--", "\u2013", "\u2014", "?", ".", "n/a", "na", "nan", "null", "none")
 )
+_SHEET_ERROR = re.compile(r"#[A-Z]+(?:/[A-Z0])?[!?]?")  # of a cell: #REF!, #N/A
 _AMOUNT = re.compile(r"(?:[A-Z]{3}|[^\w\s])?\s?[-+]?\d+(?:[.,' \u00a0]\d+)*\s?(?:%|[A-Za-z]{1,3})?")
 _IN_ZONE = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.,]+ ?(Z|UTC|[-+]\d\d(?::?\d\d)?)")
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
@@ -72,10 +73,12 @@ def number(value: Any) -> Number | None:
 def is_missing(value: Any) -> bool:
     """Return True for a text that stands in place of a number: N/A, a dash, nothing.
 
-    >>> [*map(is_missing, ("N/A", "-", "", "none", "0", "a", 0))]
-    [True, True, True, True, False, False, False]
+    >>> [*map(is_missing, ("N/A", "-", "", "none", "#REF!", "0", "a", 0))]
+    [True, True, True, True, True, False, False, False]
     """
-    return isinstance(value, str) and value.strip().lower() in _MISSING
+    if not isinstance(value, str):
+        return False
+    return value.strip().lower() in _MISSING or _SHEET_ERROR.fullmatch(value) is not None
 
 
 def is_amount(text: str) -> bool:

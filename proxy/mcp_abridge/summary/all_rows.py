@@ -15,7 +15,16 @@ from msgspec import UNSET, Raw, Struct
 from mcp_abridge.document.names import LONGEST_LABEL
 from mcp_abridge.document.rows import each_object, each_row, row_type
 from mcp_abridge.document.tree import encode, text
-from mcp_abridge.summary.columns import expression
+from mcp_abridge.summary.columns import (
+    EACH,
+    Column,
+    ColumnPath,
+    columns_of,
+    elements_of,
+    expression,
+    head_of,
+    sample_of,
+)
 
 Names = tuple[str, ...]
 """The names that lead to a member of a row."""
@@ -24,8 +33,37 @@ NOTHING = (b"null", b'""')  # it is not said that all rows have nothing
 _NULL = Raw(b"null")
 _BATCH = 1024  # rows that are read at a time
 _VALUES = 8  # different values that are counted
+_RARE = 20  # those of which a few rows have one
+_STATES = 3  # columns whose values are counted, though none is rare
 _PLACES = 5  # rows that have a rare value, which are named
 _NO_JSON = b"\0"  # what stands in no JSON
+
+
+def columns_in(rows: list[Raw]) -> list[Column]:
+    """Return the columns of a sample of rows; an array that has several elements in any is whole.
+
+    Else `[delete, create]` would count as `delete`, if each array of the sample has one element.
+    """
+    columns = columns_of(sample_of(rows))
+    steps: dict[Names, set[Any]] = {}
+    for path in (each.path for each in columns if not each.plain and isinstance(each.path[0], str)):
+        steps.setdefault(head_of(path), set()).add(path[len(head_of(path))])
+    cells = cells_of(rows, [path for path, some in steps.items() if some == {0}])
+    several = {path for path, some in cells.items() if any(map(_has_several, some))}
+    return [_whole(each) if head_of(each.path) in several else each for each in columns]
+
+
+def _has_several(array: bytes) -> bool:
+    return b"," in array and len(elements_of(Raw(array))) > 1
+
+
+def _whole(column: Column) -> Column:
+    """Return a column of the first elements as one of arrays, or of a member of each element."""
+    head = head_of(column.path)
+    rest = column.path[len(head) + 1 :]
+    path: ColumnPath = (*head, EACH, *rest) if rest else head
+    cells = [None if cell is None else b"[%b]" % cell for cell in column.cells]
+    return Column(path, cells, column.position)
 
 
 def cells_of(rows: list[Raw], paths: Collection[Names]) -> dict[Names, list[bytes]]:
@@ -157,7 +195,8 @@ def facts_of(
     facts, odd = Facts(), [path for path in constant if len(counted[path].counts) > 1]
     # The one row that is unlike the others tells more than what is the same in all.
     few = [path for path in odd if len(rows) - max(counted[path].counts.values()) <= _PLACES]
-    for path in dict.fromkeys((*few, *states, *odd)):
+    rare = [path for path in states if counted[path].rare(len(rows))]
+    for path in dict.fromkeys((*few, *rare, *states[:_STATES], *odd)):
         counts, complete = counted[path].listing(len(rows))
         size = _size(path, encode(counts))
         if len(counted[path].counts) > 1 and counts and size <= room:
@@ -183,7 +222,8 @@ def _short(value: Raw) -> bool:
     content = text(value)
     if content is not None:
         return len(content) <= LONGEST_LABEL and content.isprintable()
-    return len(bytes(value)) <= LONGEST_LABEL and memoryview(value)[0] not in b"{["
+    spelled = bytes(value)
+    return len(spelled) <= LONGEST_LABEL and b"{" not in spelled and spelled != b"[]"
 
 
 class _Counts(Struct):
@@ -198,25 +238,31 @@ class _Counts(Struct):
     def add(self, first: int, values: list[bytes]) -> None:
         """Add the values of some rows, the first of which has the position `first`."""
         for value, count in Counter(values).items():
-            if len(self.counts) > _VALUES:
+            if len(self.counts) > _RARE:
                 return
             if self.counts[value] <= _PLACES:
                 at = (first + place for place, each in enumerate(values) if each == value)
                 self.places.setdefault(value, []).extend(islice(at, _PLACES + 1))
             self.counts[value] += count
 
+    def rare(self, total: int) -> set[bytes]:
+        """Return the values that few of all rows have; none if there are too many values."""
+        counts = self.counts
+        few = {each for each, n in counts.items() if n <= _PLACES and 20 * n <= total}
+        return few if len(few) <= _VALUES and len(counts) <= _RARE else set()
+
     def listing(self, total: int) -> tuple[dict[str, int | str], bool]:
         """Return the values, the most frequent first; with positions if few of all rows have one.
 
         True beside it if only the first has none.
         """
-        counts = self.counts
-        names = {value: spelling(Raw(value)) for value in counts} if len(counts) <= _VALUES else {}
+        counts, rare = self.counts, self.rare(total)
+        most = _RARE if rare else _VALUES
+        names = {value: spelling(Raw(value)) for value in counts} if len(counts) <= most else {}
         if len({*names.values()}) < len(counts) or not all(_short(Raw(value)) for value in counts):
             return {}, False
-        [(most, _), *others] = sorted(counts.items(), key=lambda item: -item[1])
-        rare = {value for value, count in others if count <= _PLACES and 20 * count <= total}
-        listed: dict[str, int | str] = {names[most]: counts[most]}
+        [(first, _), *others] = sorted(counts.items(), key=lambda item: -item[1])
+        listed: dict[str, int | str] = {names[first]: counts[first]}
         for value, count in others:
             at = ", ".join(f"[{place}]" for place in self.places[value])
             listed[names[value]] = f"{count} at {at}" if value in rare else count
@@ -233,4 +279,6 @@ def _counts_of(rows: list[Raw], paths: Collection[Names]) -> dict[Names, _Counts
 def spelling(value: Raw) -> str:
     """Return a short value as it names its count: a text as it is, null and numbers as JSON."""
     content = text(value)
-    return bytes(value).decode() if content is None else content
+    if content is not None:
+        return content
+    return (encode(elements) if (elements := elements_of(value)) else bytes(value)).decode()

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from mcp_abridge.document.names import label, spelled
 from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles
-from mcp_abridge.summary.all_rows import NOTHING, Facts, Names, facts_of
+from mcp_abridge.summary.all_rows import NOTHING, Facts, Names, columns_in, facts_of
 from mcp_abridge.summary.cells import Opened, read, tree_of
 from mcp_abridge.summary.columns import (
     EACH,
@@ -32,13 +32,11 @@ from mcp_abridge.summary.columns import (
     ColumnPath,
     Pair,
     array_of,
-    columns_of,
     elements_of,
     head_of,
     in_tables_alone,
     members_of,
     names_of,
-    sample_of,
 )
 from mcp_abridge.summary.cuts import MARK, NOTE_END
 from mcp_abridge.summary.examples import Example, examples
@@ -54,7 +52,7 @@ _TYPICAL = 5  # columns that are probably shown
 _TRIES = 8  # at columns that fit
 _WORDS = 100  # characters of the columns in the view of what is missing
 _WHOLE = 2000  # bytes of a row that is shown whole if a filter finds few
-_STATES = 3  # columns whose values are counted
+_STATES = 6  # columns whose values are counted if few rows have one of them
 _CONSTANTS = 60  # columns that may be the same in all rows
 _CUT = Raw('"…"'.encode())
 _MARK = len(MARK.encode())  # a text that is no longer than what is shown and this stays whole
@@ -105,7 +103,7 @@ def brief(
     each name stands once; else the rows are objects with fewer members, and what is told of all
     rows has to stand elsewhere, in the same room.
     """
-    columns = columns_of(sample_of(rows)) if len(rows) >= _FEWEST else []
+    columns = columns_in(rows) if len(rows) >= _FEWEST else []
     if not table:  # an object has no place for the value beside a name, or for a last element
         columns = [each for each in columns if not in_tables_alone(each.path)]
     if not columns:
@@ -157,7 +155,7 @@ def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
 
 def examples_of(rows: list[Raw], place: str, *, inside: bool) -> tuple[Example, ...]:
     """Return views of rows that are not shown in brief, or of all rows `inside` of others."""
-    columns = roles.in_order(columns_of(sample_of(rows))) if rows else []
+    columns = roles.in_order(columns_in(rows)) if rows else []
     facts = _facts(columns, rows, _WHOLE) if columns and inside else Facts()
     return tuple(examples(rows, columns, columns, place, facts, small=False))
 

@@ -5,18 +5,18 @@ the rows at hand, so that a model only has to exchange these.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
 from msgspec import Raw
 
 from mcp_abridge.document.names import nameable
 from mcp_abridge.document.tree import level, text
-from mcp_abridge.query.kind_words import are_odd_times
+from mcp_abridge.query.kind_words import are_odd_times, is_missing
 from mcp_abridge.summary import forms, roles
 from mcp_abridge.summary.all_rows import Facts, cells_of
 from mcp_abridge.summary.cells import read
-from mcp_abridge.summary.columns import EACH, NULL, Column, Pair
+from mcp_abridge.summary.columns import EACH, LAST, NULL, Column, Pair, expression
 
 _SELECTED = 2  # columns that a filter selects
 _LATEST = 3  # rows that are the last by their time
@@ -56,16 +56,17 @@ def examples(
     several = [each for each, _ in categories if each not in rare]
     by_name = [each for each in several[1:] if each in own] or several[1:]
     groups = [*several[:1], *by_name[:1]]
+    pipe = " | " * place.endswith("[]")  # else the test applies to each row
     if category is not None:
         more = [each for each in columns if each.role != roles.APPENDIX and _selectable(each)]
         others = [each for each in dict.fromkeys((*names, *more)) if each is not category]
-        picks = sorted(names, key=lambda each: each.role != roles.NAME)[:1] + others
+        keys = [each for each in others if each.role == roles.KEY]
+        picks = keys[:1] + sorted(names, key=lambda each: each.role != roles.NAME)[:1] + others
         picks = [*dict.fromkeys(picks)][:_SELECTED]
-        selection = ", ".join(each.name for each in others if each in picks) or category.name
+        selection = ", ".join(each.name for each in picks if each in others) or category.name
         whole = small and category in rare
         part = "" if whole else f".[{selection}]"
         name = f"({category.name})" if _beside_a_name(category) else category.name
-        pipe = " | " * place.endswith("[]")  # else the test applies to each row
         yield f"{place}{pipe}[?{name}=={values[-1]}]{part}", "filters"
         uncounted = (each for each, _ in categories if each.names not in facts.complete)
         counted = next(uncounted, category)
@@ -79,13 +80,17 @@ def examples(
         view = f"sort_by({place or '@'}, &{clock.name})[-{_LATEST}:]{part}"
         latest.append((view, "shows the last"))
     quantities = islice(filter(_single, filter(roles.is_quantity, columns)), _TRIES)
-    quantity = next((each for each in quantities if _numbers(rows, each)), None)
+    both = ((each, _odd(rows, each)) for each in quantities)
+    quantity, odd = next((pair for pair in both if _numbers(pair[1])), (None, {}))
     if quantity is not None:
-        yield f"max_by({place or '@'}, &{quantity.name})", "finds the greatest"
+        for value in [*filter(None, odd)][:1] if _selectable(quantity) else ():
+            view = f"{place}{pipe}[?{quantity.name}=='{value}']"
+            yield view, f"shows {quantity.name} without a number"
+        yield _greatest(place or "@", quantity)
     useful = [each for each in columns if each.role != roles.APPENDIX and _single(each)]
     useful.sort(key=roles.counts_things)  # what is measured comes first
     for amount in islice(filter(roles.is_amount, useful), _SUMS):
-        if amount is not quantity and not _numbers(rows, amount):
+        if amount is not quantity and not _numbers(_odd(rows, amount)):
             continue
         each = "" if place.endswith("[]") else "[*]"
         yield f"sum({place or '@'}{each}.{amount.name})", "adds up"
@@ -120,16 +125,32 @@ def _selectable(column: Column) -> bool:
     return column.nameable and '"' not in column.name and "|" not in column.name
 
 
-def _numbers(rows: list[Raw], column: Column) -> bool:
-    """Return True if all texts of a column are numbers, which then are compared as such."""
+def _greatest(place: str, quantity: Column) -> Example:
+    """Return the view of the row with the greatest number; of time series, with any point of it."""
+    if LAST not in quantity.path:
+        return f"max_by({place}, &{quantity.name})", "finds the greatest"
+    end = quantity.path.index(LAST)
+    series, point = expression(quantity.path[:end]), quantity.path[end + 1 :]
+    value = expression((*quantity.path[:end], *point))
+    return f"max_by(unnest({place}, &{series}), &{value})", "shows the highest of all points"
+
+
+def _numbers(odd: Collection[str]) -> bool:
+    """Return True if texts that are no numbers say that there is none: others are compared."""
+    return all(map(is_missing, odd)) and all(map(nameable, odd))
+
+
+def _odd(rows: list[Raw], column: Column) -> dict[str, None]:
+    """Return the texts of a column of numbers that are none."""
     if not column.textual:
-        return True
+        return {}
     if column.plain:
         cells = cells_of(rows, [column.names])[column.names]
     else:
         values = read(rows, [column.path]).cells[column.path]
         cells = [bytes(value or NULL) for value in values]
-    return all(cell == b"null" or forms.NUMBER.fullmatch(cell) for cell in cells)
+    odd = (cell for cell in cells if cell != b"null" and not forms.NUMBER.fullmatch(cell))
+    return dict.fromkeys(text(Raw(cell)) or "" for cell in odd)
 
 
 def _sorts(rows: list[Raw], column: Column) -> bool:
@@ -144,6 +165,9 @@ def _values(column: Column, facts: Facts) -> list[str]:
     several = 2 <= len(values) <= len(column.values) // 2
     if not (several or counted):
         return []
+    arrays = [name for name in counted or () if name.startswith("[") and "`" not in name]
+    if arrays and all(value[:1] == b"[" for value in values):
+        return [f"`{name}`" for name in arrays]
     texts = [content for value in sorted(values) if (content := text(Raw(value))) is not None]
     if counted and texts:
         texts = [name for name in counted if not _LITERAL.fullmatch(name)]
