@@ -100,3 +100,28 @@ def test_each_of_few_rows_has_the_first_of_many_inside_of_it_and_counts_of_all()
     assert parts[2]["steps"]["counts"] == {"state": {"ok": 89, "FAILED": "1 at [45]"}}
     assert f"{sum(map(len, visible))} of 270 in 3 arrays" in notes["jobs.steps"]
     assert value_of(rows, following)
+
+
+def test_rows_that_cannot_show_what_those_inside_of_them_are_give_way_to_whole_ones() -> None:
+    services = [
+        f"Amazon {name} Service" for name in ("Database", "Queue", "Storage", "Search", "Mail")
+    ]
+    rows: Rows = [
+        {
+            "name": f"2026-10-{day + 1:02}",
+            "steps": [
+                {"Keys": [f"{each} {n}"], "Cost": {"Amount": f"{day * n}.25", "Unit": "USD"}}
+                for n, each in enumerate(3 * services)
+            ],
+        }
+        for day in range(31)
+    ]
+    parts, notes, [following, *offers] = look_at(rows)
+    assert 1 < len(parts) < 31
+    assert "Amazon Mail Service 14" in json.dumps(parts[-1])
+    assert notes["jobs"] == f"{len(parts)} of 31"
+    assert value_of(rows, following)[0]["name"] == rows[len(parts)]["name"]
+    by_name = "sum_by(jobs[].steps[], &Keys[0], &Cost.Amount)"
+    assert by_name in offers
+    days = range(31)
+    assert value_of(rows, by_name)["Amazon Mail Service 14"] == sum(14 * n + 0.25 for n in days)

@@ -71,8 +71,9 @@ class Brief(Struct):
     shown, `omitted` are the paths of the others, the most telling first, with those at the
     end of which parts are shown; rows that are not shown may have more. `clips` are the texts that
     are cut, by column. `loss` is in bytes of the rows shown. `following` selects what is missing;
-    `examples` are views of all rows. `facts` are the statements on all rows, by the place of each
-    member, if `value` is no table, which has them itself.
+    `examples` are views of all rows. `names` are the expressions of the columns in `value`. `facts`
+    are the statements on all rows, by the place of each member, if `value` is no table, which has
+    them itself.
     """
 
     value: bytes
@@ -83,6 +84,7 @@ class Brief(Struct):
     clips: list[_Clip]
     loss: int
     following: str
+    names: frozenset[str]
     examples: tuple[Example, ...] = ()
     facts: dict[str, dict[str, Any]] = {}
 
@@ -153,11 +155,15 @@ def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     return facts_of(rows, values, [each.names for each in states[:_STATES]], room)
 
 
-def examples_of(rows: list[Raw], place: str, *, inside: bool) -> tuple[Example, ...]:
-    """Return views of rows that are not shown in brief, or of all rows `inside` of others."""
+def examples_of(rows: list[Raw], place: str, *, inside: bool) -> tuple[str, tuple[Example, ...]]:
+    """Return views of rows that are not shown in brief, or of all rows `inside` of others.
+
+    The name of the column for which one reads them comes first.
+    """
     columns = roles.in_order(columns_in(rows)) if rows else []
     facts = _facts(columns, rows, _WHOLE) if columns and inside else Facts()
-    return tuple(examples(rows, columns, columns, place, facts, small=False))
+    name = columns[0].name if columns else ""
+    return name, tuple(examples(rows, columns, columns, place, facts, small=False))
 
 
 class _Page:
@@ -319,6 +325,7 @@ class _Page:
             clips=self.clips,
             loss=self._size - len(self.value),
             following=self._following(columns, room),
+            names=frozenset(each.name for each in self.columns),
         )
 
     def examples(self, columns: list[Column], place: str) -> tuple[Example, ...]:

@@ -209,10 +209,10 @@ class SizeReducer(Struct, kw_only=True):
         few = count <= room // WHOLE
         entries = _elements(value, at, numbered) if few else []
         parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE) if few else None
-        views = tuple[Example, ...]()
+        views, place, name = tuple[Example, ...](), "", ""
         if parts is None and self.breadth:
             inner, place = inner_rows(value, size, at[1])
-            views = examples_of(inner, place, inside=True)
+            name, views = examples_of(inner, place, inside=True)
             if few and INNER * count <= len(inner) < room // _NARROW:
                 parts = self._around(entries, room, at, depth, inner, views)
         if parts is None and self.breadth:
@@ -220,7 +220,9 @@ class SizeReducer(Struct, kw_only=True):
             if rows is not None:
                 slim = few and rows.omitted and len(rows.value) < room // 4
                 parts = self._all(entries, room, depth, _SOME) if slim else None
-                if parts is None:
+                # Of rows that are there for those inside of them, the first ones with these.
+                bare = name and f"{place}.{name}".removeprefix(f"{at[1]}[].") not in rows.names
+                if parts is None and not bare:
                     return self._rows(rows, count, size, at)
             elif plain and not numbered and len(memoryview(value[-1])) + 3 <= room:
                 last = [bytes(value[-1])]
@@ -232,7 +234,7 @@ class SizeReducer(Struct, kw_only=True):
         if len(parts) < count:
             loss = size - sum(map(len, parts))
             views = views or greatest_point(every, at[1])
-            views = views or examples_of(every, at[1], inside=False)
+            views = views or examples_of(every, at[1], inside=False)[1]
             self._note(at, len(parts), count, ELEMENTS, loss, len(last), views)
         return b"[%b]" % b",".join(parts)
 

@@ -21,6 +21,8 @@ from mcp_abridge.summary.columns import EACH, LAST, NULL, Column, Pair, expressi
 _SELECTED = 2  # columns that a filter selects
 _LATEST = 3  # rows that are the last by their time
 _SUMS = 2
+_SEVERAL = 3  # rows of a name, by which amounts are added up, on average
+_READ = 5000  # rows that are read for that
 _TRIES = 3  # at columns whose greatest value is to be found
 _LITERAL = re.compile(r"null|true|false|-?[0-9].*")
 
@@ -92,6 +94,7 @@ def examples(
     for amount in islice(filter(roles.is_amount, useful), _SUMS):
         if amount is not quantity and not _numbers(_odd(rows, amount)):
             continue
+        groups = groups or [*islice((name for name in own if _recurs(rows, name)), 1)]
         each = "" if place.endswith("[]") else "[*]"
         yield f"sum({place or '@'}{each}.{amount.name})", "adds up"
         yield from latest
@@ -144,19 +147,34 @@ def _odd(rows: list[Raw], column: Column) -> dict[str, None]:
     """Return the texts of a column of numbers that are none."""
     if not column.textual:
         return {}
-    if column.plain:
-        cells = cells_of(rows, [column.names])[column.names]
-    else:
-        values = read(rows, [column.path]).cells[column.path]
-        cells = [bytes(value or NULL) for value in values]
-    odd = (cell for cell in cells if cell != b"null" and not forms.NUMBER.fullmatch(cell))
+    odd = (
+        cell
+        for cell in _cells(rows, column)
+        if cell != b"null" and not forms.NUMBER.fullmatch(cell)
+    )
     return dict.fromkeys(text(Raw(cell)) or "" for cell in odd)
+
+
+def _recurs(rows: list[Raw], column: Column) -> bool:
+    """Return True of names that stand in several rows each, as in each day or page."""
+    if not column.textual or column.role != roles.NAME or len(rows) > _READ:
+        return False
+    return _SEVERAL * len({*_cells(rows, column)}) <= len(rows)
+
+
+def _cells(rows: list[Raw], column: Column) -> Sequence[bytes]:
+    """Return the values of a column in all rows."""
+    if column.plain:
+        return cells_of(rows, [column.names])[column.names]
+    return [bytes(value or NULL) for value in read(rows, [column.path]).cells[column.path]]
 
 
 def _sorts(rows: list[Raw], column: Column) -> bool:
     """Return True if the times of a column sort as they are written: not those of several zones."""
-    texts = (text(Raw(cell)) for cell in {*cells_of(rows, [column.names])[column.names]})
-    return not are_odd_times([*filter(None, texts)])
+    cells = {*cells_of(rows, [column.names])[column.names]}
+    if {cell[-2:] for cell in cells} <= {b'Z"', b"ll"}:  # in most lists: UTC, or null
+        return True
+    return not are_odd_times([*filter(None, (text(Raw(cell)) for cell in cells))])
 
 
 def _values(column: Column, facts: Facts) -> list[str]:
