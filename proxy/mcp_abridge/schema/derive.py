@@ -49,9 +49,7 @@ def relaxed(schema: Schema, *replaced: str) -> Schema | None:
     """
     others = {*OWN_NAMES, *replaced}
 
-    def relax(node: Subschema) -> Subschema:
-        if isinstance(node, bool):
-            return node
+    def relax(node: Schema) -> Schema:
         if "$id" in node and node is not schema:  # its references begin there
             return {}
         part = within({word: value for word, value in node.items() if word in _FIRM}, relax)
@@ -65,7 +63,6 @@ def relaxed(schema: Schema, *replaced: str) -> Schema | None:
 
     try:
         changed = relax(schema)
-        assert isinstance(changed, dict)
         if types(changed) != {"object"}:
             body = lacking(changed, ("$schema", *DEFINITIONS))
             changed = lacking(changed, body) | {"anyOf": [body, {"type": "object"}]}
@@ -79,9 +76,7 @@ def _settled(schema: Schema) -> Schema:
     definitions: dict[str, Schema] = {}
     used: list[list[str]] = []
 
-    def settle(node: Subschema) -> Subschema:
-        if isinstance(node, bool):
-            return node
+    def settle(node: Schema) -> Schema:
         part = within(lacking(node, DEFINITIONS) if node is schema else node, settle)
         try:
             if "$ref" in node and target(schema, node["$ref"]) is not schema:
@@ -91,11 +86,10 @@ def _settled(schema: Schema) -> Schema:
         return part
 
     body = settle(schema)
-    assert isinstance(body, dict)
     for words, *names in used:  # more of them, meanwhile
         if names and words in DEFINITIONS and names[0] not in definitions.setdefault(words, {}):
-            definitions[words][names[0]] = True
-            definitions[words][names[0]] = settle(schema[words][names[0]])
+            inner = schema[words][names[0]]
+            definitions[words][names[0]] = settle(inner) if isinstance(inner, dict) else inner
     return body | definitions
 
 
@@ -175,9 +169,7 @@ def any_of(schemas: list[Schema], head: Schema) -> Schema | None:
 def _moved(schema: Schema, place: str) -> Schema:
     """Return `schema` with its references as they are if it stands at `place`."""
 
-    def move(node: Subschema) -> Subschema:
-        if isinstance(node, bool):
-            return node
+    def move(node: Schema) -> Schema:
         if node.keys() & {"$id", *DYNAMIC}:
             raise Unsupported("references that depend on where they stand")
         part = within(node, move)
@@ -186,6 +178,4 @@ def _moved(schema: Schema, place: str) -> Schema:
             part["$ref"] = place + node["$ref"][1:]
         return part
 
-    moved = move(lacking(schema, ("$id", "$schema")))
-    assert isinstance(moved, dict)
-    return moved
+    return move(lacking(schema, ("$id", "$schema")))

@@ -6,7 +6,7 @@ No reference is ever fetched, and patterns run on an engine of linear time.
 from functools import lru_cache
 from typing import Any
 
-from mcp_abridge.schema.references import Schema, Subschema, within
+from mcp_abridge.schema.references import Schema, within
 
 DIALECTS = {
     "https://json-schema.org/draft/2020-12/schema": "Draft202012Validator",
@@ -51,9 +51,7 @@ def _options() -> dict[str, Any]:
     return {"validate_formats": True, "pattern_options": RegexOptions(), "offline": True}
 
 
-def _without_notes(node: Subschema) -> Any:
-    if isinstance(node, bool):
-        return node
+def _without_notes(node: Schema) -> Schema:
     checked = within(node, _without_notes)
     if checked.get("format") not in FORMATS:
         checked.pop("format", None)

@@ -49,24 +49,26 @@ class Unsupported(Exception):
     """A schema that is too complex, or too wrong, to be rewritten."""
 
 
-def within(schema: Schema, change: Callable[[Subschema], Subschema]) -> Schema:
-    """Return `schema` with `change` applied to each of the schemas directly inside it.
+def within(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
+    """Return `schema` with `change` applied to each object among the schemas directly in it.
 
     Raises Unsupported if the value of a keyword that holds schemas is not one.
     """
     return {word: _changed(word, value, change) for word, value in schema.items()}
 
 
-def _changed(word: str, value: Any, change: Callable[[Subschema], Subschema]) -> Any:
+def _changed(word: str, value: Any, change: Callable[[Schema], Schema]) -> Any:
     if word in HOLDS_LIST and isinstance(value, list):
-        return [change(checked(inner)) for inner in value]
+        return [change(inner) if isinstance(inner, dict) else checked(inner) for inner in value]
     if word in HOLDS_ONE:
-        return change(checked(value))
+        return change(value) if isinstance(value, dict) else checked(value)
     if word in HOLDS_NAMED and isinstance(value, dict):
         return {
-            name: inner
+            name: change(inner)
+            if isinstance(inner, dict)
+            else inner
             if word == "dependencies" and isinstance(inner, list)
-            else change(checked(inner))
+            else checked(inner)
             for name, inner in value.items()
         }
     if word in HOLDS_LIST or word in HOLDS_NAMED:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from mcp_abridge.document.tree import Document, Slot, encode, plain, text
 from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.query.call import Call
-from mcp_abridge.schema.references import NOTES, Subschema, lacking, within
+from mcp_abridge.schema.references import NOTES, lacking, within
 from mcp_abridge.schema.violations import LIMIT, Checker, Violation, decoded
 from mcp_abridge.transforms.base import Schema, Transform
 
@@ -92,15 +92,11 @@ def normalised(schema: Schema) -> Schema:
     The `$id` of the root is removed: the schemas of several tools must not share one.
     """
 
-    def change(node: Subschema) -> Subschema:
-        if isinstance(node, bool):
-            return node
+    def change(node: Schema) -> Schema:
         part = {word: value for word, value in within(node, change).items() if word != "nullable"}
         return _with_null(part) if node.get("nullable") is True else part
 
-    changed = change({word: value for word, value in schema.items() if word != "$id"})
-    assert isinstance(changed, dict)
-    return changed
+    return change({word: value for word, value in schema.items() if word != "$id"})
 
 
 # Keywords that constrain a value of any type, null too; all others are for one type.
@@ -121,11 +117,9 @@ def _with_null(part: Schema) -> Schema:
 def _properties(schema: Schema) -> frozenset[str]:
     names: set[str] = set()
 
-    def note(node: Subschema) -> Subschema:
-        if not isinstance(node, bool):
-            names.update(node.get("properties", ()), node.get("required", ()))
-            within(node, note)
-        return node
+    def note(node: Schema) -> Schema:
+        names.update(node.get("properties", ()), node.get("required", ()))
+        return within(node, note)
 
     note(schema)
     return frozenset(names)
