@@ -33,8 +33,8 @@ _Around = tuple[str, str]
 """The words before data, and those after it."""
 
 
-def words_around(document: Document, most: int = _MOST) -> str:
-    """Return the words around the data of a document in at most `most` bytes; "" without any.
+def words_around(document: Document, bound: int | None = None) -> str:
+    """Return the words around the data of a document in a fifth of a bound; "" without any.
 
     Around structure that was read from a text they are the rest of the text, unless that is a
     heading or a count. A text has such words if it has a fence: a line near its beginning that
@@ -48,7 +48,7 @@ def words_around(document: Document, most: int = _MOST) -> str:
     every = " … ".join(filter(None, (word for pair in pairs for word in pair)))
     if len("".join(filter(str.isalpha, every)).encode()) < _SENTENCE:
         return ""
-    most = min(most, _MOST)
+    most = _MOST if bound is None else min(bound // 5, _MOST)
     fits = encoded_size(every) <= most
     return every if fits else every[: chars_that_fit(every, most - len('"…"'.encode()))] + "…"
 

@@ -167,7 +167,7 @@ def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int
 
     assert job.view is not None
     member = next((copy.member for copy in frame.copies if copy.member), "text")
-    words = words_around(whole) if bound is None else words_around(whole, bound // 5)
+    words = words_around(whole, bound)
     room, remarks, wholes = max((bound or 0) - WINDOW, 0), list[str](), list[Value]()
     fuel = Fuel(call.fuel.remaining, _VIEW_MS)
     try:

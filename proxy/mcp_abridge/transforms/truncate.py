@@ -133,10 +133,7 @@ def _around(text: str, call: Call) -> dict[str, Any]:
     """Return the part of the notice of a later window with the server's words around the text."""
     from mcp_abridge.document.fences import words_around  # for later windows alone
 
-    document = Document(text)
-    words = (
-        words_around(document) if call.bound is None else words_around(document, call.bound // 5)
-    )
+    words = words_around(Document(text), call.bound)
     return {"around": words} if words else {}
 
 
