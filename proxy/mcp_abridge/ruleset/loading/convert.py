@@ -47,21 +47,16 @@ MAPS = (dict, Mapping)
 UNIONS = (Union, UnionType)
 
 
-class NodeConverter:
+class NodeConverter(Struct):
     """Converts the values of one file, and collects the problems.
 
     `readers` are for types with a notation of their own: each takes a label, the prefix of messages
     about the value, and returns INVALID if it reported.
     """
 
-    def __init__(self, file: str, readers: Mapping[Any, Reader]) -> None:
-        self.file = file
-        self.readers = readers
-        self._problems: dict[Problem, None] = {}
-
-    @property
-    def problems(self) -> list[Problem]:
-        return sorted(self._problems)
+    file: str
+    readers: Mapping[Any, Reader]
+    problems: dict[Problem, None] = {}
 
     def report(self, node: Node, message: str) -> Any:
         """Report a problem at `node`, and return INVALID; raises SourceError if too many."""
@@ -69,8 +64,8 @@ class NodeConverter:
         return INVALID
 
     def _add(self, problems: dict[Problem, None]) -> None:
-        self._problems |= problems
-        if len(self._problems) >= MAX_PROBLEMS:
+        self.problems |= problems
+        if len(self.problems) >= MAX_PROBLEMS:
             raise too_many()
 
     def report_unknown(self, node: Node, noun: str, names: Iterable[str], of: str = "") -> Any:
@@ -192,7 +187,7 @@ class NodeConverter:
             if value is not INVALID:
                 return value
             own = set(node.value) & fields(kind).keys() if _is_struct(kind) else ()
-            attempts.append((-len(own), len(attempt._problems), attempt._problems))
+            attempts.append((-len(own), len(attempt.problems), attempt.problems))
         # Of several mappings, the intended one has most of the keys.
         self._add(min(attempts, key=lambda each: each[:2])[2])
         return INVALID

@@ -94,14 +94,12 @@ def plain_value(node: Node) -> Any:
     return node.value
 
 
-class _NodeBuilder:
+class _NodeBuilder(Struct):
     """Converts the nodes of the YAML library to Nodes, each once for any number of aliases."""
 
-    def __init__(self, composer: Composer) -> None:
-        self.composer = composer
-        self.merged_count = 0
-        # None while the node is being built.
-        self.nodes: dict[int, Node | None] = {}
+    composer: Composer
+    merged_count: int = 0
+    nodes: dict[int, Node | None] = {}  # None while the node is being built
 
     def node(self, source: yaml.Node) -> Node:
         if id(source) not in self.nodes:
