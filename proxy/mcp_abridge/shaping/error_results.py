@@ -58,7 +58,8 @@ def of_result(
         result, size = write(as_text(located.frame), document, call.notices)
         result["isError"] = _TRUE
     except (Exception, SystemExit) as error:
-        return job.original("error", _failure(job, error), before)
+        reason = f"{rule.at(job.tool)}: errors: failed at {raised(error)}"
+        return job.original("error", reason, before)
     structured = rule.structures and "structuredContent" in located.frame.members
     if not (document.changed or call.notices or structured):
         return replace(_marked(job, before), missing=tuple(call.missing))
@@ -73,10 +74,6 @@ def of_result(
         visible_after=size.to(job.shows),
         missing=tuple(call.missing),
     )
-
-
-def _failure(job: ShapeJob, error: BaseException) -> str:
-    return f"{job.rule.at(job.tool)}: errors: failed at {raised(error)}"
 
 
 def _marked(job: ShapeJob, before: int | None) -> ShapeResult:
