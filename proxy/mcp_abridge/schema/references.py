@@ -23,14 +23,7 @@ HOLDS_ONE = {
 }
 HOLDS_LIST = {"allOf", "anyOf", "items", "oneOf", "prefixItems"}
 DEFINITIONS = ("$defs", "definitions")
-HOLDS_NAMED = {
-    "$defs",
-    "definitions",
-    "dependencies",
-    "dependentSchemas",
-    "patternProperties",
-    "properties",
-}
+HOLDS_NAMED = {*DEFINITIONS, "dependencies", "dependentSchemas", "patternProperties", "properties"}
 NOTES = {
     "title",
     "description",
