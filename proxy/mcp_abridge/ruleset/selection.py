@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.garbage import uncollected
 from mcp_abridge.document.paths import matches
-from mcp_abridge.errors import AbridgeError, Problem, RuleErrors
+from mcp_abridge.errors import AbridgeError, Problem, RuleErrors, did_you_mean_or_known
 from mcp_abridge.ruleset.rule import Rule, Whole
 from mcp_abridge.ruleset.rule_set import RuleFile, RuleSet
 from mcp_abridge.storage.regular import open_regular
@@ -87,8 +87,6 @@ def content(path: "str | Path", limit: int) -> bytes:
 def paths(name: str) -> "list[Path]":
     """Return the files that a name refers to, see `load`; raises AbridgeError if there are none."""
     from pathlib import Path
-
-    from mcp_abridge.errors import did_you_mean_or_known
 
     path = Path(name)
     if os.path.dirname(name) or path.suffix or len(path.parts) != 1:

@@ -119,10 +119,9 @@ def _rule(converter: NodeConverter, node: Node, members: dict[str, Any]) -> Rule
         guarded = members.get("guard") is not None  # a guard with a mistake is a guard
         checks.tests(converter, node.value["tests"], valid, guarded=guarded)
     pipeline = [step for _, step in steps]
-    if valid.get("validate") is not None and isinstance(schema, dict):
-        validate = valid["validate"]
-        refuses, as_text = validate == "refuse", validate == "text"
-        pipeline.append(Contract(schema, refuses=refuses, as_text=as_text))
+    validate = valid.get("validate")
+    if validate is not None and isinstance(schema, dict):
+        pipeline.append(Contract(schema, refuses=validate == "refuse", as_text=validate == "text"))
     budgeted = valid.get("max_bytes") == "auto"
     if budgeted:
         valid["max_bytes"] = None
