@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.paths import Name, Path, select
-from mcp_abridge.document.tree import Document, Slot, Value, compact, encode, level, opened, text
+from mcp_abridge.document.tree import Document, Slot, Value, compact, encode, opened, text, to_text
 from mcp_abridge.errors import ShapeMismatch
 
 _NEARLY_ALL = 0.95  # of the bytes of an object
@@ -44,14 +44,11 @@ class TextFrame(Struct, frozen=True, kw_only=True):
         return f"{self.before}{self._inner(value, more)}{self.after}"
 
     def _inner(self, value: Value, more: bool) -> str:
-        string = text(value)
-        if string is not None:
-            return string
-        if self.separator is not None and type(value) is Raw:
-            value = level(value)
+        if self.separator is not None:
+            value = opened(value)
         if self.separator is None or not isinstance(value, list):
-            return _json(value)
-        pieces = [_json(each) if (piece := text(each)) is None else piece for each in value]
+            return to_text(value)
+        pieces = [*map(to_text, value)]
         if self.last is not None and self.last in pieces[:-1]:
             at = pieces.index(self.last)
             pieces[at] += self.ending
@@ -300,7 +297,3 @@ def _size_of_unopened(rows: list[Value], fuel: Fuel | None) -> int | None:
         return size + sum(map(len, contents))
     except TypeError:
         return None
-
-
-def _json(value: Value) -> str:
-    return compact(encode(value)).decode()

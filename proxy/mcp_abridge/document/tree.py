@@ -231,6 +231,12 @@ def text(value: Value) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def to_text(value: Value) -> str:
+    """Return `value` itself if it is a string, else its compact JSON."""
+    string = value if isinstance(value, str) else text(value)
+    return compact(encode(value)).decode() if string is None else string
+
+
 def encode(value: Value, *, ordered: bool = False) -> bytes:
     """Return `value` as JSON; Raw parts are embedded unchanged. `ordered`: members by name."""
     encoder = _ORDERED if ordered else _ENCODER

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mcp_abridge.document.javascript import spelled
 from mcp_abridge.document.message import members
 from mcp_abridge.document.own_names import claim
-from mcp_abridge.document.tree import Document, Value, compact, encode, text
+from mcp_abridge.document.tree import Document, Value, compact, encode, text, to_text
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.query.call import Notice
 from mcp_abridge.ruleset.clients import Need, Shows
@@ -121,7 +121,7 @@ def _block_each(frame: Frame, copy: Copy, document: Document) -> list[Raw]:
     """Return a block for each element of the document, with the members of that of the server."""
     last = len(copy.blocks) - 1
     return [
-        with_text(frame.blocks[copy.blocks[min(index, last)]], _as_text(element))
+        with_text(frame.blocks[copy.blocks[min(index, last)]], to_text(element))
         for index, element in enumerate(document.root.open())
     ]
 
@@ -152,11 +152,6 @@ def _holder(
     if kind == "object" or not needs_object:
         return None
     return {"items": Raw(value)} if kind == "array" else {"text": content}
-
-
-def _as_text(element: Value) -> str:
-    content = text(element)
-    return compact(encode(element)).decode() if content is None else content
 
 
 def own_result(document: Any, *, structured: bool = False, error: bool = False) -> dict[str, Any]:
