@@ -103,7 +103,7 @@ def _command(converter: NodeConverter, node: Node, label: str) -> Any:
     return converter.build(node, Command, converter.members(node, Command, label), label)
 
 
-def _config(overrides: Mapping[str, Any], converter: NodeConverter, root: Node) -> Config | None:
+def _config(overrides: Mapping[str, Any], converter: NodeConverter, root: Node) -> Config:
     keys = fields(ConfigSpec)
     head_nodes = {key: node for key, node in root.value.items() if key in keys}
     head = converter.members(replace(root, value=head_nodes), ConfigSpec, "a configuration", "key")
@@ -131,8 +131,6 @@ def _config(overrides: Mapping[str, Any], converter: NodeConverter, root: Node) 
                 message = f"path: {route.path} is taken by the route in line {line}"
                 converter.report(node.value.get("path", node), message)
             routes.append((node, route))
-    if converter.problems:
-        return None
     specs = tuple(route for _, route in routes)
     return Config(specs, head.get("store"), head.get("limits", LimitsSpec()))
 

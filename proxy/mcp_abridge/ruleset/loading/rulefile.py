@@ -54,7 +54,7 @@ def read(file: str, raw: bytes, *, allow_python: bool = False) -> LoadedRules:
     return LoadedRules(*read_file(file, raw, {**names.readers, **own}, expected, _file))
 
 
-def _file(converter: NodeConverter, root: Node) -> RuleFile | None:
+def _file(converter: NodeConverter, root: Node) -> RuleFile:
     # The names that the file defines come first, in any order: the defaults may use them.
     ordered = dict(sorted(root.value.items(), key=lambda pair: pair[0] not in KINDS))
     head = converter.members(replace(root, value=ordered), model.RuleFileSpec, "a rule file", "key")
@@ -65,8 +65,6 @@ def _file(converter: NodeConverter, root: Node) -> RuleFile | None:
     for key in ("tools", "resources"):
         checks.order(converter, pairs, key)
     rules = [_rule(converter, node, members) for node, members in pairs]
-    if converter.problems:
-        return None
     return RuleFile(
         name=converter.file,
         rules=tuple(rule for rule in rules if rule is not None),
