@@ -74,11 +74,8 @@ def _file(converter: NodeConverter, root: Node) -> RuleFile:
 
 
 def _rules(converter: NodeConverter, node: Node, label: str) -> Any:
-    if (
-        isinstance(node.value, dict)
-        and node.value
-        and not {*node.value} & {*fields(model.RuleSpec)}
-    ):
+    keys = fields(model.RuleSpec)
+    if isinstance(node.value, dict) and node.value and keys.keys().isdisjoint(node.value):
         first = next(iter(node.value))
         message = f"rules: expected a list of rules, such as `- tools: {first}`, found a mapping"
         return converter.report(node, message)
@@ -88,10 +85,8 @@ def _rules(converter: NodeConverter, node: Node, label: str) -> Any:
 def _defaults(converter: NodeConverter, node: Node, label: str) -> Any:
     if not isinstance(node.value, dict):
         return converter.report(node, f"{label}: expected a mapping, found {value_text(node)}")
-    return replace(
-        node,
-        value=read_defaults(converter, node, model.RuleSpec, model.NO_DEFAULTS, "a rule"),
-    )
+    own = read_defaults(converter, node, model.RuleSpec, model.NO_DEFAULTS, "a rule")
+    return replace(node, value=own)
 
 
 def _for_rule(defaults: Node, rule: Node) -> Node:
