@@ -179,15 +179,12 @@ class Selection:
             self._rules_for.cache_clear()
         return self._rules_for(server, client, version)
 
-    def _serves_scripts(self, client: str | None, version: str | None) -> bool:
-        if self._scripts in ("on", "off"):
-            return self._scripts == "on"
-        from mcp_abridge.ruleset.clients import client_for
-
-        return client_for(client).writes_scripts(version, self._environ)
-
     def _build(self, server: str | None, client: str | None, version: str | None) -> RuleSet:
-        scripts = self._serves_scripts(client, version)
+        scripts = self._scripts == "on"
+        if self._scripts not in ("on", "off"):
+            from mcp_abridge.ruleset.clients import client_for
+
+            scripts = client_for(client).writes_scripts(version, self._environ)
         budget = None if scripts else budget_rule(self._budget, client, self._environ)
         files, candidates = (
             tuple(with_budget(_for_scripts(file) if scripts else file, budget) for file in files)
