@@ -54,7 +54,14 @@ class Contract(Transform, frozen=True, dict=True):
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        return _properties(self.schema)
+        names: set[str] = set()
+
+        def note(node: Schema) -> Schema:
+            names.update(node.get("properties", ()), node.get("required", ()))
+            return within(node, note)
+
+        note(self.schema)
+        return frozenset(names)
 
     def _kind(self, violation: Violation) -> str:
         names = [name for name in violation.path if isinstance(name, str)]
@@ -112,14 +119,3 @@ def _with_null(part: Schema) -> Schema:
         return changed
     notes = {word: value for word, value in part.items() if word in NOTES}
     return {**notes, "anyOf": [lacking(part, NOTES), {"type": "null"}]}
-
-
-def _properties(schema: Schema) -> frozenset[str]:
-    names: set[str] = set()
-
-    def note(node: Schema) -> Schema:
-        names.update(node.get("properties", ()), node.get("required", ()))
-        return within(node, note)
-
-    note(schema)
-    return frozenset(names)
