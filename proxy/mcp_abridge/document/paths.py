@@ -256,10 +256,6 @@ class PathMatches(Struct):
         if not paths.ends <= self.present:
             self.present |= paths.ends | paths.open
 
-    def add(self, other: "PathMatches") -> None:
-        self.present |= other.present
-        self.excused |= other.excused
-
     def missing(self, paths: Iterable[Path]) -> list[Path]:
         matched = self.present | self.excused
         return [path for number, path in enumerate(paths) if number not in matched]

@@ -50,7 +50,8 @@ class Keep(Transform, frozen=True, dict=True):
             slot.set(self._plan.keep(value, here))
             if not here.present and opened(value) == {}:
                 here.excused.update(range(len(self.paths)))
-            matches.add(here)
+            matches.present |= here.present
+            matches.excused |= here.excused
         if not (matches.present or matches.excused):
             names = ", ".join(map(str, self.paths))
             raise ShapeMismatch(f"no {names} in {self.at if self.at.steps else 'the document'}")
