@@ -12,7 +12,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.fuel import LITTLE, Fuel
 from mcp_abridge.document.measure import growth_limit
 from mcp_abridge.document.message import members
-from mcp_abridge.document.tree import Document, Value, encode, text
+from mcp_abridge.document.tree import Document, Value, encode, text, to_text
 from mcp_abridge.errors import DocumentError, Refusal, raised
 from mcp_abridge.query.call import Call, Warned
 from mcp_abridge.ruleset.rule import Rule
@@ -190,18 +190,12 @@ def refusal(rule: Rule, call: Call, id: bytes, reason: str, modern: bool) -> byt
     try:
         # The proxy's own text needs no warning if no case matches it, and little fuel: it is
         # short, and other messages wait.
-        text = _reworded(rule, replace(call, warnings=[], fuel=Fuel(LITTLE)), reason)
+        document = Document(reason)
+        _run(rule, document, replace(call, warnings=[], fuel=Fuel(LITTLE)))
+        reason = to_text(document.cell[0])
     except (Exception, SystemExit) as error:  # the reason of a refusal must never be lost
         call.warn("errors: a step failed", f"a refusal went out as it is: {error}")
-        text = reason
-    return message.refusal(id, text, modern)
-
-
-def _reworded(rule: Rule, call: Call, reason: str) -> str:
-    document = Document(reason)
-    _run(rule, document, call)
-    shaped = text(document.cell[0])
-    return document.encode().decode() if shaped is None else shaped
+    return message.refusal(id, reason, modern)
 
 
 def _run(rule: Rule, document: Document, call: Call) -> None:
