@@ -222,12 +222,8 @@ class Memory:
             return replace(snapshot, age=_age(now - stored))
 
     def _list(self, key: Key) -> Snapshot:
-        from mcp_abridge.storage.answer_list import (
-            MOST,
-            StoredAnswer,
-            listing,
-            text_of,
-        )  # for few sessions
+        # Imported late: few sessions have such a list.
+        from mcp_abridge.storage.answer_list import MOST, StoredAnswer, listing, text_of
 
         now, shared = time.monotonic(), key.of_caller
         with self._lock:
