@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 
 from mcp_abridge.document.gather import values_at
 from mcp_abridge.document.paths import Name, Step
-from mcp_abridge.document.tree import Value, opened, text
+from mcp_abridge.document.tree import Value, opened
 from mcp_abridge.transforms.project import FromExpression, FromPath
 
 
@@ -118,8 +118,7 @@ def constant(leaf: Leaf, rest: tuple[Step, ...]) -> Any:
 
 def unknown_word(value: Value, words: tuple[str, ...]) -> Value:
     """Return the first value that is none of `words` or null, arrays included; else None."""
-    content = text(value)
-    inner = opened(value) if content is None else content
+    inner = opened(value)
     if isinstance(inner, list):
         strangers = (unknown_word(each, words) for each in inner)
         return next((mark for mark in strangers if mark is not None), None)
