@@ -80,15 +80,11 @@ class _Records:
                 inner = _Record(where, array, same)
                 record.inner.setdefault(path, []).append(inner)
                 self.every.append(inner)
-                members = element if isinstance(element, dict) else _by_position(element)
-                for name, member in members.items():
-                    self._read(member, name, inner)
+                pairs = element.items() if isinstance(element, dict) else enumerate(element)
+                for name, member in pairs:
+                    self._read(member, str(name), inner)
             else:
                 self._read(element, f"{path}[]", record)
-
-
-def _by_position(values: list[Any]) -> dict[str, Any]:
-    return {str(index): value for index, value in enumerate(values)}
 
 
 def _expanded(value: Any) -> Any:
@@ -174,10 +170,8 @@ class _Coverage:
         self._with: dict[Any, list[int]] = {}  # by value: the records that have it
         self._indexes: dict[int, dict[_Twin, deque[_Leaf]]] = {}
         for number, record in enumerate(source.every):
-            for leaf in record.leaves:
-                have = self._with.setdefault(_key(leaf.value), [])
-                if not have or have[-1] != number:
-                    have.append(number)
+            for key in {_key(leaf.value) for leaf in record.leaves}:
+                self._with.setdefault(key, []).append(number)
 
     def take(self, document: Any) -> None:
         """Mark what a shown document has."""
