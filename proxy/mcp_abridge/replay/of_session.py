@@ -35,8 +35,9 @@ class SessionRules:
         rules = selection(session.server, self.client)
         rules = rules.fitting(session.tools) if session.tools else rules
         self.rules = rules.with_rules(lambda rule: replace(rule, mode="active"))
-        widgets = session.shows_widgets and client is None
-        self._apps = _apps(session) if widgets else []
+        # A client that shows the widget of a tool has no budget for it.
+        tools = session.tools if session.shows_widgets and client is None else {}
+        self._apps = {name for name in tools if facts_of(members(to_json(tools[name]))).app}
 
     def replays(
         self, report: Callable[[AbridgeError], object]
@@ -57,9 +58,3 @@ class SessionRules:
         without_budget = exchange.tool in self._apps
         rules = RuleSet(self.rules.files) if without_budget else self.rules
         return Replay(rules, exchange, query_result=self._query_result, client=self.client)
-
-
-def _apps(session: RecordedSession) -> list[str]:
-    """Return the tools with a widget, which a client that shows it has no budget for."""
-    tools = ((name, members(to_json(tool))) for name, tool in session.tools.items())
-    return [name for name, tool in tools if facts_of(tool).app]
