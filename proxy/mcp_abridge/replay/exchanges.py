@@ -33,8 +33,7 @@ class RecordedExchange(Struct, frozen=True):
 
     def masked(self, request: bytes, response: bytes) -> "RecordedExchange":
         """Return the exchange with other lines, of the same call with masked values."""
-        tool, arguments = _recorded_call(request)
-        return RecordedExchange(tool, arguments, request, response)
+        return RecordedExchange(*_recorded_call(request), request, response)
 
     def with_view(self, view: str) -> dict[str, Any]:
         """Return the arguments of the call that asks for a view of this response."""

@@ -146,14 +146,12 @@ class Replay:
     @property
     def sizes(self) -> tuple[int, int]:
         """The bytes that the client's model reads: of the server's answer, and of this one."""
-        before, after = (each.visible_size.to(self.shows) for each in (self.before, self.answer))
-        return before, after
+        return self.before.visible_size.to(self.shows), self.answer.visible_size.to(self.shows)
 
     @property
     def texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The texts of these bytes."""
-        before, after = (each.texts_for(self.shows) for each in (self.before, self.answer))
-        return before, after
+        return self.before.texts_for(self.shows), self.answer.texts_for(self.shows)
 
     @property
     def kind(self) -> OutcomeKind:
