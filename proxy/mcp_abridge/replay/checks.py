@@ -12,7 +12,7 @@ from mcp_abridge.document.tree import Document, loads, plain
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.replay import answers, walk
 from mcp_abridge.replay.choice import choices
-from mcp_abridge.replay.differences import abbreviated, differences, same, to_json
+from mcp_abridge.replay.differences import abbreviated, differences, to_json
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.rule import Rule
 
@@ -155,7 +155,7 @@ def _expect_at(trial: PlayedCase, expected: dict[str, Any]) -> Iterator[str]:
         else:
             # A path that could name several places may be compared with a list of one, too.
             one = len(actual) == 1 and isinstance(value, list) <= isinstance(actual[0], list)
-            one = one and not same(value, actual)
+            one = one and any(differences(value, actual))
             yield from _some(differences(value, actual[0] if one else actual, text))
 
 

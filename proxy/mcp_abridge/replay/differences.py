@@ -1,4 +1,4 @@
-"""Compare a value with the expected value, and list the differences."""
+"""Lists how a value differs from the expected one: numbers by value, keys in any order."""
 
 import json
 from collections.abc import Iterator
@@ -9,11 +9,6 @@ from mcp_abridge.document.tree import encode
 
 _ABSENT: Any = object()
 _MAX_CHARS = 200
-
-
-def same(expected: Any, actual: Any) -> bool:
-    """Return True if two plain values are equal: numbers by value, keys in any order."""
-    return next(differences(expected, actual), None) is None
 
 
 def differences(expected: Any, actual: Any, path: str = "") -> Iterator[str]:
