@@ -121,6 +121,7 @@ def _verb(verb: str, words: list[str]) -> int:
     from importlib import import_module
 
     from mcp_abridge.cli import options
+    from mcp_abridge.cli.terminal import refuse, refuse_error
     from mcp_abridge.document.garbage import uncollected
     from mcp_abridge.errors import AbridgeError
 
@@ -151,11 +152,8 @@ def _verb(verb: str, words: list[str]) -> int:
     except BrokenPipeError:
         raise
     except (AbridgeError, OSError) as error:
-        from mcp_abridge.cli.terminal import refuse_error
-
         return refuse_error(verb, error)
     except RecursionError:
-        from mcp_abridge.cli.terminal import refuse
         from mcp_abridge.document.tree import TOO_DEEP
 
         return refuse(verb, f"a text that it reads is {TOO_DEEP}")

@@ -45,9 +45,9 @@ def say(verb: str, message: str, *more: str) -> None:
     print_lines(f"{PROGRAM} {verb}: {message}", *(f"  {line}" for line in more), stderr=True)
 
 
-def refuse(verb: str, message: str) -> int:
+def refuse(verb: str, message: str, *more: str) -> int:
     """Print why a verb cannot do its work, and return the exit code 2."""
-    say(verb, message)
+    say(verb, message, *more)
     return 2
 
 
@@ -58,8 +58,7 @@ def refuse_error(verb: str, error: AbridgeError | OSError) -> int:
         return 2
     if isinstance(error, OSError) and error.filename is not None:
         return refuse(verb, f"{error.filename}: {error.strerror or error}")
-    say(verb, str(error), *getattr(error, "__notes__", ()))
-    return 2
+    return refuse(verb, str(error), *getattr(error, "__notes__", ()))
 
 
 def check_output(path: str, *, force: bool) -> None:
