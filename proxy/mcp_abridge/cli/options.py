@@ -326,22 +326,20 @@ def _locates(word: str) -> bool:
 def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS) -> None:
     """Declare `options` for argparse."""
     import argparse
+    from functools import partial
 
-    def reading(read: "Callable[[str], object]") -> "Callable[[str], object]":
-        def checked(text: str) -> object:
-            try:
-                return read(text)
-            except ValueError as error:
-                raise argparse.ArgumentTypeError(str(error)) from None
-
-        return checked
+    def checked(read: "Callable[[str], object]", text: str) -> object:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
 
     for option in options:
         names = (option.short, option.flag) if option.short else (option.flag,)
         how: dict[str, Any] = {"action": "store_true"}
         if option.read is not None:
             how = {"action": "append" if option.many else "store", "metavar": option.metavar}
-            how["type"] = reading(option.read)
+            how["type"] = partial(checked, option.read)
         action = parser.add_argument(*names, help=option.help, **how)
         action.option = option  # type: ignore[attr-defined]
 
