@@ -37,15 +37,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a schema, or a reference."""
-    put("\n".join(shipped(file).read_text(encoding="utf-8") for file in _files(arguments)))
-    return 0
-
-
-def _files(arguments: argparse.Namespace) -> list[str]:
     match arguments.reference:
         case None:
-            return [arguments.file]
+            files = [arguments.file]
         case True:
-            return [_RULES, *map(_PAGE.format, PAGES)]
+            files = [_RULES, *map(_PAGE.format, PAGES)]
         case page:
-            return [_PAGE.format(page)]
+            files = [_PAGE.format(page)]
+    put("\n".join(shipped(file).read_text(encoding="utf-8") for file in files))
+    return 0
