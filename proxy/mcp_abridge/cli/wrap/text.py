@@ -133,8 +133,7 @@ class Json(Syntax):
         (start, _, end), plain = self.locate(text, path), _plain(text)
         if comma := _COMMA.match(plain, end):
             note = text[end : comma.end() - 1]
-            blank = _BLANK.match(text, comma.end())
-            rest = text[blank.end() if blank else comma.end() :]
+            rest = text[_skip(text, comma.end(), _BLANK) :]
             return text[:start] + (note if note.strip() else "") + rest
         at = plain.rindex(",", 0, start)
         return text[:at] + text[at + 1 : start].rstrip() + text[end:]
@@ -237,8 +236,7 @@ def put_first(syntax: Syntax, text: str, path: EntryPath, words: list[str]) -> s
         return text[:start] + "".join(f"- {syntax.literal(w)}{lead}" for w in words) + text[start:]
     if text[start] != "[":
         raise ValueError(path)
-    gap = _GAP.match(text, start + 1)
-    at = gap.end() if gap else start + 1
+    at = _skip(text, start + 1, _GAP)
     literals = [syntax.literal(word) for word in words]
     if text[at] == "]":
         return text[: start + 1] + ", ".join(literals) + text[start + 1 :]
@@ -282,6 +280,6 @@ def _members(text: str, path: EntryPath) -> dict[str, Span]:
     return members
 
 
-def _skip(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
-    return space.end() if space else at
+def _skip(text: str, at: int, what: re.Pattern[str] = _SPACE) -> int:
+    match = what.match(text, at)
+    return match.end() if match else at
