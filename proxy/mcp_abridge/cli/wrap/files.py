@@ -160,14 +160,14 @@ class ConfigFile:
         self.raw, self._new_content = raw, content
         return True
 
-    def write(self) -> str | None:
+    def write(self) -> None:
         """Replace the file at once, with all its attributes, if its text was changed.
 
-        Returns the path of a backup. Raises NotPossible if the file cannot be written as it should
-        be, Changed if it was changed meanwhile, and OSError.
+        Raises NotPossible if the file cannot be written as it should be, Changed if it was changed
+        meanwhile, and OSError. `backup` is then the path of one.
         """
         if not self._edits:
-            return None
+            return
         status = self.check()
         self.backup = self.backup or _back_up(self.path, self.raw)
         folder, name = os.path.split(self.path)
@@ -189,7 +189,6 @@ class ConfigFile:
                 raise Changed(f"{self.path} was changed meanwhile; try again")
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-        return self.backup
 
     def check(self) -> os.stat_result:
         """Raise NotPossible if the file should not be written; else return its status."""

@@ -109,12 +109,12 @@ def _edit_file(
             with open(path, "xb") as new:
                 new.write(place.empty)
         file.text = text
-        backup = file.write()
+        file.write()
         if text.encode() == place.empty:
             platform.unlink(path)
             print_lines(f"{path} has nothing else, and is removed", stderr=True)
         else:
-            note = f"; its backup is {backup}{place.note}" if verb == "wrap" else ""
+            note = f"; its backup is {file.backup}{place.note}" if verb == "wrap" else ""
             print_lines(f"{path} is written{note}", stderr=True)
     if verb == "unwrap" and not dry_run and not any(key[0] == path for key in records.clients):
         remove_backups(path)
