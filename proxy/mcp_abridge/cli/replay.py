@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from mcp_abridge.cli.page.calls import RecordedCalls
 
 FINDINGS = ("loss", "rot", "drift")
-_FAIL_ON = ["loss", "rot"]
 _SHOWN = 10  # of a kind of finding
-_WIDTH = 60  # characters of a value
 
 
 class ToolSizes(Struct):
@@ -126,7 +124,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on",
         type=_kinds,
-        default=_FAIL_ON,
+        default=["loss", "rot"],
         metavar="KINDS",
         help="fail on these of loss, rot, drift, or none (default: loss,rot)",
     )
@@ -241,15 +239,13 @@ def _print(report: dict[str, Any]) -> None:
         f" {used['shown']}, a view or page away: {used['view']}, lost: {used['lost']}."
     ]
     for kind, line in (
-        ("loss", "lost: {file}: {path}: {value}: {user}"),
+        ("loss", "lost: {file}: {path}: {value:.60}: {user}"),
         ("rot", "rot: {place}: {rule}: {reason}; answers: {answers}"),
         ("drift", "new: {place}: {rule}: {member}, as in {file}"),
         ("over", "over: {file}: {tool}: {bytes:,} bytes"),
     ):
         findings = report[kind]
-        for each in findings[:_SHOWN]:
-            cut = {"value": str(each.get("value"))[:_WIDTH]}
-            lines.append(line.format(**{**each, **cut}))
+        lines += [line.format(**each) for each in findings[:_SHOWN]]
         if len(findings) > _SHOWN:
             lines.append(f"  and {len(findings) - _SHOWN} more (--json has all)")
     print_lines(*lines)
