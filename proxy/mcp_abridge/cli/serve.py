@@ -56,9 +56,6 @@ _LISTEN = ListenAddress("127.0.0.1:8808")
 TOKEN_VARIABLE = "MCP_ABRIDGE_TOKEN"
 """The variable with the token that opens every route without one of its own."""
 
-_SNAPSHOTS = 1000
-_DESCRIPTORS = 65_536
-_SWITCH = 0.001  # seconds until a thread yields to the others, 0.005 by default
 _NOT_ALLOWED = Hidden(code=-32601, message="{tool} is not allowed")
 
 
@@ -312,7 +309,7 @@ def _store(url: str | None, limits: config_model.LimitsSpec) -> tuple[Store, Rec
     """Return the store, and the record of calls: replicas with a common store share it."""
     seconds = limits.snapshot_seconds
     if url in (None, config_model.MEMORY):
-        memory = Memory(number=_SNAPSHOTS, size=limits.snapshots, seconds=seconds, ages=True)
+        memory = Memory(number=1000, size=limits.snapshots, seconds=seconds, ages=True)
         return memory, RecentCalls()
     from mcp_abridge.storage.redis import Redis
 
@@ -338,9 +335,9 @@ def _prepare() -> None:
     Threads that run Python must neither hold up the event loop nor have memory arenas of their own.
     """
     memory.share_arena()
-    sys.setswitchinterval(_SWITCH)
+    sys.setswitchinterval(0.001)  # until a thread yields to the others, 0.005 by default
     logging.getLogger().addHandler(logging.NullHandler())
-    platform.descriptors(_DESCRIPTORS)
+    platform.descriptors(65_536)
 
 
 async def _serve(sidecar: Sidecar, replacement: Replacement, log: Log) -> int:

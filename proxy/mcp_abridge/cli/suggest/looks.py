@@ -19,7 +19,6 @@ from mcp_abridge.storage.ledger import default_path
 from mcp_abridge.storage.meter import LOOK_SIGNS, Looks
 
 _DAYS = 7
-_LEDGER = f"shortened answers of the last {_DAYS} days"
 
 
 def of_server(server: str) -> dict[str, Looks]:
@@ -61,5 +60,5 @@ def sentence(looks: Looks) -> str:
         (looks.called_again, "made the same call again"),
     )
     words = " and ".join(f"{did} after {count:,}" for count, did in signs if count)
-    of = _LEDGER if looks.server else "answers"
+    of = f"shortened answers of the last {_DAYS} days" if looks.server else "answers"
     return f"the model {words} of {looks.looks:,} {of}" if words else ""
