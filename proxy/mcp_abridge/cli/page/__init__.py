@@ -22,7 +22,6 @@ from mcp_abridge.cli.terminal import put, say
 from mcp_abridge.document.tree import encode
 from mcp_abridge.storage.regular import write_private
 
-_HERE = Path(__file__).parent
 # The copied files are those of the npm package that tests/servers/browser.json pins.
 _STYLES = ("uplot/uPlot.min.css", "page.css", "calls.css")
 _SCRIPTS = ("uplot/uPlot.iife.min.js", "page.js", "calls.js")
@@ -35,12 +34,12 @@ def render(
 
     If it is `live`, it may connect to the server that it came from.
     """
-    style = "".join(map(_file, _STYLES))
-    script = f"/*!\n{_file('uplot/LICENSE')}\n*/\n" + "".join(map(_file, _SCRIPTS))
+    style = "".join(map(own_file, _STYLES))
+    script = f"/*!\n{own_file('uplot/LICENSE')}\n*/\n" + "".join(map(own_file, _SCRIPTS))
     tabs = [("sums", "Sums", sums), ("calls", "Calls", calls)]
     parts = [(name, label, html) for name, label, html in tabs if html]
     buttons = (f'<a href="#{name}" id="to-{name}">{label}</a>' for name, label, _ in parts)
-    return Template(_file("page.html")).substitute(
+    return Template(own_file("page.html")).substitute(
         style=style,
         style_hash=_hash(style),
         script=script,
@@ -76,8 +75,9 @@ def write(verb: str, path: str, html: str, note: str = "; open it in a browser")
     say(verb, f"wrote {path}{note}")
 
 
-def _file(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
+def own_file(name: str) -> str:
+    """Return the text of a file in this folder."""
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -6,14 +6,13 @@ as they have room.
 
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.cli.figures import total_of
-from mcp_abridge.cli.page import data, render, sums
+from mcp_abridge.cli.page import data, own_file, render, sums
 from mcp_abridge.cli.page.answer import detail
 from mcp_abridge.cli.terminal import count_text, json_text
 from mcp_abridge.document.printable import printable
@@ -164,13 +163,9 @@ def page(calls: RecordedCalls, selection: Selection, progress: Callable[[str], o
 
 def render_calls(elements: str, calls: RecordedCalls, sums_html: str, *, live: bool = False) -> str:
     """Return the page with the `elements` that its script draws the calls from."""
-    skeleton = Path(__file__).with_name("calls.html").read_text(encoding="utf-8")
     many = count_text(len(calls.calls), "recorded call")
-    html = f"{skeleton}\n{elements}"
+    html = f"{own_file('calls.html')}\n{elements}"
     return render("mcp-abridge", many, sums=sums_html, calls=html, live=live)
-
-
-_SHAPED = ("shaped", "page", "view")
 
 
 def _sums(calls: RecordedCalls, rows: Rows) -> sums.Sums:
@@ -185,7 +180,7 @@ def _sums(calls: RecordedCalls, rows: Rows) -> sums.Sums:
             figures = Figures(
                 value,
                 calls=1,
-                shaped=each.outcome in _SHAPED,
+                shaped=each.outcome in ("shaped", "page", "view"),
                 failed=each.outcome == "failed",
                 wire_before=0,
                 wire_after=0,
