@@ -65,8 +65,7 @@ def _print(bare: Listed, rows: list[dict[str, Any]]) -> None:
     for row in rows:
         as_sent = "hidden" if row["as_sent"] is None else f"{row['as_sent']:,}"
         sizes = (f"{row['bytes']:,}", f"{row['tokens']:,}", as_sent)
-        needs = {each["name"]: each["required"] for each in row["arguments"]}
-        name = with_needs(row["tool"], needs)
+        name = with_needs(row["tool"], arguments_of(bare.tools[row["tool"]]))
         printed.add_row(name, *sizes, ", ".join(row["hints"]), ", ".join(row["rules"]))
     console().print(printed)
     total, count = sum(row["bytes"] for row in rows), sum(row["tokens"] for row in rows)

@@ -121,8 +121,7 @@ def _signs(
     key = digest(replay.client, server, call.tool, encode(call.arguments, ordered=True).decode())
     path, look = os.path.join(answers_folder(), f"{key}.look"), None
     if os.path.exists(path):
-        with open(path, "rb") as file:
-            look = msgspec.json.decode(file.read(), type=Look)
+        look = msgspec.json.decode(content(path), type=Look)
     sign = None if look is None else look.sign_of(view)
     signs: list[LookSign] = [] if sign is None else [sign]
     if view is None and replay.outcome != "untouched":

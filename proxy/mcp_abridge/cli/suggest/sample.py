@@ -68,10 +68,9 @@ def _text(draft: Draft, text: str) -> Any:
         return {"$repeat": f"{part}\n", "times": 3 * MAX_BYTES // len(part) + 1}
     inner, _, before = structure(text)
     short = shortened(draft, inner)
-    match draft.form:
-        case "python":
-            return repr(short)
-        case "yaml":
-            return str(yaml.safe_dump(short, allow_unicode=True, sort_keys=False))
+    if draft.form == "python":
+        return repr(short)
+    if draft.form == "yaml":
+        return str(yaml.safe_dump(short, allow_unicode=True, sort_keys=False))
     end = "\n```" if "```" in before else ""
     return f"{_SECRETS.text(before)}{json_text(short)}{end}"

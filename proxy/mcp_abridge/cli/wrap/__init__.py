@@ -2,7 +2,6 @@
 
 import argparse
 import base64
-import sys
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -196,15 +195,15 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
         words = server.words or [server.entry[entry.usable_url(server)]]
         command = masked = masked_words(words)
         if any(server.entry.get(key) for key in (dialect(server.place.client).env, *HEADERS)):
-            print("its environment or headers are not in these lines: add them", file=sys.stderr)
+            print_lines("its environment or headers are not in these lines: add them", stderr=True)
         if masked != words:
             advice = f"*** may be secret: write there what {server.file} has"
             print_lines(advice, stderr=True)
     elif masked != command:
-        print(
+        print_lines(
             "if one of these words is secret, others see it in the list of processes; a server"
             " should take it from its environment",
-            file=sys.stderr,
+            stderr=True,
         )
     name = names[0] if names else "server"
     whole = [*launch, "--", *command]
@@ -213,7 +212,7 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
         whole = [*launch, *command]
         member = {"command": launch[0], "args": launch[1:], "env": {options.URL: command[0]}}
     if "env" in member and MASK in masked[0]:
-        print("only as JSON and links: a line would show others the URL", file=sys.stderr)
+        print_lines("only as JSON and links: a line would show others the URL", stderr=True)
     else:
         for client, spelling in DIALECTS.items():
             if spelling.add and arguments.client in (None, client):

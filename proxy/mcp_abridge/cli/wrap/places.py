@@ -239,8 +239,7 @@ def files(client: str | None) -> Iterator[tuple[Place, str]]:
     places = set()
     for place in PLACES:
         if client in (None, place.client):
-            for path in _candidates(place.path):
-                path = os.path.realpath(path)
+            for path in map(os.path.realpath, _candidates(place.path)):
                 if os.path.isfile(path) and (path, place.at) not in places:
                     places.add((path, place.at))
                     yield place, path
