@@ -199,11 +199,7 @@ OPTIONS = (
         256_000_000,
     ),
     Option(
-        "--snapshot-age",
-        "how long after its last use (default: 1800)",
-        "SECONDS",
-        _seconds,
-        1800.0,
+        "--snapshot-age", "how long after its last use (default: 1800)", "SECONDS", _seconds, 1800.0
     ),
     Option("--store", "folder of them that sessions share (default: memory)", "DIR", _folder),
     Option("--store-scope", "account that they belong to (default: by environment)", "NAME", str),

@@ -13,15 +13,7 @@ from glob import escape, glob
 from typing import Any
 
 from mcp_abridge.cli.wrap.entry import masked_value
-from mcp_abridge.cli.wrap.text import (
-    EntryPath,
-    Json,
-    NotPossible,
-    Syntax,
-    Toml,
-    entry_at,
-    key_of,
-)
+from mcp_abridge.cli.wrap.text import EntryPath, Json, NotPossible, Syntax, Toml, entry_at, key_of
 from mcp_abridge.cli.wrap.yaml_text import Yaml
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage.ledger import default_path

@@ -49,11 +49,7 @@ def uninstall(arguments: argparse.Namespace) -> int:
 
 
 def _edit(
-    verb: str,
-    arguments: argparse.Namespace,
-    entries: Mapping[str, _Entry | None],
-    *,
-    replace: bool,
+    verb: str, arguments: argparse.Namespace, entries: Mapping[str, _Entry | None], *, replace: bool
 ) -> int:
     """Put entries into the files of their clients, or none; `replace` those that are there."""
     others = ("names", "all", "json", "login", "print", "scripts")

@@ -11,14 +11,7 @@ from typing import Any
 
 import yaml
 
-from mcp_abridge.cli.wrap.text import (
-    EntryPath,
-    NotPossible,
-    Span,
-    Syntax,
-    SyntaxProblem,
-    key_of,
-)
+from mcp_abridge.cli.wrap.text import EntryPath, NotPossible, Span, Syntax, SyntaxProblem, key_of
 from mcp_abridge.ruleset.loading.yaml_errors import explain
 
 _MOST = 500_000  # characters; some seconds
