@@ -26,12 +26,15 @@ def test_report_knows_what_a_hook_cut_and_what_the_model_then_asked_for(tmp_path
         assert run.stderr == b""
         return json.loads(run.stdout)
 
-    text = types("hook", stdin=event(WHOLE))["reason"].partition("\n")[2]
+    def cut(whole: str) -> str:
+        text: str = types("hook", stdin=event(whole))["reason"].partition("\n")[2]
+        return text
+
+    text = cut(WHOLE)
     command = json.loads(text)["_abridged"]["more"].removeprefix("run ").partition("; ")[0]
     words = shlex.split(command)[1:-1]
     parts = [json.dumps(types(*words, f"items[{part}]")) for part in ("0", "1", "2:4")]
-    types("hook", stdin=event(WHOLE.replace("Row", "Line")))
-    types("hook", stdin=event(WHOLE))
+    others = [cut(WHOLE.replace("Row", "Line")), cut(WHOLE)]
 
     for by, name in ("server", "crm"), ("client", "gemini-cli"), ("tool", "list"):
         report = types("report", "--json", "--by", by)
@@ -39,7 +42,7 @@ def test_report_knows_what_a_hook_cut_and_what_the_model_then_asked_for(tmp_path
         assert (row["name"], row["calls"], row["shaped"]) == (name, 6, 6)
         assert (row["looks"], row["asked_parts"], row["called_again"]) == (3, 1, 1)
         assert row["visible_before"] == 3 * len(WHOLE) + 900
-        assert row["largest"] == max(map(len, [text, *parts]))
+        assert row["largest"] == max(map(len, [text, *parts, *others]))
 
 
 def test_an_answer_is_counted_though_it_stays_as_it_is(run: Run, tmp_path: Path) -> None:
