@@ -59,6 +59,7 @@ def visible(rules: Path, recording: str, tool: str) -> int:
 # The example with the six growing arrays
 
 
+@pytest.mark.long
 def test_the_arrays_of_a_growing_status_are_dropped_as_by_the_hand_made_rule(
     tmp_path: Path,
 ) -> None:
