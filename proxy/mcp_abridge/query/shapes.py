@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.names import nameable, spelled
-from mcp_abridge.document.tree import Value, encode, opened, text
+from mcp_abridge.document.tree import Value, opened, to_text
 from mcp_abridge.query.heads import names_columns
 
 _SAMPLE = 200  # elements that are looked through for a tree, rows for what a head stands above
@@ -132,22 +132,28 @@ def named_rows(value: Value) -> tuple[tuple[str, ...], list[dict[str, Value]]] |
     if not isinstance(value, dict) or RECORDS in value:
         return None
     beside = [*_names_beside(value)]
-    inner = ((name, opened(each)) for name, each in value.items() if beside)
-    parts = [((), value), *(((name,), each) for name, each in inner if isinstance(each, dict))]
-    for path, members in parts:
-        for member, each in members.items():
-            if _has_rows(each):
-                rows = [*map(_cells, opened(each))]
-                widths = {*map(len, rows)}
-                names = next((some for some in beside if {len(some)} == widths), None)
-                head = _texts(rows[0])
-                if names is None and not path and _names_the_others(head, rows[1:]):
-                    names = head
-                if names is not None:
-                    rows = rows[head == names :]
-                    cells = (islice(chain(row, repeat(None)), len(names)) for row in rows)
-                    return (*path, member), [dict(zip(names, row, strict=True)) for row in cells]
+    for path, array in _arrays_of_rows(value, inside=bool(beside)):
+        rows = [*map(_cells, opened(array))]
+        widths, head = {*map(len, rows)}, _texts(rows[0])
+        names = next((some for some in beside if {len(some)} == widths), None)
+        if names is None and len(path) == 1 and _names_the_others(head, rows[1:]):
+            names = head
+        if names is not None:
+            cells = (islice(chain(row, repeat(None)), len(names)) for row in rows[head == names :])
+            return path, [dict(zip(names, row, strict=True)) for row in cells]
     return None
+
+
+def _arrays_of_rows(
+    value: dict[str, Value], *, inside: bool
+) -> Iterator[tuple[tuple[str, ...], Value]]:
+    """Yield members that may be rows, with their names; `inside`: then those of inner objects."""
+    yield from (((name,), each) for name, each in value.items() if _has_rows(each))
+    for name, each in value.items() if inside else ():
+        members = opened(each)
+        for inner, array in members.items() if isinstance(members, dict) else ():
+            if _has_rows(array):
+                yield (name, inner), array
 
 
 def _names_the_others(head: list[str], rows: list[list[Value]]) -> bool:
@@ -161,9 +167,7 @@ def _names_the_others(head: list[str], rows: list[list[Value]]) -> bool:
 
 def _texts(cells: list[Value]) -> list[str]:
     """Return cells as texts; null is an empty one."""
-    values = [(text(cell), cell) for cell in cells]
-    texts = (encode(cell).decode() if value is None else value for value, cell in values)
-    return ["" if each == "null" else each for each in texts]
+    return ["" if each == "null" else each for each in map(to_text, cells)]
 
 
 def _has_rows(value: Value) -> bool:

@@ -51,17 +51,16 @@ def within(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
 
 
 def _changed(word: str, value: Any, change: Callable[[Schema], Schema]) -> Any:
+    def inside(inner: Any) -> Any:
+        return change(inner) if isinstance(inner, dict) else checked(inner)
+
     if word in HOLDS_LIST and isinstance(value, list):
-        return [change(inner) if isinstance(inner, dict) else checked(inner) for inner in value]
+        return [inside(inner) for inner in value]
     if word in HOLDS_ONE:
-        return change(value) if isinstance(value, dict) else checked(value)
+        return inside(value)
     if word in HOLDS_NAMED and isinstance(value, dict):
         return {
-            name: change(inner)
-            if isinstance(inner, dict)
-            else inner
-            if word == "dependencies" and isinstance(inner, list)
-            else checked(inner)
+            name: inner if word == "dependencies" and isinstance(inner, list) else inside(inner)
             for name, inner in value.items()
         }
     if word in HOLDS_LIST or word in HOLDS_NAMED:

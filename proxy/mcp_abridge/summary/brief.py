@@ -52,7 +52,7 @@ _TYPICAL = 5  # columns that are probably shown
 _TRIES = 8  # at columns that fit
 _WORDS = 100  # characters of the columns in the view of what is missing
 _WHOLE = 2000  # bytes of a row that is shown whole if a filter finds few
-_STATES = 6  # columns whose values are counted if few rows have one of them
+_MAYBE_RARE = 6  # columns that tell a state: all are counted if few rows have one of its values
 _CONSTANTS = 60  # columns that may be the same in all rows
 _CUT = Raw('"…"'.encode())
 _MARK = len(MARK.encode())  # a text that is no longer than what is shown and this stays whole
@@ -152,7 +152,7 @@ def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     constant.sort(key=lambda pair: (pair[1] in NOTHING, len(pair[0].path)))
     values = {column.names: cell for column, cell in constant[:_CONSTANTS]}
     states = [each for each in plain if each.role == roles.STATE] if len(rows) >= MANY else []
-    return facts_of(rows, values, [each.names for each in states[:_STATES]], room)
+    return facts_of(rows, values, [each.names for each in states[:_MAYBE_RARE]], room)
 
 
 def examples_of(rows: list[Raw], place: str, *, inside: bool) -> tuple[str, tuple[Example, ...]]:

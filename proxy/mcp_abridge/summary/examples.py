@@ -171,7 +171,7 @@ def _cells(rows: list[Raw], column: Column) -> Sequence[bytes]:
 
 def _sorts(rows: list[Raw], column: Column) -> bool:
     """Return True if the times of a column sort as they are written: not those of several zones."""
-    cells = {*cells_of(rows, [column.names])[column.names]}
+    cells = {*_cells(rows, column)}
     if {cell[-2:] for cell in cells} <= {b'Z"', b"ll"}:  # in most lists: UTC, or null
         return True
     return not are_odd_times([*filter(None, (text(Raw(cell)) for cell in cells))])
