@@ -293,17 +293,20 @@ class _Rules:
     def __call__(
         self, server: str | None, client: str | None, version: str | None = None
     ) -> "RuleSet":
-        from mcp_abridge.errors import RuleErrors
-
         # On the path of every tool call: do not wait if the rules are loaded.
         if self._selection is None:
             self._loaded.wait()
         if self._selection is None:
+            from mcp_abridge.errors import RuleErrors
+
             raise RuleErrors([])
         try:
             return self._selection(server, client, version)
-        except RuleErrors as error:
-            self._fail(error)
+        except Exception as error:
+            from mcp_abridge.errors import RuleErrors
+
+            if isinstance(error, RuleErrors):
+                self._fail(error)
             raise
 
     def _fail(self, error: Exception) -> None:
