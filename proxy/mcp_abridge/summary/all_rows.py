@@ -82,6 +82,8 @@ def _in_batches(
     rows: list[Raw], paths: Collection[Names]
 ) -> Iterator[tuple[int, Names, list[bytes]]]:
     """Yield the position of some rows, and the values at a path in them."""
+    if not paths:  # arrays of numbers or texts have no members
+        return
     reader = _Reader.of(paths)
     for first in range(0, len(rows), _BATCH):
         batch = rows[first : first + _BATCH]
@@ -157,11 +159,13 @@ class Facts(Struct):
     `same` has the value at each path. `counts` has the number of rows for each value, the most
     frequent first; of a value that few rows have, with their positions (`1 at [900]`). `complete`
     are the paths of which all values but the first have positions, so that every row is told.
+    `cells` has the value in each row at the paths that were asked for.
     """
 
     same: dict[Names, Raw] = {}
     counts: dict[Names, dict[str, int | str]] = {}
     complete: set[Names] = set()
+    cells: dict[Names, list[bytes]] = {}
 
     @property
     def paths(self) -> set[Names]:
@@ -183,16 +187,27 @@ class Facts(Struct):
 
 
 def facts_of(
-    rows: list[Raw], constant: dict[Names, bytes], states: list[Names], room: int
+    rows: list[Raw],
+    constant: dict[Names, bytes],
+    states: list[Names],
+    asked: Collection[Names],
+    room: int,
 ) -> Facts:
     """Read what can be told of all rows in `room` bytes; `constant` are equal in a sample of them.
 
     Of each of `states`, and of what is not the same in all rows after all, the few different values
-    are counted; what is the same gets half of the room that these leave.
+    are counted; what is the same gets half of the room that these leave. The cells at the paths
+    `asked` are read on the way.
     """
     constant = {path: value for path, value in constant.items() if _short(Raw(value))}
-    counted = _counts_of(rows, dict.fromkeys((*states, *constant)))
-    facts, odd = Facts(), [path for path in constant if len(counted[path].counts) > 1]
+    counted = {path: _Counts(Counter(), {}) for path in (*states, *constant)}
+    facts = Facts(cells={path: [] for path in asked})
+    for first, path, values in _in_batches(rows, {**counted, **facts.cells}):
+        if path in counted:
+            counted[path].add(first, values)
+        if path in asked:
+            facts.cells[path] += values
+    odd = [path for path in constant if len(counted[path].counts) > 1]
     # The one row that is unlike the others tells more than what is the same in all.
     few = [path for path in odd if len(rows) - max(counted[path].counts.values()) <= _PLACES]
     rare = [path for path in states if counted[path].rare(len(rows))]
@@ -267,13 +282,6 @@ class _Counts(Struct):
             at = ", ".join(f"[{place}]" for place in self.places[value])
             listed[names[value]] = f"{count} at {at}" if value in rare else count
         return listed, len(rare) == len(others)
-
-
-def _counts_of(rows: list[Raw], paths: Collection[Names]) -> dict[Names, _Counts]:
-    counted = {path: _Counts(Counter(), {}) for path in paths}
-    for first, path, values in _in_batches(rows, paths):
-        counted[path].add(first, values)
-    return counted
 
 
 def spelling(value: Raw) -> str:

@@ -39,7 +39,7 @@ from mcp_abridge.summary.columns import (
     names_of,
 )
 from mcp_abridge.summary.cuts import MARK, NOTE_END
-from mcp_abridge.summary.examples import Example, examples
+from mcp_abridge.summary.examples import Example, clock_of, examples
 from mcp_abridge.summary.layout import CLIPS, LARGE, MANY, Layout
 from mcp_abridge.summary.lookout import Lookout
 from mcp_abridge.summary.objects import Objects
@@ -152,7 +152,9 @@ def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     constant.sort(key=lambda pair: (pair[1] in NOTHING, len(pair[0].path)))
     values = {column.names: cell for column, cell in constant[:_CONSTANTS]}
     states = [each for each in plain if each.role == roles.STATE] if len(rows) >= MANY else []
-    return facts_of(rows, values, [each.names for each in states[:_MAYBE_RARE]], room)
+    clock = clock_of(columns)
+    asked = [] if clock is None else [clock.names]
+    return facts_of(rows, values, [each.names for each in states[:_MAYBE_RARE]], asked, room)
 
 
 def examples_of(rows: list[Raw], place: str, *, inside: bool) -> tuple[str, tuple[Example, ...]]:

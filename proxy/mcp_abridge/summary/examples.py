@@ -7,6 +7,7 @@ the rows at hand, so that a model only has to exchange these.
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 
 from msgspec import Raw
 
@@ -22,8 +23,9 @@ _SELECTED = 2  # columns that a filter selects
 _LATEST = 3  # rows that are the last by their time
 _SUMS = 2
 _SEVERAL = 3  # rows of a name, by which amounts are added up, on average
-_READ = 5000  # rows that are read for that
+_READ = 600  # rows that are read for that, at most
 _TRIES = 3  # at columns whose greatest value is to be found
+_ZONE = itemgetter(slice(-2, None))
 _LITERAL = re.compile(r"null|true|false|-?[0-9].*")
 
 COUNTS = "counts"
@@ -73,10 +75,9 @@ def examples(
         uncounted = (each for each, _ in categories if each.names not in facts.complete)
         counted = next(uncounted, category)
         yield f"count_by({place or '@'}, &{counted.name})", COUNTS
-    times = (each for each in columns if each.role == roles.TIME and each.plain)
-    clock = next(filter(roles.is_out_of_order, filter(_selectable, times)), None)
+    clock = clock_of(columns)
     latest = list[Example]()
-    if clock is not None and _sorts(rows, clock):
+    if clock is not None and _sorts(facts.cells.get(clock.names) or _cells(rows, clock)):
         heads = [each.name for each in names if each is not clock][:_SELECTED]
         part = "" if small else f".[{', '.join([*heads, clock.name])}]"
         view = f"sort_by({place or '@'}, &{clock.name})[-{_LATEST}:]{part}"
@@ -102,6 +103,12 @@ def examples(
         for group in groups:
             yield f"sum_by({place or '@'}, &{group.name}, &{amount.name})", "adds up by group"
     yield from latest
+
+
+def clock_of(columns: Sequence[Column]) -> Column | None:
+    """Return the times of rows that are out of their order: the last of them is asked for."""
+    times = (each for each in columns if each.role == roles.TIME and each.plain)
+    return next(filter(roles.is_out_of_order, filter(_selectable, times)), None)
 
 
 def greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:
@@ -157,9 +164,10 @@ def _odd(rows: list[Raw], column: Column) -> dict[str, None]:
 
 def _recurs(rows: list[Raw], column: Column) -> bool:
     """Return True of names that stand in several rows each, as in each day or page."""
-    if not column.textual or column.role != roles.NAME or len(rows) > _READ:
+    if not column.textual or column.role != roles.NAME:
         return False
-    return _SEVERAL * len({*_cells(rows, column)}) <= len(rows)
+    some = rows[:_READ]
+    return _SEVERAL * len({*_cells(some, column)}) <= len(some)
 
 
 def _cells(rows: list[Raw], column: Column) -> Sequence[bytes]:
@@ -169,10 +177,10 @@ def _cells(rows: list[Raw], column: Column) -> Sequence[bytes]:
     return [bytes(value or NULL) for value in read(rows, [column.path]).cells[column.path]]
 
 
-def _sorts(rows: list[Raw], column: Column) -> bool:
-    """Return True if the times of a column sort as they are written: not those of several zones."""
-    cells = {*_cells(rows, column)}
-    if {cell[-2:] for cell in cells} <= {b'Z"', b"ll"}:  # in most lists: UTC, or null
+def _sorts(times: Sequence[bytes]) -> bool:
+    """Return True if times sort as they are written: not those of several zones."""
+    cells = {*times}
+    if {*map(_ZONE, cells)} <= {b'Z"', b"ll"}:  # in most lists: UTC, or null
         return True
     return not are_odd_times([*filter(None, (text(Raw(cell)) for cell in cells))])
 
