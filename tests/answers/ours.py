@@ -112,9 +112,9 @@ def fitting(offers: dict[str, str], question: Question) -> Iterator[str]:
         yield failures[0]
     for view, label in offers.items():
         if question.counts and "counts" in label:
-            yield _MEMBER_OF_ROWS.sub(rf"\1{question.counts})", view)
+            yield _MEMBER_OF_ROWS.sub(rf"\g<1>{question.counts})", view)
         elif question.ranks and re.search("greatest|highest|largest", label):
-            yield _MEMBER_OF_ROWS.sub(rf"\1{question.ranks})", view)
+            yield _MEMBER_OF_ROWS.sub(rf"\g<1>{question.ranks})", view)
         elif question.filters and "filter" in label and (match := _FILTER.search(view)):
             member = f"{match[2] or ''}{question.filters}"
             test = f"{member}=='{question.word}'"

@@ -288,6 +288,10 @@ LINES = [f"line {n} of a text that is long enough" for n in range(80)]
         "prose": "\n".join(LINES),
         "prose with commas": "\n".join(f"{line}, and more" for line in LINES),
         "a log": "\n".join(f"[INFO] a: [{n}] ended" for n in range(90)),
+        "a log with fractions of seconds": "".join(
+            f"2026-05-21 08:00:{n // 20:02},{n * 37 % 900 + 99:03} INFO a: ended {n}\n"
+            for n in range(900)
+        ),
         "JSON after prose, and far more": f"Found:\n{json.dumps(rows_of(30))}\n" + "prose " * 3000,
         "JSON that is cut off": "Found:\n" + json.dumps(rows_of(30))[:-9],
         "NDJSON among many lines": "".join(f"{json.dumps(row)}\nended\n" for row in rows_of(30)),

@@ -37,6 +37,8 @@ _COMMENTS = 500  # lines that are looked at for a head, with those that begin wi
 _FEWEST = 3  # rows below the head of a text that may be no CSV at all
 _LONGEST_HEAD = 10_000
 _QUOTED_NUMBER = re.compile(r'(?:^|[\t,;]) ?"-?[0-9][0-9.eE+-]*"(?=[\t,;\r\n]|\Z)', re.MULTILINE)
+_TIME = re.compile(r"\d:[0-5]\d\Z")
+_FRACTION = re.compile(r"\d{3,6}(?!\d|\Z)")  # of a second behind it, and a message: a log
 
 
 def from_csv(text: str) -> tuple[str, int]:
@@ -239,6 +241,6 @@ def _cells(cells: Sequence[str], kind: str) -> Sequence[Value]:
 def _is_regular(head: Sequence[str], columns: Sequence[Sequence[str]], separator: str) -> bool:
     """Return True if rows without a head are a table and no text in lines of one kind."""
     forms = [form_of([cell, *cells]) for cell, cells in zip(head, columns, strict=True)]
-    if "" in forms:
+    if "" in forms or (_TIME.search(head[0]) and _FRACTION.match(head[1])):
         return False
     return separator == "\t" or any(each in ("number", "hash") for each in forms)
