@@ -286,6 +286,27 @@ def test_a_hit_in_a_row_that_is_an_array_says_which_row_it_is() -> None:
     assert "row" not in plain(look(whole, "grep('cost')"))["at"][0]
 
 
+def test_a_hit_in_arrays_side_by_side_says_which_row_it_is() -> None:
+    hours = [f"2026-11-{1 + n // 24:02}T{n % 24:02}:00" for n in range(300)]
+    hourly = {"time": hours, "temp": [n % 9 for n in range(300)], "snow": [None] * 300}
+    row = {"time": "2026-11-11T06:00", "temp": 3, "snow": None}
+    for around, value in (("hourly.", {"hourly": hourly}), ("", hourly)):
+        whole = Document.read(encode(value))
+        [hit] = plain(look(whole, "grep('2026-11-11T06')", room=2000))["at"]
+        assert hit["path"] == f"{around}time[246]"
+        assert hit["row"] == {"view": f"{around}rows[246]", **row}
+        assert plain(look(whole, hit["row"]["view"])) == row
+        hits = plain(look(whole, "grep('2026-11-11')"))["at"]
+        assert hits[9]["row"] == {"view": f"{around}rows[249]", "time": hours[249], "temp": 6}
+    cities = [{"id": n, "hourly": hourly} for n in range(2)]
+    whole = Document.read(encode(cities))
+    _, hit = plain(look(whole, "grep('2026-11-11T06')", room=2000))["at"]
+    assert hit["row"] == {"view": "[1]", "id": 1}
+    assert hit["part"] == {"view": "[1].hourly.rows[246]", **row}
+    uneven = hourly | {"temp": [1]}
+    assert "row" not in ask("grep('2026-11-11T06')", uneven)["at"][0]
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_the_rows_of_a_few_hits_are_shown_once_each_if_there_is_room(nested: bool) -> None:
     rows = [{"id": n, "name": f"pod {n}", "note": f"runs pod {n}"} for n in range(40)]

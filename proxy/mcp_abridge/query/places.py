@@ -14,6 +14,7 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.names import spelled
 from mcp_abridge.document.rows import Spelling
 from mcp_abridge.document.tree import Number, encode
+from mcp_abridge.query.shapes import side_by_side
 
 RECORD = 60  # members; an object with more is a map
 _SEVERAL = 8  # members of a map whose members are objects alike
@@ -136,6 +137,7 @@ class Owners:
         self.small: Rows = {}
         self._value, self._fuel = value, fuel
         self._sizes: dict[int, int] = {}
+        self._columns: dict[int, dict[str, list[Any]] | None] = {}
         self._hits = 0
 
     def of(self, keys: list[PathKey]) -> dict[str, Any]:
@@ -149,11 +151,29 @@ class Owners:
                 if self._size(row) <= _ROW:
                     break
         self._hits += 1
-        if row is None:
+        record = self._side_by_side(keys)
+        if row is None and record is None:
             return self._array(keys, value) if keys[:-1] else {}
         if self._hits <= FEW:
-            self.small |= _small_part(row, self._size(row), keys, depth)
+            small = {} if row is None else _small_part(row, self._size(row), keys, depth)
+            self.small |= small or _small_record(keys, record, "row" if row is None else "part")
+        if row is None:
+            return {"row": _record_view(keys) | _identity(record or {})}
         return {"row": {"view": path_of(keys[:depth]), **_identity(row)}}
+
+    def _side_by_side(self, keys: list[PathKey]) -> dict[str, Any] | None:
+        """Return the row that a hit lies in of arrays side by side, None if it is in none such."""
+        index = keys[-1]
+        if not (len(keys) > 1 and isinstance(keys[-2], str) and isinstance(index, int)):
+            return None
+        value = self._value
+        for key in keys[:-2]:
+            value = value[key]
+        if id(value) not in self._columns:
+            self._columns[id(value)] = side_by_side(value)
+        columns = self._columns[id(value)]
+        self._fuel.burn(1 + (len(columns or ()) >> 3))
+        return columns and {name: cells[index] for name, cells in columns.items()}
 
     def _array(self, keys: list[PathKey], row: Any) -> dict[str, Any]:
         """Return the row of a hit that is an array itself, as those of a table may be."""
@@ -191,6 +211,19 @@ def _small_part(row: Any, size: int, keys: list[PathKey], depth: int) -> Rows:
         return {}
     members = {spelled(each): member for each, member in part.items()}
     return {path_of(keys): (name, {"view": path_of(keys[:depth]), **members})}
+
+
+def _record_view(keys: list[PathKey]) -> dict[str, Any]:
+    """Return the view of the row that a hit lies in of arrays side by side."""
+    return {"view": path_of([*keys[:-2], "rows", keys[-1]])}
+
+
+def _small_record(keys: list[PathKey], record: dict[str, Any] | None, name: str) -> Rows:
+    """Return the row that a hit lies in of arrays side by side, if it is small."""
+    if record is None or "view" in record or len(encode(record)) > SMALL:
+        return {}
+    members = {spelled(each): cell for each, cell in record.items()}
+    return {path_of(keys): (name, _record_view(keys) | members)}
 
 
 def names_row(hit: dict[str, Any]) -> bool:
