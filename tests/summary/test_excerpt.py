@@ -227,13 +227,36 @@ def test_a_text_with_headings_has_an_outline_of_two_levels_in_place_of_its_end()
     *headings, last = outline.splitlines()
     assert headings[-1].endswith(": ## Part 29")
     assert last == f"and {outlined(SECTIONS[len(first) :])['### ']} more headings"
-    assert "; view='outline()' lists headings" in note["more"]
+    assert "; view='outline()' lists 59 headings" in note["more"]
+    assert outlined(SECTIONS).total() == 59
     assert not any("Details" in line or "no heading" in line for line in headings)
     lines = SECTIONS.splitlines()
     for heading in headings:
         number, _, words = heading.removeprefix("line ").partition(": ")
         assert lines[int(number) - 1] == words
     assert f" to {len(lines)} are left out" in note["text"]
+
+
+@pytest.mark.parametrize(
+    ("count", "times", "what"),
+    [(40, 1, "40 files"), (40, 2, "80 headings"), (300, 1, "200 of 300 files")],
+)
+def test_the_files_of_a_diff_are_counted_unless_one_is_changed_twice(
+    count: int, times: int, what: str
+) -> None:
+    diff = "".join(
+        f"diff --git a/{n}.py b/{n}.py\n--- a/{n}.py\n+++ b/{n}.py\n@@ -1 +1 @@\n-a\n+b\n"
+        for n in range(count)
+    )
+    _, note = cut(diff * times, 1800)
+    assert f"; view='outline()' lists {what}; " in note["more"]
+    listed = look(Document(diff * times), "outline()")["headings"]
+    assert len(listed) == int(what.split()[0])
+
+
+def test_headings_of_which_not_all_were_searched_have_no_number() -> None:
+    text = "".join(f"# Part {n}\n\n{LINE * 90}\n" for n in range(99))
+    assert "; view='outline()' lists headings; " in cut(text, 1800)[1]["more"]
 
 
 def outlined(text: str) -> Counter[str]:

@@ -15,6 +15,7 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.query.patterns import Pattern
 
 MOST = 2000  # headings that are read
+OUTLINED = 200  # those that a view lists
 _FEWEST = 3
 _SHOWN = 120  # characters of a heading
 _READ = 1200  # characters that such a heading may take in HTML
@@ -31,6 +32,7 @@ _TITLE = re.compile(r"[^\W_]|[`:*(\[<]")
 _GIT = "diff --git "
 _DIFF = rf"(?m)^(?:{_GIT}.*|--- .*\n\+\+\+ .*)$"
 _FILE = re.compile(r"^(?:(?:---|\+\+\+) (?:[ab]/)?|diff --git .* b/)([^\t\n]*)", re.MULTILINE)
+_CHANGED = re.compile(r"(.+) \+\d+ -\d+")  # a file of a diff, as its heading says it
 _SIGNATURE = re.compile(r"\n-- \n\d")  # of a mail with a patch
 _MODIFIERS = (
     "export|default|declare|abstract|public|private|protected|internal|static|final|sealed|async"
@@ -93,6 +95,21 @@ def headings(text: str, fuel: Fuel) -> list[Heading]:
         if len(most) >= _FEWEST:
             break
     return _numbered(text, most)
+
+
+def amount(text: str, every: list[Heading]) -> str:
+    """Return how many headings of a text, which are `every` one, a view lists, and of what.
+
+    A file that is changed twice, as by two patches, would be counted twice.
+
+    >>> diff = "".join(f"--- a/{name}\\n+++ b/{name}\\n@@ -1 +1 @@\\n-a\\n+b\\n" for name in "xyz")
+    >>> amount(diff, headings(diff, Fuel())), amount(2 * diff, headings(2 * diff, Fuel()))
+    ('3 files', '6 headings')
+    """
+    count = f"{OUTLINED} of {len(every)}" if len(every) > OUTLINED else f"{len(every)}"
+    diff = all(text.startswith((_GIT, "--- "), heading.offset) for heading in every)
+    files = {each[1] for heading in every if (each := _CHANGED.fullmatch(heading.text))}
+    return f"{count} {'files' if diff and len(files) == len(every) else 'headings'}"
 
 
 def any_heading(text: str, fuel: Fuel) -> bool:

@@ -23,7 +23,7 @@ from mcp_abridge.errors import Refusal
 from mcp_abridge.query import nearby
 from mcp_abridge.query.amounts import Amounts
 from mcp_abridge.query.conversions import Conversions
-from mcp_abridge.query.headings import headings
+from mcp_abridge.query.headings import OUTLINED, headings
 from mcp_abridge.query.hits import LISTED, Hits, hits_of
 from mcp_abridge.query.kind_words import kind
 from mcp_abridge.query.lines import in_text
@@ -31,7 +31,6 @@ from mcp_abridge.query.patterns import Pattern, PatternError, of_lines
 from mcp_abridge.query.search import in_structure
 
 _MOST_CONTEXT = 50  # lines before and after a hit
-_HEADINGS = 200  # headings of an outline
 _PATTERNS = 16  # compiled patterns that are kept
 _NUMBERS = frozenset((int, float, Number, Spelling))
 _WORDS: dict[str, type] = {"true": bool, "false": bool, "null": type(None)}
@@ -214,7 +213,7 @@ class Questions(Amounts, Conversions):
 
 def _headings(text: str, fuel: Fuel) -> dict[str, Any]:
     listed = [
-        {"line": heading.line, "text": heading.text} for heading in headings(text, fuel)[:_HEADINGS]
+        {"line": heading.line, "text": heading.text} for heading in headings(text, fuel)[:OUTLINED]
     ]
     lines = text.count("\n") + (not text.endswith("\n"))
     return {"text": f"{lines} lines, {len(text)} characters", "headings": listed}

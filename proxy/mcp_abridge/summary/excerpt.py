@@ -9,7 +9,7 @@ from mcp_abridge.document.escapes import without_escapes
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.query.call import Call
-from mcp_abridge.query.headings import MOST, Heading, any_heading, headings
+from mcp_abridge.query.headings import MOST, Heading, amount, any_heading, headings
 from mcp_abridge.summary.cuts import MARK, WINDOW, both_ends, calls_for_more
 from mcp_abridge.summary.highlights import Highlights, highlights
 
@@ -66,7 +66,10 @@ def excerpt(
     facts += [*lines.facts, *[_PLAIN] * (plain is not text)]
     following, *others = calls_for_more(call, f"{place}[{start}:{end}]")
     if between.endswith(_MORE) and place == "text":
-        others.insert(0, f"{call.question('outline()')} lists headings")
+        # A view reads escape codes, too, and what is too far behind to be searched here.
+        exact = plain is text and _searched_whole(text, every)
+        what = amount(text, every) if exact else "headings"
+        others.insert(0, f"{call.question('outline()')} lists {what}")
     ways = [following, *lines.way(call, plain, rows), *others] if call.viewable else []
     middle = f"{MARK}\n{between}{MARK * (tail < len(plain))}" if between else MARK
     return plain[:head] + middle + plain[tail:], _fitting(facts, ways, notes)
@@ -93,9 +96,14 @@ def _headings(text: str) -> list[Heading]:
     return every if sum(heading.level in levels for heading in every) >= _FEWEST else []
 
 
+def _searched_whole(text: str, every: list[Heading]) -> bool:
+    """Return True if `every` heading that was found is every heading of a text."""
+    return len(every) < MOST and len(text) <= _SCANNED
+
+
 def _outline(text: str, every: list[Heading], start: int, room: int) -> str:
     """Return the headings of two levels after `start` that fit, and how many more there are."""
-    least = "at least " * (len(every) >= MOST or len(text) > _SCANNED)
+    least = "at least " * (not _searched_whole(text, every))
     levels = sorted({heading.level for heading in every})
     by_line = 2 * len({heading.line for heading in every}) > len(every)  # else it is minified
     every = [heading for heading in every if heading.offset >= start]
