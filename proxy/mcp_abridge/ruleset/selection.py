@@ -186,6 +186,7 @@ class Selection:
 
             scripts = client_for(client).writes_scripts(version, self._environ)
         budget = None if scripts else budget_rule(self._budget, client, self._environ)
+
         files, candidates = (
             tuple(with_budget(_for_scripts(file) if scripts else file, budget) for file in files)
             for files in self._files_for(server)

@@ -103,8 +103,7 @@ def _suggestion(
     own = (each for each in recordings if each[0].server in (name, None))
     suggestion: Suggestion | Types
     if arguments.types:
-        gathered = gather(own, used=used)
-        suggestion = learned(*gathered, strict=arguments.strict)
+        suggestion = learned(*gather(own, used=used), strict=arguments.strict)
     else:
         suggestion = suggest(own, used=used)
     show(arguments, suggestion.rows(), lambda _: _write(suggestion, arguments))
@@ -118,6 +117,10 @@ def _write(suggestion: "Suggestion | Types", arguments: argparse.Namespace) -> N
     elif suggestion.rules:
         with open(path, "w" if arguments.force else "x", encoding="utf-8") as file:
             file.write(suggestion.text)
+    what, reasons = "types" if arguments.types else "rule", suggestion.unusable
+    for reason in dict.fromkeys(reasons.values()):
+        names = ", ".join(tool for tool, each in reasons.items() if each == reason)
+        say("suggest", f"no {what} for {names}: {reason}")
     suggestion.show()
     if suggestion.rules and path:
         options = f"--rules {platform.join([path])}"
@@ -160,9 +163,6 @@ class Suggestion(Struct):
         if self.small:
             names = ", ".join(self.small)
             say("suggest", f"no rule for {names}: no answer above {SMALL:,} bytes")
-        for reason in dict.fromkeys(self.unusable.values()):
-            names = ", ".join(tool for tool, each in self.unusable.items() if each == reason)
-            say("suggest", f"no rule for {names}: {reason}")
         for tool, line in self.too_little.items():
             say("suggest", f"{tool}: {line}")
         for rule in self.rules:

@@ -56,11 +56,7 @@ def rules_of(drafts: Iterable[Draft]) -> Iterator[DraftedRule]:
         sizes = [_sizes(_file(spec), each) for each in group]
         cases = ({"name": NAME_OF_CASE, **case_of(each)} for each in group)
         spec["tests"] = [_complete(spec, case) for case in cases]
-        text = _rule_text(spec, group, sizes)
-        file = load(file_text(None, [text]).encode())
-        for case in file.rules[0].tests:
-            for problem in check_case(file, file.rules[0], case):
-                raise AbridgeError(f"the test of {spec['tools']} does not pass: {problem}")
+        text = tried(_rule_text(spec, group, sizes))
         sums = map(sum, zip(*(row for each in sizes for row in each), strict=True))
         yield DraftedRule(group, text, *sums)
 
@@ -83,8 +79,16 @@ def file_text(server: str | None, rules: list[str]) -> str:
     return "\n".join(["version: 1", *name, "rules:", *rules, ""])
 
 
-def load(raw: bytes) -> RuleFile:
-    """Load a draft. Raises RuleErrors."""
+def tried(rule: str) -> str:
+    """Return the text of a rule. Raises AbridgeError if one of its tests does not pass."""
+    file = _load(file_text(None, [rule]).encode())
+    for case in file.rules[0].tests:
+        for problem in check_case(file, file.rules[0], case):
+            raise AbridgeError(f"the test of {file.rules[0].name} does not pass: {problem}")
+    return rule
+
+
+def _load(raw: bytes) -> RuleFile:
     loaded = rulefile.read("the draft", raw)
     if loaded.rules is None:
         raise RuleErrors(list(loaded.problems))
@@ -94,7 +98,7 @@ def load(raw: bytes) -> RuleFile:
 def _file(spec: dict[str, Any]) -> RuleFile:
     # YAML refuses some characters that JSON permits.
     text = printable(encode({"version": 1, "rules": [spec]}).decode(), json=True)
-    return load(text.encode())
+    return _load(text.encode())
 
 
 def _sizes(file: RuleFile, draft: Draft) -> list[tuple[int, int, bool]]:
