@@ -8,6 +8,7 @@ is installed; then they are put in place.
 
 import re
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import msgspec
@@ -181,8 +182,8 @@ def with_note(block: Raw, note: str) -> Raw:
     own = members(block)
     if "resource" not in own:
         return Raw(encode({"type": "text", "text": note}))
-    inner = {name: each for name, each in members(own["resource"]).items() if name != "blob"}
-    resource = {**inner, "mimeType": "text/plain", "text": note}
+    resource = {**members(own["resource"]), "mimeType": "text/plain", "text": note}
+    resource.pop("blob", None)
     return Raw(encode({**own, "resource": resource}))
 
 
@@ -265,8 +266,8 @@ class Picture(Struct, frozen=True):
     frames: int = 1
 
 
-Draw = Callable[[bytes, Box | None], Picture | str]
-"""Draw an image smaller, or a part of it; or return the reason why that is not possible."""
+Draw = Callable[[str, Box | None], Picture | str]
+"""Draw base64 smaller, or a part of it; or return the reason why that is not possible."""
 
 
 def drawn(job: ShapeJob, result: ShapeResult, draw: Draw) -> ShapeResult:
@@ -283,7 +284,7 @@ def drawn(job: ShapeJob, result: ShapeResult, draw: Draw) -> ShapeResult:
     example = ""
     for drawing in result.drawings:
         blob = blobs[drawing.index]
-        picture = _picture(blob, drawing.box, draw)
+        picture = draw(blob.data, drawing.box)
         if isinstance(picture, Picture):
             blocks[blob.index] = _with_picture(blocks[blob.index], picture)
             notes[drawing.name] = _words(blob, picture)
@@ -293,7 +294,7 @@ def drawn(job: ShapeJob, result: ShapeResult, draw: Draw) -> ShapeResult:
         elif job.view is not None:
             line = message.refusal(job.id, f"view: {drawing.name}: {picture}", job.modern)
             return replace(result, raw=line, outcome="refused", drawings=())
-        elif _too_many_pixels(blob):
+        elif prod(blob.pixels) > MOST_PIXELS:
             blocks[blob.index] = with_note(blocks[blob.index], blob.note())
             notes[drawing.name] = picture
         else:
@@ -308,22 +309,6 @@ def drawn(job: ShapeJob, result: ShapeResult, draw: Draw) -> ShapeResult:
         notes["more"] = f"{question} for a part [x, y, width, height] in the original's pixels"
     result = with_snapshot(job, result, response)
     return with_blocks(result, response, [*blocks, notice_block(Notice(NAME, notes))])
-
-
-def _picture(blob: Blob, box: Box | None, draw: Draw) -> Picture | str:
-    from base64 import b64decode
-
-    if _too_many_pixels(blob):
-        width, height = blob.pixels
-        return f"{width} x {height} pixels are more than {MOST_PIXELS:,} in all"
-    try:
-        return draw(b64decode(blob.data), box)
-    except ValueError as error:
-        return f"broken base64: {error}"
-
-
-def _too_many_pixels(blob: Blob) -> bool:
-    return blob.pixels[0] * blob.pixels[1] > MOST_PIXELS
 
 
 def _with_picture(block: Raw, picture: Picture) -> Raw:

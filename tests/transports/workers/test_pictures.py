@@ -5,7 +5,7 @@ import struct
 import sys
 import time
 import zlib
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from io import BytesIO
 from subprocess import run
@@ -39,7 +39,7 @@ def png(width: int, height: int, color: int = 0, *more: bytes, data: bytes | Non
 
 
 def smaller(raw: bytes, box: tuple[int, int, int, int] | None = None) -> Picture:
-    outcome = draw(raw, box)
+    outcome = draw(b64encode(raw).decode(), box)
     assert isinstance(outcome, Picture), outcome
     return outcome
 
@@ -275,7 +275,7 @@ def test_the_process_has_no_secret_of_the_environment(monkeypatch: pytest.Monkey
     )
     monkeypatch.setattr(pictures, "_START", tell)
 
-    environment = str(draw(b"", None))
+    environment = str(draw("", None))
 
     assert environment.startswith("environ(")
     assert "secret" not in environment
@@ -284,7 +284,7 @@ def test_the_process_has_no_secret_of_the_environment(monkeypatch: pytest.Monkey
 def test_a_process_that_dies_is_named_with_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "_START", "raise SystemExit('out of luck')")
 
-    assert draw(b"", None) == "its process ended with code 1: out of luck"
+    assert draw("", None) == "its process ended with code 1: out of luck"
 
 
 def test_a_rule_decides_for_its_tools() -> None:

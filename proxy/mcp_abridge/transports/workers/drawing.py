@@ -1,10 +1,11 @@
 """The process that draws one image, and ends: without its limits, one could take all memory.
 
-On stdin it gets the image and a box or null, in MessagePack; on stdout it answers with a Picture,
-or the reason why there is none.
+On stdin it gets base64 and a box or null, in MessagePack; on stdout it answers with a Picture, or
+the reason why there is none.
 """
 
 import sys
+from base64 import b64decode
 from contextlib import suppress
 from io import BytesIO
 from typing import Any
@@ -29,9 +30,9 @@ _GRAY = ("1", "I;16")
 def serve() -> None:
     """Answer the request on stdin."""
     platform.limit(MEMORY, SECONDS)
-    data, box = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=tuple[bytes, Box | None])
+    data, box = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=tuple[str, Box | None])
     try:
-        answer: Picture | str = picture(data, box)
+        answer: Picture | str = picture(b64decode(data), box)
     except Exception as error:  # Pillow raises any for what is broken
         answer = f"{type(error).__name__}: {error}"[:200]
     sys.stdout.buffer.write(msgspec.msgpack.encode(answer))
@@ -46,19 +47,20 @@ def picture(data: bytes, box: Box | None) -> Picture | str:
         if box is None:
             image.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))  # decodes few of a JPEG's pixels
         if image.width * image.height > MOST_PIXELS:
-            return f"more than {MOST_PIXELS:,} pixels"
+            return f"{image.width} x {image.height} pixels are more than {MOST_PIXELS:,} in all"
         image.load()
         size = image.size
         with suppress(Exception):  # broken EXIF is no broken image
             ImageOps.exif_transpose(image, in_place=True)
         if image.size != size:
             original = original[1], original[0]
+        part: Image.Image = image
         if box is not None:
             x, y, width, height = box
             box = x, y, min(width, image.width - x), min(height, image.height - y)
             if min(box[2:]) <= 0:
                 return f"that is no part of its {image.width} x {image.height} pixels"
-        part = image if box is None else image.crop((*box[:2], box[0] + box[2], box[1] + box[3]))
+            part = image.crop((x, y, x + box[2], y + box[3]))
         part = _scalable(part)
         _shorten(part, LONGEST_SIDE)
         file = _file_of(_opaque(part), photo=photo)

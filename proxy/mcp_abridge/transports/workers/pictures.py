@@ -42,8 +42,8 @@ def with_drawings(job: ShapeJob, result: ShapeResult) -> ShapeResult:
         return pipeline.failure(job, error)
 
 
-def draw(data: bytes, box: Box | None, seconds: float = SECONDS) -> Picture | str:
-    """Return an image made smaller, or a part of it; the reason if that fails or takes too long."""
+def draw(data: str, box: Box | None, seconds: float = SECONDS) -> Picture | str:
+    """Return base64 made smaller, or a part of it; the reason if that fails or takes too long."""
     from subprocess import TimeoutExpired, run
 
     if not _installed():
