@@ -12,20 +12,11 @@ _VIEW = re.compile(r"[#&]view=")
 _PLAIN = "/?:@!$&'(),;=*+"  # what a fragment may have beside letters, digits and -._~
 
 
-def with_view(uri: str, view: str) -> str:
-    """Return the URI that asks for a view of a resource.
-
-    >>> with_view("file:///x.log", "text[0:2000]"), with_view("note:1#top", "grep('é')")
-    ('file:///x.log#view=text%5B0:2000%5D', "note:1#top&view=grep('%C3%A9')")
-    """
-    return uri + end_for(uri, view)
-
-
 def end_for(uri: str, view: str) -> str:
     """Return the end that a URI needs to ask for a view.
 
-    >>> end_for("file:///x.log", "[?state=='new'].id")
-    "#view=%5B?state=='new'%5D.id"
+    >>> end_for("file:///x.log", "[?state=='new'].id"), end_for("note:1#top", "grep('é')")
+    ("#view=%5B?state=='new'%5D.id", "&view=grep('%C3%A9')")
     """
     mark = "&" if "#" in uri else "#"
     return f"{mark}view={quote(view, safe=_PLAIN, errors='replace')}"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mcp_abridge.document.masks import MASK
 from mcp_abridge.document.message import READ
 from mcp_abridge.document.tree import Document, encode, loads, opened
-from mcp_abridge.query.fragment import with_view
+from mcp_abridge.query.fragment import end_for
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.session import effects, requests, responses
 from mcp_abridge.session.inflight import PendingRequest
@@ -80,7 +80,8 @@ def _row(each: answer_list.StoredAnswer, view: str) -> dict[str, object]:
     if own and MASK in each.call:
         return row | {"arguments": own[0], "masked": _MASKED.format(view)}
     if own and tool == READ:
-        return row | {"arguments": {"uri": with_view(own[0]["uri"], "help")}}
+        uri = own[0]["uri"]
+        return row | {"arguments": {"uri": uri + end_for(uri, "help")}}
     return row | {"arguments": {**own[0], view: "help"}} if own else row
 
 

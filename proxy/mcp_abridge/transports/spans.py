@@ -19,7 +19,7 @@ from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExp
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Link, SpanKind, Status, StatusCode
@@ -63,9 +63,9 @@ class Exports:
     def __init__(
         self, version: str, processors: Iterable[SpanProcessor], readers: Sequence[MetricReader]
     ) -> None:
-        resource = Resource.create({"service.version": version})
-        if str(resource.attributes["service.name"]).startswith("unknown_service"):
-            resource = resource.merge(Resource({"service.name": _NAME}))
+        ours = Resource({"service.name": _NAME, "service.version": version})
+        # The user's variables say more.
+        resource = Resource.create(ours.merge(OTELResourceDetector().detect()).attributes)
         # This process ends by `close`, and mostly without the interpreter's own end.
         self._spans = TracerProvider(resource=resource, shutdown_on_exit=False)
         for processor in processors:
@@ -162,9 +162,14 @@ class CallSpans:
     def end(self, raw: bytes, row: Row | None = None, *, view: bool = False) -> None:
         failure = _failure(raw)
         if row is not None and not self._server.ended:
-            self._server.span.set_attributes(_of_answer(row, view))
+            answer: Attributes = {"mcp_abridge.outcome": row.outcome, "mcp_abridge.view": view}
+            if row.rule is not None:
+                answer["mcp_abridge.rule"] = row.rule
+            for stage, size in zip(STAGES, row.sent_sizes, strict=True):
+                answer[f"mcp_abridge.bytes.{stage}"] = size
+            self._server.span.set_attributes(answer)
             if row.outcome == "late":
-                failure = _Failure("timeout")
+                failure = _Failure({"error.type": "timeout"})
         self._end(failure)
 
     def _end(self, failure: "_Failure | None") -> None:
@@ -174,13 +179,12 @@ class CallSpans:
 
     def __del__(self) -> None:
         # If it has not ended yet, it was cancelled, or its client is gone.
-        self._end(_Failure("cancelled"))
+        self._end(_Failure({"error.type": "cancelled"}))
 
 
 class _Failure(NamedTuple):
-    kind: str
-    text: str = ""
-    code: str = ""
+    attributes: Attributes
+    text: str | None = None
 
 
 class _Timed:
@@ -210,12 +214,9 @@ class _Timed:
             return
         self.ended = True
         if failure is not None:
-            error: Attributes = {"error.type": failure.kind}
-            if failure.code:
-                error["rpc.response.status_code"] = failure.code
-            self._series |= error
-            self.span.set_attributes(error)
-            self.span.set_status(Status(StatusCode.ERROR, failure.text or None))
+            self._series |= failure.attributes
+            self.span.set_attributes(failure.attributes)
+            self.span.set_status(Status(StatusCode.ERROR, failure.text))
         self._histogram.record(monotonic() - self._start, self._series, self.context)
         self.span.end()
 
@@ -261,15 +262,6 @@ def _of_server(url: str | None) -> Attributes:
     }
 
 
-def _of_answer(row: Row, view: bool) -> Attributes:
-    attributes: Attributes = {"mcp_abridge.outcome": row.outcome, "mcp_abridge.view": view}
-    if row.rule is not None:
-        attributes["mcp_abridge.rule"] = row.rule
-    for stage, size in zip(STAGES, row.sent_sizes, strict=True):
-        attributes[f"mcp_abridge.bytes.{stage}"] = size
-    return attributes
-
-
 def _failure(raw: bytes) -> _Failure | None:
     """Return the error in a response, or the result that is one; None for all others."""
     if message.succeeds(raw[: message.ENDS]) and raw.rfind(b'"isError"') < 0:
@@ -277,16 +269,17 @@ def _failure(raw: bytes) -> _Failure | None:
     read = message.envelope(raw)
     if read.error is not ABSENT:
         code = label(bytes(value_at(read.error, "code")).decode() or "_OTHER")
-        return _Failure(code, label(string_at(read.error, "message") or ""), code)
-    return _Failure("tool_error") if value_at(read.result, "isError") == Raw(b"true") else None
+        text = label(string_at(read.error, "message") or "") or None
+        return _Failure({"error.type": code, "rpc.response.status_code": code}, text)
+    failed = value_at(read.result, "isError") == Raw(b"true")
+    return _Failure({"error.type": "tool_error"}) if failed else None
 
 
 def _with_meta(raw: bytes, carrier: dict[str, str]) -> bytes:
     """Return a request with these members in its `_meta`; as it is if that is no object."""
     params = message.envelope(raw).params
     try:
-        meta = members(params).get("_meta")
-        merged = {**({} if meta is None else members(meta)), **carrier}
+        merged = {**members(members(params).get("_meta", Raw(b"{}"))), **carrier}
         return message.replaced(raw, params=Raw(message.replaced(bytes(params), _meta=merged)))
     except DocumentError:
         return raw

@@ -7,7 +7,6 @@ log, no call its time, and the end of the process no more than END seconds.
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from importlib.util import find_spec
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
@@ -49,7 +48,13 @@ class Telemetry:
 
     def tracer(self, upstream: str | tuple[str, ...]) -> Tracer:
         """Return the tracer of calls to a server: one at a URL, or a command."""
-        return partial(self._begin, upstream if isinstance(upstream, str) else None)
+        url = upstream if isinstance(upstream, str) else None
+
+        def begin(*call: Any) -> CallTrace | None:
+            exports = self._ready()
+            return None if exports is None else exports.begin(url, *call)
+
+        return begin
 
     def observe(self, row: Row, route: str = "") -> None:
         """Count the calls of a meter's row; see `mcp_abridge.storage.meter.Meters`."""
@@ -60,10 +65,6 @@ class Telemetry:
         """Send what is left, for at most END seconds."""
         if self._exports is not None and (closing := _in_thread(self._exports.close)):
             closing.join(END)
-
-    def _begin(self, url: str | None, *call: Any) -> CallTrace | None:
-        exports = self._ready()
-        return None if exports is None else exports.begin(url, *call)
 
     def _ready(self) -> "Exports | None":
         if not self._loaded.wait(_LOADING):
