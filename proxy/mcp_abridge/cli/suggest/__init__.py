@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from msgspec import Struct
-
 from mcp_abridge.cli import PROGRAM, server, transcripts
 from mcp_abridge.cli.suggest import calls, looks
 from mcp_abridge.cli.suggest.draft import SMALL, Answered, drafted
-from mcp_abridge.cli.suggest.rules import DraftedRule, page, rules_of
-from mcp_abridge.cli.suggest.types import Types, learned
+from mcp_abridge.cli.suggest.rules import DraftedRule, Suggestion, page, rules_of
+from mcp_abridge.cli.suggest.types import learned
 from mcp_abridge.cli.terminal import check_output, put, refuse_error, say, short_list, show
 from mcp_abridge.cli.transcripts import Words
 from mcp_abridge.document.message import READ
@@ -74,12 +72,12 @@ def run(arguments: argparse.Namespace) -> int:
         folder = arguments.record or scratch
         arguments.server = calls.record(arguments, folder)
         suggestion = _suggestion(arguments, [folder], used=False)
-    return int(suggestion is None or not suggestion.rules)
+    return int(suggestion is None or not suggestion.rows)
 
 
 def _suggestion(
     arguments: argparse.Namespace, paths: list[str], *, used: bool
-) -> "Suggestion | Types | None":
+) -> Suggestion | None:
     """Show what recordings suggest; return it, None if they cannot be read."""
     unusable: list[AbridgeError | OSError] = []
     recordings = list(transcripts.sessions_in(paths, unusable.append))
@@ -101,77 +99,30 @@ def _suggestion(
         raise AbridgeError(f"no recording of a server {name!r}{advice}")
     name = name or next(iter(servers), None)
     own = (each for each in recordings if each[0].server in (name, None))
-    suggestion: Suggestion | Types
     if arguments.types:
         suggestion = learned(*gather(own, used=used), strict=arguments.strict)
     else:
         suggestion = suggest(own, used=used)
-    show(arguments, suggestion.rows(), lambda _: _write(suggestion, arguments))
+    show(arguments, suggestion.rows, lambda _: _write(suggestion, arguments))
     return suggestion
 
 
-def _write(suggestion: "Suggestion | Types", arguments: argparse.Namespace) -> None:
+def _write(suggestion: Suggestion, arguments: argparse.Namespace) -> None:
     path = arguments.output
-    if suggestion.rules and not path:
+    if suggestion.rows and not path:
         put(suggestion.text)
-    elif suggestion.rules:
+    elif suggestion.rows:
         with open(path, "w" if arguments.force else "x", encoding="utf-8") as file:
             file.write(suggestion.text)
     what, reasons = "types" if arguments.types else "rule", suggestion.unusable
     for reason in dict.fromkeys(reasons.values()):
         names = ", ".join(tool for tool, each in reasons.items() if each == reason)
         say("suggest", f"no {what} for {names}: {reason}")
-    suggestion.show()
-    if suggestion.rules and path:
+    for line in suggestion.lines:
+        say("suggest", line)
+    if suggestion.rows and path:
         options = f"--rules {platform.join([path])}"
         say("suggest", f"next: read {path}; then: {PROGRAM} wrap NAME {options}")
-
-
-class Suggestion(Struct):
-    """The rules that recordings suggest: `small` are the tools that need none.
-
-    `unusable` are those whose answers show no rule, with the reason. `too_little` are sentences on
-    the tools whose answers in short were too little for a model.
-    """
-
-    server: str | None
-    rules: list[DraftedRule]
-    small: list[str]
-    unusable: dict[str, str]
-    too_little: dict[str, str] = {}
-
-    @property
-    def text(self) -> str:
-        return page(self.server, self.rules, self.small)
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "tools": rule.tools,
-                "answers": sum(len(each.answers) for each in rule.drafts),
-                "before": rule.before,
-                "after": rule.after,
-                "misfits": rule.misfits,
-                "evidence": [line for each in rule.drafts for line in each.evidence],
-                "used": [line for each in rule.drafts for line in each.users],
-                "steps": rule.steps,
-            }
-            for rule in self.rules
-        ]
-
-    def show(self) -> None:
-        if self.small:
-            names = ", ".join(self.small)
-            say("suggest", f"no rule for {names}: no answer above {SMALL:,} bytes")
-        for tool, line in self.too_little.items():
-            say("suggest", f"{tool}: {line}")
-        for rule in self.rules:
-            off = 1000 * (rule.before - rule.after) // max(rule.before, 1) / 10
-            line = f"{rule.before:,} bytes become {rule.after:,}, {off:g} % less"
-            line += f"; {rule.misfits} do not fit and stay" if rule.misfits else ""
-            if drops := [path for step in rule.steps for path in step.get("drop", ())]:
-                line += f"; no view brings back {short_list(drops)}"
-            say("suggest", f"{', '.join(rule.tools)}: {line}")
 
 
 def gather(
@@ -224,12 +175,37 @@ def suggest(
     noisy = [drafted(*each) for each in tools.items() if each[0] not in small]
     on = {tool: asked_on(each) for tool, each in counts.items()}
     noisy.sort(key=lambda draft: (-on.get(draft.tool, 0), -sum(a.size for a in draft.answers)))
-    too_little: dict[str, str] = {}
+    names = ", ".join(small)
+    lines = [f"no rule for {names}: no answer above {SMALL:,} bytes"] if small else []
     for draft in noisy:
         if draft.tool in counts and (line := looks.sentence(counts[draft.tool])):
-            too_little[draft.tool] = line
+            lines.append(f"{draft.tool}: {line}")
             draft.evidence.insert(0, line)
-    return Suggestion(server, list(rules_of(noisy)), small, unusable, too_little)
+    rules = list(rules_of(noisy))
+    lines += map(_line, rules)
+    return Suggestion(page(server, rules, small), [*map(_row, rules)], lines, unusable)
+
+
+def _row(rule: DraftedRule) -> dict[str, Any]:
+    return {
+        "tools": rule.tools,
+        "answers": sum(len(each.answers) for each in rule.drafts),
+        "before": rule.before,
+        "after": rule.after,
+        "misfits": rule.misfits,
+        "evidence": [line for each in rule.drafts for line in each.evidence],
+        "used": [line for each in rule.drafts for line in each.users],
+        "steps": rule.steps,
+    }
+
+
+def _line(rule: DraftedRule) -> str:
+    off = 1000 * (rule.before - rule.after) // max(rule.before, 1) / 10
+    line = f"{rule.before:,} bytes become {rule.after:,}, {off:g} % less"
+    line += f"; {rule.misfits} do not fit and stay" if rule.misfits else ""
+    if drops := [path for step in rule.steps for path in step.get("drop", ())]:
+        line += f"; no view brings back {short_list(drops)}"
+    return f"{', '.join(rule.tools)}: {line}"
 
 
 def _looks(server: str | None) -> dict[str, Looks]:

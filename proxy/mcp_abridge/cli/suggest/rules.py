@@ -28,6 +28,18 @@ _WIDTH = 110
 _MOST_USERS = 10
 
 
+class Suggestion(Struct):
+    """The rules that recordings suggest, as a file; the evidence as `rows` of JSON, and `lines`.
+
+    `unusable` are the tools whose answers show nothing, with the reason.
+    """
+
+    text: str = ""
+    rows: list[dict[str, Any]] = []
+    lines: list[str] = []
+    unusable: dict[str, str] = {}
+
+
 class DraftedRule(Struct):
     """A rule with its tests as YAML, and the bytes of the recorded answers without and with it."""
 
@@ -56,7 +68,7 @@ def rules_of(drafts: Iterable[Draft]) -> Iterator[DraftedRule]:
         sizes = [_sizes(_file(spec), each) for each in group]
         cases = ({"name": NAME_OF_CASE, **case_of(each)} for each in group)
         spec["tests"] = [_complete(spec, case) for case in cases]
-        text = tried(_rule_text(spec, group, sizes))
+        text = try_out(_rule_text(spec, group, sizes))
         sums = map(sum, zip(*(row for each in sizes for row in each), strict=True))
         yield DraftedRule(group, text, *sums)
 
@@ -79,7 +91,7 @@ def file_text(server: str | None, rules: list[str]) -> str:
     return "\n".join(["version: 1", *name, "rules:", *rules, ""])
 
 
-def tried(rule: str) -> str:
+def try_out(rule: str) -> str:
     """Return the text of a rule. Raises AbridgeError if one of its tests does not pass."""
     file = _load(file_text(None, [rule]).encode())
     for case in file.rules[0].tests:

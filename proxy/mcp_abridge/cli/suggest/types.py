@@ -7,14 +7,18 @@ any other as a text: no client refuses it.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import asdict
-
 from mcp_abridge.cli.suggest.draft import Answered, Draft
 from mcp_abridge.cli.suggest.profile import MOST_MEMBERS, MemberProfile
-from mcp_abridge.cli.suggest.rules import NAME_OF_CASE, comment, file_text, tried, yaml_text
+from mcp_abridge.cli.suggest.rules import (
+    NAME_OF_CASE,
+    Suggestion,
+    comment,
+    file_text,
+    try_out,
+    yaml_text,
+)
 from mcp_abridge.cli.suggest.sample import shortened
-from mcp_abridge.cli.terminal import count_text, say, short_list
+from mcp_abridge.cli.terminal import count_text, short_list
 from mcp_abridge.document.paths import bare
 from mcp_abridge.document.tree import encode
 
@@ -30,40 +34,6 @@ _HEAD = (
 )
 
 
-class TypedRule(Struct):
-    """A rule with the types of a tool, as JSON but for its `text` in YAML.
-
-    `objects` of its `answers` are JSON objects; `not_in_all` are members that some of these lack.
-    """
-
-    tools: list[str]
-    answers: int
-    objects: int
-    not_in_all: list[str]
-    output_schema: Schema
-    text: str = ""
-
-
-class Types(Struct):
-    """The types that recordings show, and the tools without any, with the reason."""
-
-    server: str | None
-    rules: list[TypedRule]
-    unusable: dict[str, str]
-
-    @property
-    def text(self) -> str:
-        return _HEAD + file_text(self.server, [rule.text for rule in self.rules])
-
-    def rows(self) -> list[dict[str, Any]]:
-        rows = map(asdict, self.rules)
-        return [{name: each for name, each in row.items() if name != "text"} for row in rows]
-
-    def show(self) -> None:
-        for rule in self.rules:
-            say("suggest", f"{rule.tools[0]}: {_evidence(rule)}")
-
-
 def learned(
     server: str | None,
     answers: Mapping[str, list[Answered]],
@@ -71,13 +41,14 @@ def learned(
     unusable: Mapping[str, str],
     *,
     strict: bool,
-) -> Types:
+) -> Suggestion:
     """Return rules with the types of tools; `declared` are the tools of the recorded list.
 
     `strict`: members that all objects have are required, null is admitted only if it was seen, and
     an answer of another type is refused.
     """
-    reasons, rules = dict(unusable), list[TypedRule]()
+    reasons, texts = dict(unusable), list[str]()
+    suggestion = Suggestion(unusable=reasons)
     for tool, each in sorted(answers.items()):
         objects = [answer for answer in each if isinstance(answer.value, dict)]
         if "outputSchema" in declared.get(tool, ()):
@@ -85,15 +56,19 @@ def learned(
         elif strict and len(objects) < len(each):
             reasons[tool] = "some answers are no objects, and --strict would refuse them"
         elif objects:
-            rules.append(_rule(tool, each, objects, strict=strict))
+            row = _row(tool, each, objects, strict=strict)
+            suggestion.rows.append(row)
+            suggestion.lines.append(f"{tool}: {_evidence(row)}")
+            texts.append(_rule(row, objects, strict=strict))
         else:
             reasons[tool] = "no answer is a JSON object"
-    return Types(server, rules, reasons)
+    suggestion.text = _HEAD + file_text(server, texts)
+    return suggestion
 
 
-def _rule(
+def _row(
     tool: str, answers: list[Answered], objects: list[Answered], *, strict: bool
-) -> TypedRule:
+) -> dict[str, Any]:
     root = MemberProfile()
     for each in objects:
         root.add(each.value, lambda *_: "")
@@ -104,26 +79,34 @@ def _rule(
         note = {"type": "string", "description": "the whole answer, if it has another shape"}
         own = schema.setdefault("properties", {})
         own["text"] = {} if "text" in own else note
-    rule = TypedRule([tool], len(answers), len(objects), list(_optional(root)), schema)
-    draft = Draft(tool, objects)
+    return {
+        "tools": [tool],
+        "answers": len(answers),
+        "objects": len(objects),
+        "not_in_all": list(_optional(root)),  # members that some objects lack
+        "output_schema": schema,
+    }
+
+
+def _rule(row: dict[str, Any], objects: list[Answered], *, strict: bool) -> str:
+    draft = Draft(row["tools"][0], objects)
     part = shortened(draft, draft.largest.value, MOST_MEMBERS)
     spec = {
-        "tools": tool,
-        "output_schema": schema,
+        "tools": draft.tool,
+        "output_schema": row["output_schema"],
         "validate": "refuse" if strict else "text",
         "max_bytes": "auto",
         "tests": [{"name": NAME_OF_CASE, "given": part, "warns": []}],
     }
-    lines = [*comment("  ", f"{tool}: {_evidence(rule)}"), "  - " + yaml_text(spec, 4)]
-    rule.text = tried("\n".join(lines))
-    return rule
+    lines = comment("  ", f"{draft.tool}: {_evidence(row)}")
+    return try_out("\n".join([*lines, "  - " + yaml_text(spec, 4)]))
 
 
-def _evidence(rule: TypedRule) -> str:
-    line = count_text(rule.answers, "answer")
-    others = rule.answers - rule.objects
+def _evidence(row: dict[str, Any]) -> str:
+    line = count_text(row["answers"], "answer")
+    others = row["answers"] - row["objects"]
     line += f", {others} of them no objects" if others else ""
-    return line + (f"; not in all: {short_list(rule.not_in_all)}" if rule.not_in_all else "")
+    return line + (f"; not in all: {short_list(row['not_in_all'])}" if row["not_in_all"] else "")
 
 
 def _optional(node: MemberProfile) -> Iterator[str]:
