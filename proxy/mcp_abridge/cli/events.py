@@ -1,8 +1,8 @@
 """Events of clients' hooks: without it, `hook` could serve one client alone.
 
-Each form reads the answer of a tool in the events of one client, and writes what makes its model
-read another one. To an event of any other form the reply is silence: some programs run the hooks
-of Claude Code's settings, and say other things to them.
+A form reads the answer of a tool in the events of one client. To an event of any other form the
+reply is silence: some programs run the hooks of Claude Code's settings, and say other things to
+them.
 """
 
 import json  # orjson tells not where a document ends
@@ -42,13 +42,6 @@ class Answer(NamedTuple):
     result: dict[str, Any]
 
 
-class Form(NamedTuple):
-    """Reads the answer in an event of a client, and writes what makes it show another one."""
-
-    read: Callable[[Event], Answer | None]
-    write: "Callable[[Event, ClientView, str], Any]"
-
-
 def read(event: Event, client: str | None, tools: Collection[str]) -> tuple[str, Answer] | None:
     """Return the client that an event is of, and the answer in it; None if it has none to cut.
 
@@ -58,7 +51,7 @@ def read(event: Event, client: str | None, tools: Collection[str]) -> tuple[str,
         with suppress(AttributeError, LookupError, TypeError):
             if event.get("tool_name") in BUILT_IN.keys() - tools:
                 return None
-            answer = FORMS[name].read(event)
+            answer = FORMS[name](event)
             if answer is not None and isinstance(answer.arguments, dict):
                 return name, answer
     return None
@@ -194,17 +187,21 @@ def _texts(*texts: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text} for text in texts]}
 
 
-FORMS = {
-    "claude-code": Form(_claude, _for_claude),
-    "codex": Form(_codex, lambda _, view, text: {"decision": "block", "reason": text}),
-    "copilot-cli": Form(
-        _copilot,
-        lambda _, view, text: {
-            "modifiedResult": {"textResultForLlm": text, "resultType": "success"}
-        },
-    ),
-    "gemini-cli": Form(
-        _gemini, lambda _, view, text: {"decision": "deny", "reason": _NO_ERROR + text}
-    ),
-    "mistral-vibe": Form(_vibe, lambda _, view, text: {"decision": "deny", "reason": text}),
+FORMS: dict[str, Callable[[Event], Answer | None]] = {
+    "claude-code": _claude,
+    "codex": _codex,
+    "copilot-cli": _copilot,
+    "gemini-cli": _gemini,
+    "mistral-vibe": _vibe,
 }
+
+
+def reply(client: str, event: Event, view: "ClientView", text: str) -> Any:
+    """Return the output by which a client shows its model a `view`, whose texts are `text`."""
+    if client == "claude-code":
+        return _for_claude(event, view, text)
+    if client == "copilot-cli":
+        return {"modifiedResult": {"textResultForLlm": text, "resultType": "success"}}
+    if client == "gemini-cli":
+        text = _NO_ERROR + text
+    return {"decision": "block" if client == "codex" else "deny", "reason": text}

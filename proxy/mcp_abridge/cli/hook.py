@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from mcp_abridge.cli import PROGRAM, options
-from mcp_abridge.cli.events import BUILT_IN, FORMS, read
+from mcp_abridge.cli.events import BUILT_IN, FORMS, read, reply
 from mcp_abridge.cli.terminal import refuse, say
 from mcp_abridge.errors import AbridgeError
 
@@ -85,4 +85,4 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> Any:
         write_private(path, recording)
     count(replay, call, answer.server)
     text = "\n".join(replay.answer.texts_for(replay.shows))
-    return FORMS[arguments.client].write(event, replay.answer, text) if cut else None
+    return reply(arguments.client, event, replay.answer, text) if cut else None

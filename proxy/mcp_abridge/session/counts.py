@@ -8,7 +8,7 @@ from mcp_abridge.ruleset.clients import SHOWN_BY_ALL, client_for
 from mcp_abridge.ruleset.rule import MAX_FAILURES, Rule
 from mcp_abridge.session.inflight import GET_TASK, PendingRequest
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
-from mcp_abridge.storage.meter import LookSign, Meter, OutcomeKind, Row, Sizes
+from mcp_abridge.storage.meter import LookSign, Meter, OutcomeKind, Row
 
 Meters = Callable[[str | None, str | None], Meter]
 ReplyKind = Literal["refused", "answered", "hidden", "late"]
@@ -35,14 +35,14 @@ class Counts:
         """Count a response of `size` bytes that is sent unchanged; `raw` is empty if streamed."""
         if pending.tool and not pending.is_repeat and pending.method != GET_TASK:
             self._meter.count_untouched(pending.tool, size, self._client_cut(size))
-        self._end(pending, None, "untouched", raw, (size, size), (size, size))
+        self._end(pending, raw, None, "untouched", size, size, size, size)
 
     def reply(self, pending: PendingRequest, kind: ReplyKind, line: bytes) -> None:
         """Count an answer of the proxy's own."""
         rule = None if pending.rule is None else pending.rule.name
         size = 0, len(line)
         self._meter.count(pending.tool, rule, kind, size, size)
-        self._end(pending, rule, kind, line, size, size)
+        self._end(pending, line, rule, kind, *size, *size)
 
     def tools(self, before: int, after: int, *, first: bool, last: bool) -> None:
         """Count the bytes of a page of the tool list, in each session the first list alone."""
@@ -59,7 +59,7 @@ class Counts:
         visible = result.visible_before, result.visible_after
         client_cut = self._client_cut(visible[0]), self._client_cut(visible[1])
         self._meter.count(job.tool, job.rule.name, result.outcome, wire, visible, client_cut)
-        self._end(pending, job.rule.name, result.outcome, result.raw, wire, visible)
+        self._end(pending, result.raw, job.rule.name, result.outcome, *wire, *visible)
         if result.log_line is not None:
             self._log(result.log_line)
         if result.warnings:
@@ -73,14 +73,13 @@ class Counts:
     def _end(
         self,
         pending: PendingRequest | None,
-        rule: str | None,
-        outcome: OutcomeKind,
         raw: bytes,
-        wire: Sizes,
-        visible: Sizes,
+        rule: str | None,
+        kind: OutcomeKind,
+        *sizes: int,
     ) -> None:
         if pending is not None and pending.trace is not None:
-            row = Row(pending.tool, rule, outcome, None, self._client, 1, *wire, *visible)
+            row = Row(pending.tool, rule, kind, None, self._client, 1, *sizes)
             pending.trace.end(raw, row, view=pending.view is not None)
 
     def _client_cut(self, size: int) -> int:

@@ -88,7 +88,7 @@ class ConfigFile:
 
     def _span(self, path: EntryPath) -> tuple[tuple[int, int], EntryPath]:
         if isinstance(self.syntax, Json):
-            return self.syntax.locate(self.before, path)[1:], ()
+            return self.syntax.locate(self.before, path)[1:3], ()
         return (0, len(self.before)), path
 
     def entry(self, path: EntryPath, text: str | None = None) -> Any:

@@ -20,8 +20,8 @@ from mcp_abridge.document.possessive import possessive
 from mcp_abridge.errors import AbridgeError
 
 EntryPath = tuple[str, ...]
-Span = tuple[int, int, int]
-"""Where a member starts, and where its value starts and ends."""
+Span = tuple[int, int, int, bool]
+"""Where a member starts, where its value starts and ends, and if commas part it from others."""
 
 # What is not closed goes on to the end, or the rest would be searched from each of its parts.
 _STRING = '"' + possessive(r'[^"\\]++|\\.') + r'(?:"|\\?\Z)'
@@ -79,9 +79,6 @@ class Syntax(Protocol):
     def locate(self, text: str, path: EntryPath) -> Span:
         """Return where the member at a path is. Raises LookupError without one."""
 
-    def has_commas(self, text: str, path: EntryPath, lead: str) -> bool:
-        """Return True if commas part the member at a path, with `lead` before it, from others."""
-
     def literal(self, value: Any) -> str:
         """Return a value in one line."""
         return json_text(value)
@@ -94,12 +91,12 @@ class Syntax(Protocol):
 
     def alone(self, text: str, path: EntryPath) -> str:
         """Return the value at a path as `put_back` takes it."""
-        _, start, end = self.locate(text, path)
+        _, start, end, _ = self.locate(text, path)
         return text[start:end]
 
     def put_back(self, text: str, path: EntryPath, alone: str) -> str:
         """Return the text with another value at a path, though its layout is another one now."""
-        _, start, end = self.locate(text, path)
+        _, start, end, _ = self.locate(text, path)
         return text[:start] + alone + text[end:]
 
 
@@ -121,16 +118,13 @@ class Json(Syntax):
             return _members(text, path[:-1])[path[-1]]
         plain = _plain(text)
         start = _skip(plain, 0)
-        return start, start, len(plain.rstrip())
-
-    def has_commas(self, text: str, path: EntryPath, lead: str) -> bool:
-        return True
+        return start, start, len(plain.rstrip()), True
 
     def text_of(self, value: Any, path: EntryPath) -> str:
         return json_text({path[-2 if isinstance(value, list) else -1]: value}, indent=2)
 
     def remove(self, text: str, path: EntryPath) -> str:
-        (start, _, end), plain = self.locate(text, path), _plain(text)
+        (start, _, end, _), plain = self.locate(text, path), _plain(text)
         if comma := _COMMA.match(plain, end):
             note = text[end : comma.end() - 1]
             rest = text[_skip(text, comma.end(), _BLANK) :]
@@ -164,10 +158,8 @@ class Toml(Syntax):
         parent[path[-1]] = _MARK  # it stands in the text at the start of the value
         start = tomlkit.dumps(document).index(f'"{_MARK}"')
         key = text.rindex(path[-1], 0, start)
-        return key - (text[key - 1] in "\"'"), start, start + length
-
-    def has_commas(self, text: str, path: EntryPath, lead: str) -> bool:
-        return "{" in lead
+        inline = "{" in text[text.rfind("\n", 0, key) + 1 : key]
+        return key - (text[key - 1] in "\"'"), start, start + length, inline
 
     def literal(self, value: Any) -> str:
         if isinstance(value, dict):
@@ -213,7 +205,7 @@ def replace(
     """
     if not members:
         return syntax.remove(text, path)
-    key, start, end = syntax.locate(text, path)
+    key, start, end, has_commas = syntax.locate(text, path)
     lead = text[text.rfind("\n", 0, key) + 1 : key]
     quote, assign = syntax.quote, syntax.assign
     words = [f"{quote}{name}{quote}{assign}{syntax.literal(members[name])}" for name in members]
@@ -223,14 +215,14 @@ def replace(
         # The first keeps its key, and the space around its colon.
         words[0] = text[key:start] + syntax.literal(members[path[-1]])
     between = newline(text) + re.sub(r"-(?=\s)", " ", lead)  # of YAML; TOML may repeat `a.`
-    if syntax.has_commas(text, path, lead):
+    if has_commas:
         between = ", " if lead.strip() else f",{between}"
     return text[:key] + between.join(words) + text[end:]
 
 
 def put_first(syntax: Syntax, text: str, path: EntryPath, words: list[str]) -> str:
     """Return the text with words before the elements of the array at a path, in its layout."""
-    _, start, _ = syntax.locate(text, path)
+    start = syntax.locate(text, path)[1]
     if re.match(r"-\s", text[start : start + 2]):  # a block of YAML
         lead = newline(text) + text[text.rfind("\n", 0, start) + 1 : start]
         return text[:start] + "".join(f"- {syntax.literal(w)}{lead}" for w in words) + text[start:]
@@ -264,7 +256,7 @@ def _plain(text: str) -> str:
 def _members(text: str, path: EntryPath) -> dict[str, Span]:
     """Return where the members of the object at a path are: it is looked through once."""
     plain, decoder = _plain(text), json.JSONDecoder(strict=False)
-    _, at, _ = Json().locate(text, path)
+    at = Json().locate(text, path)[1]
     members: dict[str, Span] = {}
     if plain[at] != "{":
         return members
@@ -273,7 +265,7 @@ def _members(text: str, path: EntryPath) -> dict[str, Span]:
         key, colon = decoder.raw_decode(plain, at)
         start = _skip(plain, _skip(plain, colon) + 1)
         _, end = decoder.raw_decode(plain, start)
-        members[key] = at, start, end
+        members[key] = at, start, end, True
         at = _skip(plain, end)
         if plain[at] == ",":
             at = _skip(plain, at + 1)

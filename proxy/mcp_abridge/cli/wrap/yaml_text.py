@@ -46,23 +46,20 @@ class Yaml(Syntax):
         return {} if node is None else _value(node)
 
     def locate(self, text: str, path: EntryPath) -> Span:
-        key, node = _nodes(text, path)[-1]
+        (_, parent), (key, node) = _nodes(text, path)[-2:]
         start = node.start_mark.index
         if start == node.end_mark.index:
             raise NotPossible(f"its {path[-1]} has no value: remove it, or give it one")
-        return (key or node).start_mark.index, start, _end(node)
-
-    def has_commas(self, text: str, path: EntryPath, lead: str) -> bool:
-        return bool(_nodes(text, path)[-2][1].flow_style)
+        return (key or node).start_mark.index, start, _end(node), bool(parent.flow_style)
 
     def text_of(self, value: Any, path: EntryPath) -> str:
         whole = value if isinstance(value, list) else {path[-1]: value}
         return yaml.safe_dump(whole, allow_unicode=True, sort_keys=False, width=10_000)
 
     def remove(self, text: str, path: EntryPath) -> str:
-        start, _, end = self.locate(text, path)
+        start, _, end, has_commas = self.locate(text, path)
         line = text.rfind("\n", 0, start) + 1
-        if text[line:start].strip() or self.has_commas(text, path, ""):
+        if text[line:start].strip() or has_commas:
             raise NotPossible(f"its {path[-1]} has no line of its own: write its members in lines")
         rest = _REST_OF_LINE.match(text, end)
         return text[:line] + text[rest.end() :] if rest else text[:start] + text[end:].lstrip(" ")
