@@ -18,7 +18,7 @@ from mcp_abridge.session.session import Session
 from mcp_abridge.session.tools.definitions import ToolFacts
 from mcp_abridge.shaping.pipeline import shape
 from mcp_abridge.storage.snapshots import digest
-from mcp_abridge.transports.inprocess.parts import AbridgeOptions, Parts, Rules
+from mcp_abridge.transports.inprocess.parts import AbridgeOptions, Rules, new_states
 
 Result = TypeVar("Result")
 """What comes out has the kind of what went in: a text, a dict, or an object of the MCP SDK."""
@@ -54,8 +54,7 @@ class Abridge:
         server: str | None = None,
         **options: Unpack[AbridgeOptions],
     ) -> None:
-        self._parts = Parts(rules, options)
-        self._session = Session(self._parts.state())
+        self._session = Session(new_states(rules, options)())
         self._session.rules.rename(client=client, server=server)
         self._lock, self._numbers = Lock(), count(1)
 
@@ -161,8 +160,7 @@ class ToolCall:
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments for the tool: completed by the rules, and without those of the proxy."""
-        params = members(members(self._request)["params"])
-        arguments: dict[str, Any] = from_json(bytes(params["arguments"]))
+        arguments: dict[str, Any] = params_of(self._request)["arguments"]
         return arguments
 
     @property
@@ -184,7 +182,8 @@ class ToolCall:
             self._respond(own)
             if self._result == own:
                 return result
-        return like(result, self._result)
+        short: Result = like(result, self._result)
+        return short
 
     @property
     def _result(self) -> bytes:
@@ -215,17 +214,13 @@ def definition(value: object) -> bytes:
     raise TypeError(f"{kinds} is expected here, not {type(value).__name__}")
 
 
-def like(example: Result, raw: bytes) -> Result:
+def like(example: Any, raw: bytes) -> Any:
     """Return JSON in the kind of `example`."""
-    value: Any
     if isinstance(example, str):
-        value = text_of(from_json(raw))
-    elif isinstance(example, Mapping):
-        value = from_json(raw)
-    else:
-        model: Any = type(example)
-        value = model.model_validate_json(raw)
-    return value  # type: ignore[no-any-return]
+        return text_of(from_json(raw))
+    if isinstance(example, Mapping):
+        return from_json(raw)
+    return type(example).model_validate_json(raw)
 
 
 def failure(text: str) -> dict[str, Any]:
@@ -237,6 +232,12 @@ def text_of(result: Mapping[str, Any]) -> str:
     """Return the texts of a result, as most clients show them to a model."""
     blocks = result.get("content", ())
     return "\n".join(block["text"] for block in blocks if block.get("type") == "text")
+
+
+def params_of(raw: bytes) -> dict[str, Any]:
+    """Return the params of a request."""
+    params: dict[str, Any] = from_json(bytes(members(raw)["params"]))
+    return params
 
 
 def request(number: int, method: str, params: Mapping[str, Any] | None) -> bytes:

@@ -30,8 +30,8 @@ from mcp_abridge.session.session import Session
 from mcp_abridge.storage.snapshots import ANYBODY, digest
 from mcp_abridge.transports.driver import Driver, Routed
 from mcp_abridge.transports.http.hop_headers import identity
-from mcp_abridge.transports.inprocess.abridge import dumped, request
-from mcp_abridge.transports.inprocess.parts import AbridgeOptions, Parts, Rules
+from mcp_abridge.transports.inprocess.abridge import dumped, params_of, request
+from mcp_abridge.transports.inprocess.parts import AbridgeOptions, Rules, new_states
 from mcp_abridge.transports.workers.pool import Workers
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
@@ -60,7 +60,7 @@ class AbridgeMiddleware:
         caller: Callable[[Context], str] | None = None,
         **options: Unpack[AbridgeOptions],
     ) -> None:
-        self._parts = Parts(rules, options)
+        self._new_state = new_states(rules, options)
         self._caller = _identity if caller is None else caller
         self._numbers = count(1)
         # By caller and client, which has limits of its own.
@@ -105,7 +105,7 @@ class AbridgeMiddleware:
         return self._driver_of(caller, client), caller
 
     def _begin(self) -> Driver:
-        session = Session(self._parts.state())
+        session = Session(self._new_state())
         if self._latest is not None:
             info = self._latest.session.rules.peer
             session.rules.recall(PeerInfo(server=info.server, facts=info.facts))
@@ -122,8 +122,7 @@ class _Request:
         self._driver, self._ctx, self._call_next = driver, ctx, call_next
         self._number, self._id = number, b"%d" % number
         self._line = b""
-        self._result: HandlerResult = None
-        self._error: MCPError | None = None
+        self._outcome: HandlerResult | MCPError = None
 
     async def answer(self, scope: str) -> HandlerResult:
         line = request(self._number, self._ctx.method, self._ctx.params)
@@ -141,9 +140,9 @@ class _Request:
         finally:
             self._driver.session.forget_pending([self._id])
         if answer == self._line:  # as the server gave it
-            if self._error is not None:
-                raise self._error
-            return self._result
+            if isinstance(self._outcome, MCPError):
+                raise self._outcome
+            return self._outcome
         parts = members(answer)
         if "error" in parts:
             raise MCPError(**from_json(bytes(parts["error"])))
@@ -155,21 +154,21 @@ class _Request:
         if routed.queries:
             return await self._ask(routed.queries[0])
         [raw] = routed.to_server
-        ctx = self._ctx if raw == line else replace(self._ctx, params=_params(raw))
+        ctx = self._ctx if raw == line else replace(self._ctx, params=params_of(raw))
         try:
-            self._result = await self._call_next(ctx)
+            self._outcome = result = await self._call_next(ctx)
         except MCPError as error:
-            self._error = error
+            self._outcome = error
             self._line = dumped({"jsonrpc": "2.0", "id": self._number, "error": error.error})
         else:
-            self._line = message.result(self._id, Raw(dumped(self._result or {})))
+            self._line = message.result(self._id, Raw(dumped(result or {})))
         return await self._driver.from_server(self._line)
 
     async def _ask(self, query: Probe) -> Routed:
         """Ask the server what a guard, or the session itself, must know before the call."""
         own = members(query.raw)
         method = string_at(Raw(query.raw), "method") or ""
-        ctx = replace(self._ctx, method=method, params=_params(query.raw))
+        ctx = replace(self._ctx, method=method, params=params_of(query.raw))
         try:
             with fail_after(self._driver.session.time_left([self._id])):
                 result = await self._call_next(ctx)
@@ -178,11 +177,6 @@ class _Request:
             return await self._driver.fail([bytes(own["id"])], cause)
         line = message.result(own["id"], Raw(dumped(result or {})))
         return await self._driver.from_server(line)
-
-
-def _params(raw: bytes) -> dict[str, Any]:
-    params: dict[str, Any] = from_json(bytes(members(raw)["params"]))
-    return params
 
 
 def _identity(ctx: Context) -> str:

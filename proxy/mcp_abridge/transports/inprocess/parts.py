@@ -48,59 +48,49 @@ class AbridgeOptions(TypedDict, total=False):
     ledger: Path
 
 
-class Parts:
-    """The shared parts, by the rules and options of a program.
+def new_states(rules: Rules, options: AbridgeOptions) -> Callable[[], SessionState]:
+    """Return the function that makes the state of a session; all of these share the parts.
 
     `rules` are files, folders of them or bundled names, "none", or None for the bundled file that
     fits the server. Raises RuleErrors, StoreError, TypeError, ValueError.
     """
+    names = AbridgeOptions.__annotations__
+    for name in options.keys() - names:
+        raise TypeError(f"there is no option {name!r}{did_you_mean_or_known(name, names)}")
+    log = logging.getLogger("mcp_abridge")
+    log.addFilter(_clean)
+    select = _selection(rules, options, log)
+    size, seconds = options.get("snapshots", 256_000_000), options.get("snapshot_age", 1800.0)
+    folder = options.get("store")
+    kind = Memory if folder is None else partial(Folder, os.fspath(folder))
+    store: Store = kind(size=size, seconds=seconds)
+    meters = Meters()
+    # Without a ledger, no process knows which calls another one has made.
+    calls = None if "store" in options else RecentCalls()
+    if "ledger" in options:
+        path = os.fspath(options["ledger"])
+        elsewhere, wake = partial(claim_call, path), meters.wake_drain
+        calls = RecentCalls(elsewhere, wake, secret=partial(secret_of, path))
+        atexit.register(Ledger(path, meters, warn=log.warning, recent=calls).close)
+    return lambda: SessionState(
+        select, meters.of, log.warning, store, calls=calls, store_failed=log.error
+    )
 
-    def __init__(self, rules: Rules, options: AbridgeOptions) -> None:
-        names = AbridgeOptions.__annotations__
-        for name in options.keys() - names:
-            raise TypeError(f"there is no option {name!r}{did_you_mean_or_known(name, names)}")
-        self.log = logging.getLogger("mcp_abridge")
-        self.log.addFilter(_clean)
-        self._select = self._selection(rules, options)
-        size, seconds = options.get("snapshots", 256_000_000), options.get("snapshot_age", 1800.0)
-        folder = options.get("store")
-        kind = Memory if folder is None else partial(Folder, os.fspath(folder))
-        self.store: Store = kind(size=size, seconds=seconds)
-        self._meters = Meters()
-        # Without a ledger, no process knows which calls another one has made.
-        self._calls = None if "store" in options else RecentCalls()
-        if "ledger" in options:
-            path = os.fspath(options["ledger"])
-            elsewhere, wake = partial(claim_call, path), self._meters.wake_drain
-            self._calls = RecentCalls(elsewhere, wake, secret=partial(secret_of, path))
-            ledger = Ledger(path, self._meters, warn=self.log.warning, recent=self._calls)
-            atexit.register(ledger.close)
 
-    def _selection(self, rules: Rules, options: AbridgeOptions) -> Selection:
-        budget, scripts = options.get("budget", "auto"), options.get("scripts", "auto")
-        if budget not in _BUDGETS and (type(budget) is not int or budget < LEAST_BOUND):
-            words = f"neither {LEAST_BOUND} bytes or more nor {', '.join(_BUDGETS)}"
-            raise ValueError(f"budget: {budget!r} is {words}")
-        several = [rules] if isinstance(rules, str | os.PathLike) else rules
-        names = None if several is None else [os.fspath(name) for name in several]
-        files: Callable[[], tuple[RuleFile, ...]] | tuple[RuleFile, ...] | None = None
-        if names == [NO_RULES]:
-            files, budget = (), "off"
-        elif names is not None:
-            python = options.get("allow_python", False)
-            files = Watch(names, self.log.info, self.log.warning, allow_python=python).look
-        return Selection(files, budget, self.log.info, environ=os.environ, scripts=scripts)
-
-    def state(self) -> SessionState:
-        """Return the state of a new session."""
-        return SessionState(
-            self._select,
-            self._meters.of,
-            self.log.warning,
-            self.store,
-            calls=self._calls,
-            store_failed=self.log.error,
-        )
+def _selection(rules: Rules, options: AbridgeOptions, log: logging.Logger) -> Selection:
+    budget, scripts = options.get("budget", "auto"), options.get("scripts", "auto")
+    if budget not in _BUDGETS and (type(budget) is not int or budget < LEAST_BOUND):
+        words = f"neither {LEAST_BOUND} bytes or more nor {', '.join(_BUDGETS)}"
+        raise ValueError(f"budget: {budget!r} is {words}")
+    several = [rules] if isinstance(rules, str | os.PathLike) else rules
+    names = None if several is None else [os.fspath(name) for name in several]
+    files: Callable[[], tuple[RuleFile, ...]] | tuple[RuleFile, ...] | None = None
+    if names == [NO_RULES]:
+        files, budget = (), "off"
+    elif names is not None:
+        python = options.get("allow_python", False)
+        files = Watch(names, log.info, log.warning, allow_python=python).look
+    return Selection(files, budget, log.info, environ=os.environ, scripts=scripts)
 
 
 def _clean(record: logging.LogRecord) -> bool:
