@@ -48,7 +48,7 @@ def read(event: Event, client: str | None, tools: Collection[str]) -> tuple[str,
     `client` is the only one that is tried. Of BUILT_IN tools, only `tools` have answers.
     """
     for name in FORMS if client is None else (client,):
-        with suppress(AttributeError, LookupError, TypeError):
+        with suppress(AttributeError, LookupError, TypeError, ValueError):
             if event.get("tool_name") in BUILT_IN.keys() - tools:
                 return None
             answer = FORMS[name](event)
@@ -66,17 +66,13 @@ def _claude(event: Event) -> Answer | None:
     if name in BUILT_IN:
         text = _bash(event) if name == "Bash" else response[BUILT_IN[name]]
         return None if text is None else Answer(None, name, arguments, _texts(text))
-    if not re.match("mcp__.+__", name):
-        return None
-    if isinstance(response, list):
-        result = {"content": response}
-    elif isinstance(response, str):
+    prefix, server, tool = name.split("__", 2)
+    result = {"content": response}
+    if isinstance(response, str):
         whole = saved_answer(response, event["transcript_path"])
         result = _texts(response if whole is None else whole)
-    else:
-        return None
-    _, server, tool = name.split("__", 2)
-    return Answer(server, tool, arguments, result)
+    is_answer = prefix == "mcp" and isinstance(response, str | list)
+    return Answer(server, tool, arguments, result) if is_answer else None
 
 
 def _bash(event: Event) -> str | None:

@@ -60,8 +60,9 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> Any:
     from msgspec import Raw
 
     from mcp_abridge.cli.view import answers_folder, command, count, replay_of
+    from mcp_abridge.document import message
     from mcp_abridge.document.surrogates import replace_lone
-    from mcp_abridge.document.tree import encode, loads
+    from mcp_abridge.document.tree import loads
     from mcp_abridge.replay import exchanges
     from mcp_abridge.replay.differences import to_json
     from mcp_abridge.storage.regular import make_room, write_private
@@ -72,8 +73,7 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> Any:
         return None
     arguments.client, answer = reading
     call = exchanges.make(answer.tool, answer.arguments, Raw(to_json(answer.result)))
-    lines = {"request": Raw(call.request), "response": Raw(call.response)}
-    recording = encode({**lines, "server": answer.server})
+    recording = message.replaced(call.saved, server=answer.server)
     path = os.path.join(answers_folder(), f"{sha256(recording).hexdigest()[:12]}.json")
     replay = replay_of(call, arguments, lambda: command(arguments, path))
     cut = replay.outcome != "untouched"
