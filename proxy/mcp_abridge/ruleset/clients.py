@@ -269,13 +269,7 @@ CLIENTS: tuple[Client, ...] = (
         base64=_ALL,
     ),
     # GOOSE_MAX_TOOL_RESPONSE_SIZE is 200,000 characters (aaif-goose/goose#9256).
-    Client(
-        "goose*",
-        "text",
-        limit_bytes=200_000,
-        beyond_bytes=0,
-        beyond=f"{_FILE}path",
-    ),
+    Client("goose*", "text", limit_bytes=200_000, beyond_bytes=0, beyond=f"{_FILE}path"),
     # 50 KiB or 2,000 lines (anomalyco/opencode#35661, #32074); the text if there is any. In its
     # code mode there are no other calls of tools than those of scripts (#35185). In opencode 2,
     # which was not run, that is the default (#48108); its beta says the other two versions.

@@ -352,11 +352,6 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         patterns = (each for each in self.resources if not widget or each.startswith(_WIDGET))
         return any(matches(pattern, uri) for pattern in patterns)
 
-    @property
-    def takes_views(self) -> bool:
-        """True if a view in the URI of a resource is the proxy's to answer."""
-        return self.mode == "active" and self.snapshot_step.viewable
-
     def applies(self, arguments: Mapping[str, Any]) -> bool:
         """Return True if `when` holds for the arguments; raises Refusal if it runs out of fuel."""
         if self.when is None:

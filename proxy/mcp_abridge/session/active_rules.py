@@ -90,11 +90,7 @@ class ActiveRules(Struct, eq=False):
         self.peer.shows_widgets |= info.shows_widgets
 
     def rename(
-        self,
-        *,
-        client: str | None = None,
-        server: str | None = None,
-        version: str | None = None,
+        self, *, client: str | None = None, server: str | None = None, version: str | None = None
     ) -> None:
         """Record the names of client and server, and the client's version, as far as given."""
         server = self.peer.server if server is None else server[:LONGEST_NAME]

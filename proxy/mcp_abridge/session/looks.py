@@ -53,11 +53,7 @@ class Look(Struct):
 
 
 def follow(
-    state: "SessionState",
-    key: Key,
-    pending: "PendingRequest",
-    job: ShapeJob,
-    result: ShapeResult,
+    state: "SessionState", key: Key, pending: "PendingRequest", job: ShapeJob, result: ShapeResult
 ) -> None:
     """Count the result of a call whose answers are kept under `key`: a look, or a sign for one."""
     if pending.is_repeat:

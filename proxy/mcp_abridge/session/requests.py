@@ -123,9 +123,10 @@ def _cancel(state: SessionState, envelope: Message, exchange: bytes) -> bytes | 
     return None
 
 
-class RequestParams(Struct):
-    """The members that the params of calls and of reads have in common."""
-
+class _Params(Struct):
+    name: str | None = None
+    arguments: Raw = ABSENT
+    task: Raw = ABSENT
     meta: Raw = msgspec.field(default=ABSENT, name="_meta")
     answers: Raw = msgspec.field(default=ABSENT, name="inputResponses")
     state: Raw = msgspec.field(default=ABSENT, name="requestState")
@@ -136,13 +137,8 @@ class RequestParams(Struct):
         return self.answers is ABSENT and self.state is ABSENT
 
 
-class _Params(RequestParams):
-    name: str | None = None
-    arguments: Raw = ABSENT
-    task: Raw = ABSENT
-
-
-_PARAMS = msgspec.json.Decoder(_Params)
+PARAMS = msgspec.json.Decoder(_Params)
+"""Decodes the params of calls, and of reads."""
 
 
 def call(state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest) -> Outputs:
@@ -152,7 +148,7 @@ def call(state: SessionState, raw: bytes, envelope: Message, pending: PendingReq
 
         return resources.read(state, raw, envelope, pending)
     try:
-        params = _PARAMS.decode(envelope.params)
+        params = PARAMS.decode(envelope.params)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return state.inflight.send(raw, pending)
     tool = params.name

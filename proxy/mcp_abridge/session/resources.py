@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import READ, Message
+from mcp_abridge.document.message import READ, Message, string_at
 from mcp_abridge.document.tree import ABSENT, encode
 from mcp_abridge.query.fragment import split
 from mcp_abridge.session import effects, requests
@@ -18,27 +18,22 @@ from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.snapshots import Key
 
 
-class _Params(requests.RequestParams):
-    uri: str = ""
-
-
-_PARAMS = msgspec.json.Decoder(_Params)
-
-
 def read(state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest) -> Outputs:
     """Send a read on, or load the snapshot for the view that its URI asks for."""
     try:
-        params = _PARAMS.decode(envelope.params)
+        params = requests.PARAMS.decode(envelope.params)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return state.inflight.send(raw, pending)
     pending.tool, pending.scope = READ, pending.scope or state.scope
     if params.meta is not ABSENT:
         requests.read_meta(state, params.meta, pending)
     state.rules.select()
-    uri, view = split(params.uri)
+    whole = string_at(envelope.params, "uri") or ""
+    uri, view = split(whole)
     rule = state.rules.of_resource(uri)
-    if view is not None and not (rule is not None and rule.takes_views):
-        uri, view, rule = params.uri, None, state.rules.of_resource(params.uri)
+    answers = rule is not None and rule.mode == "active" and rule.snapshot_step.viewable
+    if view is not None and not answers:  # the view is the server's to answer
+        uri, view, rule = whole, None, state.rules.of_resource(whole)
     if rule is None or not uri:
         return state.inflight.send(raw, pending)
     pending.rule, pending.arguments, pending.view = rule, {"uri": uri}, view

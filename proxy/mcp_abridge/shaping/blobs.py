@@ -232,9 +232,7 @@ def _answer(job: ShapeJob, blocks: list[Raw], structured: bool) -> ShapeResult:
     if structured:  # clients refuse a result without it
         value["structuredContent"] = {"view": name}
     return ShapeResult(
-        raw=message.completed(job.id, value, job.modern),
-        outcome="view",
-        drawings=drawings,
+        raw=message.completed(job.id, value, job.modern), outcome="view", drawings=drawings
     )
 
 
