@@ -75,7 +75,7 @@ class StubHandler:
             case b"call":
                 record.method, record.tool = "tools/call", "find\nme"
                 record.client, record.session = "tester", "abc"
-                record.id, record.arrival.trace_id = b'"one"', "a1" * 16
+                record.id, record.trace_id = b'"one"', "a1" * 16
         return web.Response(body=b"you said " + raw)
 
     async def _stream(self, request: web.BaseRequest) -> web.StreamResponse:

@@ -71,8 +71,8 @@ async def test_the_trace_is_that_of_the_message_and_else_that_of_the_request(
     headers = {} if header is None else {"Traceparent": header, "Tracestate": "x=1"}
     raw = call("get", **({} if meta is None else {"_meta": {"traceparent": meta}}))
     _, record = await read(raw, headers)
-    assert record.arrival.trace_id == trace
-    assert record.arrival.headers == {name.lower(): value for name, value in headers.items()}
+    assert record.trace_id == trace
+    assert record.headers == {name.lower(): value for name, value in headers.items()}
 
 
 async def test_the_requests_of_a_batch_are_counted_and_nothing_else() -> None:

@@ -119,7 +119,11 @@ def _optional(node: MemberProfile) -> Iterator[str]:
 
 def _schema(node: MemberProfile, depth: int, *, strict: bool) -> Schema:
     """Return the schema of the values at a path, open below a depth, for members not seen, too."""
-    kinds = list(dict.fromkeys(_types(node, strict=strict)))
+    number = "integer" if strict and node.kinds <= _WITHOUT_FRACTIONS else "number"
+    kinds = [
+        _KINDS.get(kind, number) for kind in sorted(node.kinds, key=lambda each: each.__name__)
+    ]
+    kinds = list(dict.fromkeys(kinds if strict or not node.names else [*kinds, "null"]))
     schema: Schema = {"type": kinds[0] if len(kinds) == 1 else kinds}
     if depth == 0:
         return schema
@@ -135,11 +139,3 @@ def _schema(node: MemberProfile, depth: int, *, strict: bool) -> Schema:
         if strict and required:
             schema["required"] = required
     return schema
-
-
-def _types(node: MemberProfile, *, strict: bool) -> Iterator[str]:
-    number = "integer" if strict and node.kinds <= _WITHOUT_FRACTIONS else "number"
-    for kind in sorted(node.kinds, key=lambda kind: kind.__name__):
-        yield _KINDS.get(kind, number)
-    if not strict and node.names:
-        yield "null"

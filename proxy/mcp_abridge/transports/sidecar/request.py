@@ -11,7 +11,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
 from mcp_abridge.errors import AbridgeError, DocumentError
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
-from mcp_abridge.session.tracing import CONTEXT, TRACEPARENT, Arrival
+from mcp_abridge.session.tracing import CONTEXT, TRACEPARENT
 from mcp_abridge.transports.aio import give_way
 from mcp_abridge.transports.http import body, negotiation
 from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
@@ -135,8 +135,7 @@ async def read_post(request: Request, route: Route, limits: LimitsSpec) -> Poste
         modern=any(each >= MODERN for each in (version or "", *declared)),
     )
     record.method = post.method
-    record.arrival = _arrival(request, route, post)
-    record.session = record.arrival.session
+    _note_arrival(request, route, post)
     if post.first is not None and post.method == "tools/call":
         record.tool = string_at(post.first.params, "name") or ""
     if post.ids and post.accepts == "nothing":
@@ -148,20 +147,16 @@ async def read_post(request: Request, route: Route, limits: LimitsSpec) -> Poste
     return post
 
 
-def _arrival(request: web.BaseRequest, route: Route, post: PostedBody) -> Arrival:
-    headers = {name: request.headers[name] for name in CONTEXT if name in request.headers}
+def _note_arrival(request: Request, route: Route, post: PostedBody) -> None:
+    record, version = request.record, request.version
+    record.peer, record.route, record.protocol = request.remote, route.path, post.version
+    record.http = f"{version.major}.{version.minor}"
+    record.session = "" if post.session is None else digest(post.session)
+    record.headers = {name: request.headers[name] for name in CONTEXT if name in request.headers}
     inner = None if post.first is None else string_at(post.first.params, "_meta", TRACEPARENT)
-    outer = headers.get(TRACEPARENT)
-    traces = [match[1] for each in (inner, outer) if (match := _TRACEPARENT.fullmatch(each or ""))]
-    return Arrival(
-        headers,
-        peer=request.remote,
-        http=f"{request.version.major}.{request.version.minor}",
-        route=route.path,
-        session="" if post.session is None else digest(post.session),
-        protocol=post.version,
-        trace_id=traces[0] if traces else "",
-    )
+    for context in (record.headers.get(TRACEPARENT), inner):
+        if match := _TRACEPARENT.fullmatch(context or ""):
+            record.trace_id = match[1]
 
 
 def client_name(post: PostedBody) -> str | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from aiohttp import hdrs, web
 from aiohttp.http import SERVER_SOFTWARE
-from msgspec import Struct, field
+from msgspec import Struct
 
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec, RoutePath, RouteSpec
 from mcp_abridge.ruleset.rule_set import RuleSet
@@ -99,7 +99,7 @@ class Services(Struct, frozen=True):
         return Driver(Session(state), self.workers, on_noise)
 
 
-class AccessRecord(Struct):
+class AccessRecord(Arrival):
     """The facts of one HTTP request and its answer, for the log; the handler fills them in.
 
     `bytes_received` counts the upstream's answer, `bytes_sent` the proxy's. `complete` means that
@@ -109,7 +109,6 @@ class AccessRecord(Struct):
     id: bytes = b"null"
     method: str = ""
     tool: str = ""
-    session: str = ""
     token: str = ""
     client: str = ""
     bytes_received: int = 0
@@ -117,7 +116,6 @@ class AccessRecord(Struct):
     answered_by: Literal["upstream", "proxy"] = "upstream"
     failure: str = ""
     complete: bool = False
-    arrival: Arrival = field(default_factory=Arrival)
 
     @property
     def id_text(self) -> str:

@@ -74,7 +74,7 @@ class RequestContext(Struct):
 
     async def enter(self, line: bytes) -> Routed:
         """Give the client's line to the session, and note whose it is."""
-        routed = await self.driver.from_client(line, self.exchange, self.scope, self.record.arrival)
+        routed = await self.driver.from_client(line, self.exchange, self.scope, self.record)
         self.record.client = self.driver.session.rules.peer.client or ""
         return routed
 

@@ -332,7 +332,7 @@ class Sidecar:
             "client": record.client,
             "session": record.session,
             "request_id": record.id_text,
-            "trace_id": record.arrival.trace_id,
+            "trace_id": record.trace_id,
             "received": record.bytes_received,
             "sent": record.bytes_sent,
             "answered_by": record.answered_by,

@@ -4,7 +4,7 @@ Only if the extra `images` (Pillow) is installed; without it, nothing is importe
 """
 
 import os
-from functools import cache
+from importlib.util import find_spec
 from time import monotonic
 
 import msgspec
@@ -24,16 +24,9 @@ _PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH")  # of the environment, which may 
 _MISSING = "parts need Pillow: `pip install 'mcp-abridge[images]'` in the proxy's environment"
 
 
-@cache
-def _installed() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("PIL") is not None
-
-
 def with_drawings(job: ShapeJob, result: ShapeResult) -> ShapeResult:
     """Return a result with its drawings made, if the extra is installed. Never raises."""
-    if not _installed() and job.view is None:
+    if job.view is None and find_spec("PIL") is None:
         return replace(result, drawings=())
     end = monotonic() + SECONDS
     try:
@@ -46,7 +39,7 @@ def draw(data: str, box: Box | None, seconds: float = SECONDS) -> Picture | str:
     """Return base64 made smaller, or a part of it; the reason if that fails or takes too long."""
     from subprocess import TimeoutExpired, run
 
-    if not _installed():
+    if find_spec("PIL") is None:
         return _MISSING
     if seconds <= 0:
         return f"all images together took {SECONDS:g} seconds"

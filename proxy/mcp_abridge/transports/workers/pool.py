@@ -7,7 +7,7 @@ with little fuel. A worker that breaks affects only the response it was shaping.
 import asyncio
 import os
 import pickle
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from subprocess import PIPE, Popen
@@ -34,7 +34,7 @@ _DRAWINGS = 2  # images that are drawn at once
 _MOST_ABANDONED = 4  # threads of jobs that took too long
 
 Result = TypeVar("Result")
-Run = Callable[[ShapeJob], Coroutine[Any, Any, ShapeResult]]
+Run = Callable[[ShapeJob], Awaitable[ShapeResult]]
 
 
 class Workers:
@@ -78,10 +78,7 @@ class Workers:
         result = await self._shape(job, caller)
         if not result.drawings or self._closed:
             return result
-
-        async def draw(job: ShapeJob) -> ShapeResult:
-            return await _start_thread(partial(with_drawings, result=result), job)
-
+        draw = partial(_start_thread, partial(with_drawings, result=result))
         in_turn = partial(self._in_slot, self._drawing_slots, draw)
         return await self._in_slot(self._turn(caller), in_turn, job)
 

@@ -166,7 +166,7 @@ class ChildSession:
 
     async def _enter(self, raw: bytes, record: AccessRecord) -> None:
         line = message.one_line(raw.strip())
-        routed = await self.driver.from_client(line, arrival=record.arrival)
+        routed = await self.driver.from_client(line, arrival=record)
         if not (routed.to_server or routed.queries):
             record.answered_by = "proxy"
         await self._route(routed)

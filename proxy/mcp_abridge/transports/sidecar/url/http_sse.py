@@ -92,7 +92,7 @@ class SseSessions(Struct, frozen=True):
             raise RequestRefused(404, INVALID, "the stream of this endpoint is over")
         read = await read_post(request, self.route, self.limits)
         stream.request = request
-        routed = await stream.driver.from_client(read.raw, arrival=record.arrival)
+        routed = await stream.driver.from_client(read.raw, arrival=record)
         record.client = stream.driver.session.rules.peer.client or ""
         await self._dispatch(stream, routed._replace(to_server=[]))
         if not routed.to_server:
