@@ -22,6 +22,7 @@ from mcp_abridge.cli.terminal import (
 from mcp_abridge.document.message import READ
 from mcp_abridge.document.tree import loads
 from mcp_abridge.errors import AbridgeError, DocumentError
+from mcp_abridge.query.fragment import end_for
 from mcp_abridge.replay.account import account_of
 from mcp_abridge.replay.exchanges import as_json, recorded, text_result
 from mcp_abridge.replay.play import Replay
@@ -95,7 +96,10 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.tool, arguments.arguments = READ, {"uri": arguments.resource}
         exchange = recorded(recording, arguments.tool, arguments.arguments, any_tool)
         if arguments.view is not None:
-            own = exchange.with_view(arguments.view)
+            own = {**exchange.arguments, "view": arguments.view}
+            if exchange.tool == READ:
+                uri = exchange.arguments["uri"]
+                own = {"uri": uri + end_for(uri, arguments.view)}
             exchange = recorded(recording, exchange.tool, own)
         result = None if arguments.found is None else text_result(arguments.found)
 

@@ -9,7 +9,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import READ, Message
 from mcp_abridge.document.tree import compact, encode, loads, plain, text
 from mcp_abridge.errors import AbridgeError, DocumentError
-from mcp_abridge.query.fragment import end_for, split
+from mcp_abridge.query.fragment import split
 from mcp_abridge.replay.differences import to_json
 from mcp_abridge.shaping.result.frame import content_of
 
@@ -34,13 +34,6 @@ class RecordedExchange(Struct, frozen=True):
     def masked(self, request: bytes, response: bytes) -> "RecordedExchange":
         """Return the exchange with other lines, of the same call with masked values."""
         return RecordedExchange(*_recorded_call(request), request, response)
-
-    def with_view(self, view: str) -> dict[str, Any]:
-        """Return the arguments of the call that asks for a view of this response."""
-        if self.tool == READ:
-            uri = self.arguments["uri"]
-            return {"uri": uri + end_for(uri, view)}
-        return {**self.arguments, "view": view}
 
 
 def make(tool: str, arguments: dict[str, Any], result: Raw) -> RecordedExchange:

@@ -212,8 +212,11 @@ def with_snapshot(job: ShapeJob, result: ShapeResult, response: ParsedResponse) 
     return replace(result, snapshot=Snapshot(frame.encode(), document))
 
 
-def _answer(job: ShapeJob, blocks: list[Raw], structured: bool) -> ShapeResult:
-    """Return the result of a view that asks for a blob. Raises Refusal."""
+def answer(job: ShapeJob, blocks: list[Raw], *, structured: bool) -> ShapeResult:
+    """Return the result of a view that asks for a blob in these blocks. Raises Refusal.
+
+    `structured`: there is a structuredContent beside them.
+    """
     match = _PART.fullmatch(job.view or "")
     if match is None or (match[1] == "blob" and match[3]):
         raise Refusal(f"view: {job.view!r} is no question; {_FORM}")
@@ -236,16 +239,10 @@ def _answer(job: ShapeJob, blocks: list[Raw], structured: bool) -> ShapeResult:
     )
 
 
-def answer_later(job: ShapeJob, snapshot: Snapshot) -> ShapeResult:
-    """Return the blob of an earlier answer that a view asks for. Raises Refusal."""
-    frame = Frame.decode(snapshot.frame)
-    return _answer(job, frame.blocks, frame.structured is not None)
-
-
 def answer_first(job: ShapeJob, response: ParsedResponse) -> ShapeResult:
     """Return the blob that the view of a first call asks for; all is kept for later views."""
     structured = structured_of(response.members) is not None
-    result = _answer(job, content_of(response.members)[0], structured)
+    result = answer(job, content_of(response.members)[0], structured=structured)
     return with_snapshot(job, result, response)
 
 

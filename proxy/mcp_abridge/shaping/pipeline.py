@@ -88,9 +88,10 @@ def _shape(job: ShapeJob, context: ShapeContext) -> ShapeResult:
 def _try(job: ShapeJob, context: ShapeContext) -> ShapeResult:
     try:
         if job.snapshot is not None and job.asks_for_blob:
-            from mcp_abridge.shaping.blobs import answer_later
+            from mcp_abridge.shaping.blobs import answer
 
-            return answer_later(job, job.snapshot)
+            frame = Frame.decode(job.snapshot.frame)
+            return answer(job, frame.blocks, structured=frame.structured is not None)
         if job.snapshot is not None:
             return pages.from_snapshot(job, job.snapshot, context)
         result = _from_response(job, context)

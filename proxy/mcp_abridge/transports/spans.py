@@ -42,6 +42,8 @@ _MAX_TOOLS = 200  # in metrics; each has a series for every outcome and error
 
 Attributes = dict[str, str | int | bool]
 
+_HTTP: Attributes = {_TRANSPORT: "tcp", "network.protocol.name": "http"}
+
 
 def otlp_exports(version: str, warn: Callable[[str], None], signals: Collection[str]) -> "Exports":
     """Return exports of these signals ("TRACES", "METRICS") by OTLP, as the variables say.
@@ -246,20 +248,14 @@ def _of_client(arrival: Arrival | None) -> Attributes:
         "mcp.session.id": arrival.session,
         "mcp_abridge.route": arrival.route,
     }
-    present = {name: value for name, value in attributes.items() if value}
-    return {_TRANSPORT: "tcp", "network.protocol.name": "http", **present}
+    return _HTTP | {name: value for name, value in attributes.items() if value}
 
 
 def _of_server(url: str | None) -> Attributes:
     if url is None:
         return {_TRANSPORT: "pipe"}
     to = URL(url)
-    return {
-        _TRANSPORT: "tcp",
-        "network.protocol.name": "http",
-        "server.address": to.host or "",
-        "server.port": to.port or 0,
-    }
+    return _HTTP | {"server.address": to.host or "", "server.port": to.port or 0}
 
 
 def _failure(raw: bytes) -> _Failure | None:

@@ -19,6 +19,7 @@ from mcp_abridge.session.tools.definitions import ToolFacts
 from mcp_abridge.shaping.pipeline import shape
 from mcp_abridge.storage.snapshots import digest
 from mcp_abridge.transports.inprocess.parts import AbridgeOptions, Rules, new_states
+from mcp_abridge.transports.workers.pictures import with_drawings
 
 Result = TypeVar("Result")
 """What comes out has the kind of what went in: a text, a dict, or an object of the MCP SDK."""
@@ -132,8 +133,6 @@ class Abridge:
         if isinstance(output, Shape):
             result = shape(output.job)
             if result.drawings:
-                from mcp_abridge.transports.workers.pictures import with_drawings  # for few answers
-
                 result = with_drawings(output.job, result)
             return partial(self._session.shaped, output.job, result)
         if isinstance(output, Probe):

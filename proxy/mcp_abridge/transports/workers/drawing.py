@@ -25,6 +25,7 @@ SECONDS = 20
 _PHOTOS = ("JPEG", "MPO")
 _SCALABLE = ("L", "LA", "RGB", "RGBA", "CMYK")
 _GRAY = ("1", "I;16")
+_SCALING = Image.Resampling.LANCZOS, 3.0
 
 
 def serve() -> None:
@@ -62,7 +63,7 @@ def picture(data: bytes, box: Box | None) -> Picture | str:
                 return f"that is no part of its {image.width} x {image.height} pixels"
             part = image.crop((x, y, x + box[2], y + box[3]))
         part = _scalable(part)
-        _shorten(part, LONGEST_SIDE)
+        part.thumbnail((LONGEST_SIDE, LONGEST_SIDE), *_SCALING)
         file = _file_of(_opaque(part), photo=photo)
     return Picture(*file, original, box, frames)
 
@@ -85,11 +86,6 @@ def _opaque(image: Image.Image) -> Image.Image:
     return image.convert("RGB") if image.mode == "CMYK" else image
 
 
-def _shorten(image: Image.Image, side: int) -> None:
-    """Make an image smaller, if it is longer than `side`."""
-    image.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=3.0)
-
-
 def _file_of(image: Image.Image, *, photo: bool) -> tuple[bytes, str, tuple[int, int]]:
     """Return the shorter one of a PNG and a JPEG file, its type and pixels; no long one."""
     files: dict[str, bytes] = {}
@@ -99,7 +95,8 @@ def _file_of(image: Image.Image, *, photo: bool) -> tuple[bytes, str, tuple[int,
         files["image/png"] = _file(image, "PNG")
     mime_type, raw = min(files.items(), key=lambda pair: len(pair[1]))
     if len(raw) > MOST_BYTES:
-        _shorten(image, max(image.size) * 3 // 4)
+        side = max(image.size) * 3 // 4
+        image.thumbnail((side, side), *_SCALING)
         return _file_of(image, photo=photo)
     return raw, mime_type, image.size
 
