@@ -8,7 +8,7 @@ from mcp_abridge.ruleset.clients import SHOWN_BY_ALL, client_for
 from mcp_abridge.ruleset.rule import MAX_FAILURES, Rule
 from mcp_abridge.session.inflight import GET_TASK, PendingRequest
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
-from mcp_abridge.storage.meter import LookSign, Meter, OutcomeKind, Row
+from mcp_abridge.storage.meter import LookSign, Meter
 
 Meters = Callable[[str | None, str | None], Meter]
 ReplyKind = Literal["refused", "answered", "hidden", "late"]
@@ -33,16 +33,16 @@ class Counts:
 
     def untouched(self, pending: PendingRequest, size: int, raw: bytes = b"") -> None:
         """Count a response of `size` bytes that is sent unchanged; `raw` is empty if streamed."""
+        row = None
         if pending.tool and not pending.is_repeat and pending.method != GET_TASK:
-            self._meter.count_untouched(pending.tool, size, self._client_cut(size))
-        self._end(pending, raw, None, "untouched", size, size, size, size)
+            row = self._meter.count_untouched(pending.tool, size, self._client_cut(size))
+        pending.end(raw, row)
 
     def reply(self, pending: PendingRequest, kind: ReplyKind, line: bytes) -> None:
         """Count an answer of the proxy's own."""
         rule = None if pending.rule is None else pending.rule.name
         size = 0, len(line)
-        self._meter.count(pending.tool, rule, kind, size, size)
-        self._end(pending, line, rule, kind, *size, *size)
+        pending.end(line, self._meter.count(pending.tool, rule, kind, size, size))
 
     def tools(self, before: int, after: int, *, first: bool, last: bool) -> None:
         """Count the bytes of a page of the tool list, in each session the first list alone."""
@@ -50,16 +50,16 @@ class Counts:
             self._meter.count_definitions(before, after, first=first)
         self._lists_tools &= not last
 
-    def shaped(
-        self, job: ShapeJob, result: ShapeResult, pending: PendingRequest | None = None
-    ) -> None:
+    def shaped(self, job: ShapeJob, result: ShapeResult, pending: PendingRequest | None) -> None:
         """Count and log the result of shaping a response; `pending` is its call."""
         before = 0 if job.raw is None else len(job.raw)
         wire = before, len(result.raw)
         visible = result.visible_before, result.visible_after
         client_cut = self._client_cut(visible[0]), self._client_cut(visible[1])
-        self._meter.count(job.tool, job.rule.name, result.outcome, wire, visible, client_cut)
-        self._end(pending, result.raw, job.rule.name, result.outcome, *wire, *visible)
+        rule, kind = job.rule.name, result.outcome
+        row = self._meter.count(job.tool, rule, kind, wire, visible, client_cut)
+        if pending is not None:
+            pending.end(result.raw, row)
         if result.log_line is not None:
             self._log(result.log_line)
         if result.warnings:
@@ -69,18 +69,6 @@ class Counts:
     def look(self, job: ShapeJob, sign: LookSign) -> None:
         """Count a first answer in short, or a sign that it was too little."""
         self._meter.count_look(job.tool, job.rule.name, sign)
-
-    def _end(
-        self,
-        pending: PendingRequest | None,
-        raw: bytes,
-        rule: str | None,
-        kind: OutcomeKind,
-        *sizes: int,
-    ) -> None:
-        if pending is not None and pending.trace is not None:
-            row = Row(pending.tool, rule, kind, None, self._client, 1, *sizes)
-            pending.trace.end(raw, row, view=pending.view is not None)
 
     def _client_cut(self, size: int) -> int:
         return client_for(self._client).cut(size) if size > SHOWN_BY_ALL else 0

@@ -23,6 +23,7 @@ from mcp_abridge.storage.snapshots import Key
 if TYPE_CHECKING:
     from mcp_abridge.session.state import SessionState
     from mcp_abridge.session.tracing import CallTrace
+    from mcp_abridge.storage.meter import Row
     from mcp_abridge.storage.recorder import CallRecord
 
 K = TypeVar("K")
@@ -150,10 +151,10 @@ class PendingRequest(Struct):
             return self.end(message.error(self.id, message.PROXY_ERROR, reason))
         return self.end(message.refusal(self.id, reason, self.modern))
 
-    def end(self, line: bytes) -> bytes:
-        """Return the line, its answer that is not counted; its trace ends."""
+    def end(self, line: bytes, row: "Row | None" = None) -> bytes:
+        """Return its answer, which `row` counts if it is counted; its trace ends."""
         if self.trace is not None:
-            self.trace.end(line)
+            self.trace.end(line, row, view=self.view is not None)
         return line
 
 

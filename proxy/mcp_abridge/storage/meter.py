@@ -228,10 +228,10 @@ class Meter(Struct, frozen=True):
     client: str | None
     route: str = ""
 
-    def count_untouched(self, tool: str, wire: int, client_cut: int = 0) -> None:
+    def count_untouched(self, tool: str, wire: int, client_cut: int = 0) -> Row:
         """Count a response of `wire` bytes that was not decoded: all of it counts as visible."""
         size = wire, wire
-        self.count(tool, None, "untouched", size, size, (client_cut, client_cut))
+        return self.count(tool, None, "untouched", size, size, (client_cut, client_cut))
 
     def count(
         self,
@@ -241,16 +241,16 @@ class Meter(Struct, frozen=True):
         wire: Sizes,
         visible: Sizes,
         client_cut: Sizes = (0, 0),
-    ) -> None:
+    ) -> Row:
         """Count one answered call of `tool`; `rule` is the name of the rule that applied, if any.
 
         `client_cut` are the bytes that the client by itself leaves out.
 
         >>> meters = Meters()
         >>> meter = meters.of(None, None)
-        >>> meter.count("list_issues", "issues", "shaped", (9_000, 900), (8_000, 800))
-        >>> meter.count_untouched("get_me", 120), meter.count_untouched("get_me", 80)
-        (None, None)
+        >>> _ = meter.count("list_issues", "issues", "shaped", (9_000, 900), (8_000, 800))
+        >>> meter.count_untouched("get_me", 120).calls, meter.count_untouched("get_me", 80).calls
+        (1, 1)
         >>> [(row.tool, row.calls, row.visible_after) for row in meters.drain(Row)]
         [('list_issues', 1, 800), ('get_me', 2, 200)]
         """
@@ -261,6 +261,7 @@ class Meter(Struct, frozen=True):
             cut_after, largest = cut, visible[0]
         figures = (1, *wire, *visible, cut, cut > 0, cut_after > 0, largest)
         self.meters.add(Row, key, *figures, route=self.route)
+        return Row(*key, *figures)
 
     def count_definitions(self, before: int, after: int, *, first: bool) -> None:
         """Count a page of a tool list, the `first` of a session or not, in bytes."""
