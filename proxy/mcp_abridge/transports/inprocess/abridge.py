@@ -13,7 +13,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from mcp_abridge.document import message
 from mcp_abridge.document.message import members, string_at
 from mcp_abridge.document.tree import encode, level
-from mcp_abridge.session.outputs import Noise, Output, Outputs, Probe, Shape, ToClient, ToServer
+from mcp_abridge.session.outputs import Output, Probe, RunInBackground, Shape, ToClient, ToServer
 from mcp_abridge.session.session import Session
 from mcp_abridge.session.tools.definitions import ToolFacts
 from mcp_abridge.shaping.pipeline import shape
@@ -121,23 +121,20 @@ class Abridge:
         with self._lock:
             outputs = enter()
         for output in outputs:
-            if isinstance(output, ToServer):
-                call._request = output.raw
-            elif isinstance(output, ToClient):
-                if "id" in members(output.raw):  # no notification
-                    call._line = output.raw
-            elif not isinstance(output, Noise):
-                self._perform(call, self._carried_out(output))
-
-    def _carried_out(self, output: Any) -> Callable[[], Outputs]:
-        if isinstance(output, Shape):
-            result = shape(output.job)
-            if result.drawings:
-                result = with_drawings(output.job, result)
-            return partial(self._session.shaped, output.job, result)
-        if isinstance(output, Probe):
-            return partial(self._session.unanswered, output.token, _NO_SERVER)
-        return partial(output.then, output.do())
+            match output:
+                case ToServer(raw):
+                    call._request = raw
+                case ToClient(raw) if "id" in members(raw):  # no notification
+                    call._line = raw
+                case Shape(job):
+                    result = shape(job)
+                    if result.drawings:
+                        result = with_drawings(job, result)
+                    self._perform(call, partial(self._session.shaped, job, result))
+                case Probe(_, token):
+                    self._perform(call, partial(self._session.unanswered, token, _NO_SERVER))
+                case RunInBackground(do, then):
+                    self._perform(call, partial(then, do()))
 
 
 class ToolCall:

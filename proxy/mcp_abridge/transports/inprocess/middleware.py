@@ -94,8 +94,10 @@ class AbridgeMiddleware:
         name = self._caller(ctx)
         caller = digest(name) if name else f"{ANYBODY}-{digest(_query(ctx))}"
         # It has no public name yet; FastMCP reads this one, too.
-        connection = ctx.session._connection
-        if _lasts(ctx, connection.session_id):
+        connection, http = ctx.session._connection, ctx.request is not None
+        old = _SSE_SESSION in getattr(ctx.request, "query_params", ())  # HTTP+SSE of 2024-11-05
+        lasts = old or not http or connection.session_id is not None
+        if lasts and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             if _STATE not in connection.state:
                 connection.state[_STATE] = self._begin(), str(uuid.uuid4())
             driver, session = connection.state[_STATE]
@@ -194,12 +196,3 @@ def _query(ctx: Context) -> str:
     query = getattr(ctx.request, "query_params", None)
     pairs = [] if query is None else query.multi_items()
     return encode([pair for pair in pairs if pair[0] != _SSE_SESSION]).decode()
-
-
-def _lasts(ctx: Context, session_id: str | None) -> bool:
-    """Return True if the connection lasts: of a session, of HTTP+SSE of 2024-11-05, or no HTTP."""
-    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        return False
-    if ctx.request is None or session_id is not None:
-        return True
-    return _SSE_SESSION in getattr(ctx.request, "query_params", ())
