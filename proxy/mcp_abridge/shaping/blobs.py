@@ -141,12 +141,16 @@ def bounded(job: ShapeJob, result: ShapeResult) -> ShapeResult:
     except DocumentError:
         return result
     blobs = blobs_in(blocks)
-    long = [each for each in blobs if _too_long(job, each)]
+    readable = [each for each in blobs if each.type in job.base64]
+    read = sum(len(each.data) for each in readable)
+    # No blob has more than all of them.
+    bound = read if rule.max_bytes is None or rule.mode == "shadow" else rule.max_bytes
+    own = (each for each in readable if rule.images or not each.is_image)
+    long = [each for each in own if len(each.data) > bound]
     unseen = [each for each in long if not each.is_image or "image" in job.base64]
     if rule.images and rule.mode != "shadow":
         large = [each for each in blobs if each.is_large and each not in unseen]
         result = replace(result, drawings=tuple(Drawing(each.index, each.name) for each in large))
-    read = sum(len(each.data) for each in blobs if each.type in job.base64)
     before, after = result.visible_before, result.visible_after
     if result.raw is job.raw:  # of one without texts, all bytes were counted
         size = size_of(structured_of(response.members), tuple(texts.values()))
@@ -162,13 +166,6 @@ def bounded(job: ShapeJob, result: ShapeResult) -> ShapeResult:
         old = blocks[each.index]
         blocks[each.index] = with_note(old, note) if each in unseen else each.as_image()
     return with_blocks(result, response, blocks)
-
-
-def _too_long(job: ShapeJob, blob: Blob) -> bool:
-    rule, most = job.rule, job.rule.max_bytes
-    if rule.mode == "shadow" or (blob.is_image and not rule.images):
-        return False
-    return blob.type in job.base64 and most is not None and len(blob.data) > most
 
 
 def question_for(job: ShapeJob, view: str) -> str:
@@ -203,8 +200,6 @@ def with_snapshot(job: ShapeJob, result: ShapeResult, response: ParsedResponse) 
     located = locate(response.members, rule.document)
     if located is not None:
         frame, document = located.frame, located.document.encode()
-    elif rule.max_bytes is None:
-        return result
     else:
         blocks, _ = content_of(response.members)
         frame = as_text(Frame(response.members, blocks, bare=True))
@@ -294,10 +289,10 @@ def drawn(job: ShapeJob, result: ShapeResult, draw: Draw) -> ShapeResult:
             notes[drawing.name] = picture
         else:
             reasons.append(f"{drawing.name}: {picture}")
-    log_line = result.log_line
-    if reasons:
-        log_line = log_line or f"{job.rule.at(job.tool)}: left as it came: {'; '.join(reasons)}"
-    result = replace(result, drawings=(), log_line=log_line)
+    result = replace(result, drawings=())
+    if reasons and result.log_line is None:
+        reason = f"{job.rule.at(job.tool)}: left as it came: {'; '.join(reasons)}"
+        result = replace(result, log_line=reason)
     if not notes:
         return result
     if job.view is None and example and (question := question_for(job, example)):
