@@ -7,7 +7,7 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import msgspec
@@ -23,7 +23,7 @@ from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.selection import NO_RULES, absolute
 from mcp_abridge.session.looks import Look
 from mcp_abridge.storage.ledger import LedgerFile, default_path
-from mcp_abridge.storage.meter import Looks, LookSign
+from mcp_abridge.storage.meter import Looks, Row
 from mcp_abridge.storage.regular import write_private
 from mcp_abridge.storage.snapshots import digest
 
@@ -102,32 +102,30 @@ def count(
     If that fails, a line on stderr says so: the model gets its answer.
     """
     path = os.environ.get("MCP_ABRIDGE_LEDGER") or default_path()
-    row = replay.row
-    if path == "off" or row is None:
+    if path == "off" or replay.row is None:
         return
     try:
-        signs = _signs(replay, call, server, view)
-        looks = [Looks(row.tool, row.rule, server, row.client, **{sign: 1}) for sign in signs]
+        looks = _looks(replay, replay.row, call, server, view)
+        own = [replace(each, server=server) for each in looks]
         with closing(LedgerFile(path, patience=1.0)) as file:
-            file.write([replace(row, server=server), *looks])
+            file.write([replace(replay.row, server=server), *own])
     except Exception as error:  # SQLite's, too, which is imported late
         say("hook" if view is None else "view", f"ledger {path}: not recorded: {error}")
 
 
-def _signs(
-    replay: Replay, call: RecordedExchange, server: str | None, view: str | None
-) -> list[LookSign]:
-    """Return the signs that an answer counts as; a file keeps what was asked of the last one."""
+def _looks(
+    replay: Replay, row: Row, call: RecordedExchange, server: str | None, view: str | None
+) -> Iterator[Looks]:
+    """Yield the signs that an answer counts as; a file keeps what was asked of the last one."""
     key = digest(replay.client, server, call.tool, encode(call.arguments, ordered=True).decode())
     path, look = os.path.join(answers_folder(), f"{key}.look"), None
     if os.path.exists(path):
         look = msgspec.json.decode(content(path), type=Look)
-    sign = None if look is None else look.sign_of(view)
-    signs: list[LookSign] = [] if sign is None else [sign]
+    if look is not None and (sign := look.sign_of(view)) is not None:
+        yield Looks(row.tool, row.rule, server, row.client, **{sign: 1})
     if view is None and replay.outcome != "untouched":
-        short = bool(replay.drain_looks())
-        look = Look(judged=not short)
-        signs += ["looks"] * short
+        looks = replay.drain_looks()
+        yield from looks
+        look = Look(judged=not looks)
     if look is not None:
         write_private(path, encode(look))
-    return signs
