@@ -70,9 +70,8 @@ def as_resource(job: ShapeJob, result: ShapeResult) -> ShapeResult:
         else:
             kind = _JSON if texts[index].startswith("{") else _TEXT
             contents.append({"uri": job.uri, "mimeType": kind, "text": texts[index]})
-    for name in ("content", "isError"):
-        parts.pop(name, None)
-    whole = {**(_UNCACHED if job.modern else {}), **parts, "contents": contents}
+    rest = {name: each for name, each in parts.items() if name not in ("content", "isError")}
+    whole = {**(_UNCACHED if job.modern else {}), **rest, "contents": contents}
     return replace(result, raw=encode({**outer, "result": whole}))
 
 
@@ -80,10 +79,9 @@ def _typed(content: Raw, value: str | None) -> Any:
     if value is None:
         return content
     own: dict[str, Any] = {**members(content)}
-    if (kind := text(own.get("mimeType"))) is not None:
-        is_json = "json" in kind
-        if value.startswith('{"') and not is_json:
-            own["mimeType"] = _JSON
-        elif value[:1] not in '{["' and is_json:
-            own["mimeType"] = _TEXT
+    kind = text(own.get("mimeType")) or ""
+    if "json" in kind and value[:1] not in '{["':
+        own["mimeType"] = _TEXT
+    elif kind and "json" not in kind and value.startswith('{"'):
+        own["mimeType"] = _JSON
     return own

@@ -21,11 +21,7 @@ _URLS = ("url", "httpUrl", "serverUrl", "uri")
 _TOKENS = ("bearer_token_env_var", "bearerTokenEnvVar")
 HEADERS = ("headers", "http_headers", "env_http_headers", *_TOKENS)
 _OWN_LOGIN = (
-    "headersHelper",
-    "authProviderType",
-    "auth",
-    "oauth_resource",
-    "scopes",
+    *("headersHelper", "authProviderType", "auth", "oauth_resource", "scopes"),
     # In Goose, Vibe and Continue the client puts a secret of its own into the headers.
     *("env_keys", "api_key_env", "apiKey", "requestOptions"),
 )

@@ -23,9 +23,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 class _Loader(yaml.BaseLoader):
     """Composes nodes; an alias becomes a scalar, and the places of anchors and aliases are kept."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.anchor_marks: list[int] = []
+    anchor_marks: list[int]
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
@@ -74,6 +72,7 @@ def _compose(text: str) -> tuple[Any, list[int]]:
         raise ValueError(f"{len(text)} characters of YAML are more than {_MOST}")
     try:
         loader = _Loader(text)
+        loader.anchor_marks = []
         return loader.get_single_node(), loader.anchor_marks
     except yaml.MarkedYAMLError as error:
         problem = explain(error, text)

@@ -141,10 +141,8 @@ def contract(converter: NodeConverter, node: Node, members: Mapping[str, Any]) -
         advertised = normalised(schema)
         if members.get("validate") == "text":
             for own in Checker(advertised).violations({"text": ""}, Fuel()):
-                message = (
-                    f"validate: {{text: ...}} would violate the output_schema, too: {own.text}"
-                )
-                converter.report(node.value["validate"], message)
+                reason = f"{{text: ...}} would violate the output_schema, too: {own.text}"
+                converter.report(node.value["validate"], f"validate: {reason}")
         return advertised
     declared = "output_schema" in node.value and node.value["output_schema"].value is not None
     if members.get("validate") is not None and not declared:
