@@ -90,7 +90,6 @@ class Exports:
         says = "Responses before and after, on the wire and as far as the model reads them."
         self._sizes = meter.create_counter("mcp_abridge.response.bytes", "By", says)
         self._tools = Limiter[str](_MAX_TOOLS)
-        self.fields = tuple(propagate.get_global_textmap().fields)
 
     def begin(self, url: str | None, *request: Any) -> "CallSpans":
         """Begin the trace of a request; see `mcp_abridge.session.tracing.Tracer`."""
@@ -128,8 +127,7 @@ class CallSpans:
         meta: Raw,
         arrival: Arrival | None,
     ) -> None:
-        self._exports = exports
-        self._url = url
+        self._exports, self._url = exports, url
         self._attributes: Attributes = {
             "mcp.method.name": method,
             # A query may have what nobody else is to see.
@@ -141,7 +139,7 @@ class CallSpans:
         protocol = string_at(meta, PROTOCOL_VERSION) or (arrival and arrival.protocol)
         if protocol:
             self._attributes["mcp.protocol.version"] = label(protocol)
-        parent, links = _parent(meta, arrival, exports.fields)
+        parent, links = _parent(meta, arrival)
         attributes = self._attributes | _of_client(arrival)
         self._server = _Timed(exports, SpanKind.SERVER, attributes, parent, links)
         self._client: _Timed | None = None
@@ -223,14 +221,13 @@ class _Timed:
         self.span.end()
 
 
-def _parent(
-    meta: Raw, arrival: Arrival | None, fields: Collection[str]
-) -> tuple[Context, list[Link]]:
+def _parent(meta: Raw, arrival: Arrival | None) -> tuple[Context, list[Link]]:
     """Return the context of a call, that in its `_meta` before that of its HTTP request.
 
     If both are given, the second one is a link, as the conventions want it.
     """
-    inner = {name: value for name in fields if (value := string_at(meta, name)) is not None}
+    names = propagate.get_global_textmap().fields
+    inner = {name: value for name in names if (value := string_at(meta, name)) is not None}
     outer = {} if arrival is None else arrival.headers
     contexts = [propagate.extract(each, Context()) for each in (inner, outer)]
     spans = [trace.get_current_span(each).get_span_context() for each in contexts]

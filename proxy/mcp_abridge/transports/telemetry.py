@@ -7,7 +7,6 @@ log, no call its time, and the end of the process no more than END seconds.
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.util import find_spec
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +38,7 @@ class Telemetry:
     """
 
     def __init__(self, log: Log, version: Callable[[], str]) -> None:
-        self._log = log
-        self._version = version
+        self._log, self._version = log, version
         self._loaded = Event()
         self._exports: Exports | None = None
         if not _in_thread(self._load):
@@ -73,8 +71,6 @@ class Telemetry:
 
     def _load(self) -> None:
         try:
-            if find_spec("opentelemetry.sdk") is None:
-                raise ImportError
             from mcp_abridge.transports.spans import otlp_exports
 
             warn = self._log.warning
