@@ -117,11 +117,6 @@ class AccessRecord(Arrival):
     failure: str = ""
     complete: bool = False
 
-    @property
-    def id_text(self) -> str:
-        """The id of the request without quotes, empty if there is none."""
-        return "" if self.id == b"null" else self.id.decode("utf-8", "replace").strip('"')
-
 
 class Request(web.BaseRequest):
     """A client's HTTP request and its record; its answer does not say which software runs here."""

@@ -323,6 +323,7 @@ class Sidecar:
     def _say(self, route: str, request: Request, status: int, started: float) -> None:
         record, seconds = request.record, round(monotonic() - started, 4)
         self._metrics.count_request(record, status, seconds, route)
+        id = b"" if record.id == b"null" else record.id
         fields: dict[str, LogValue] = {
             "route": route,
             "status": status,
@@ -331,7 +332,7 @@ class Sidecar:
             "token": record.token,
             "client": record.client,
             "session": record.session,
-            "request_id": record.id_text,
+            "request_id": id.decode("utf-8", "replace").strip('"'),
             "trace_id": record.trace_id,
             "received": record.bytes_received,
             "sent": record.bytes_sent,
