@@ -120,9 +120,9 @@ def _optional(node: MemberProfile) -> Iterator[str]:
 def _schema(node: MemberProfile, depth: int, *, strict: bool) -> Schema:
     """Return the schema of the values at a path, open below a depth, for members not seen, too."""
     number = "integer" if strict and node.kinds <= _WITHOUT_FRACTIONS else "number"
-    seen = sorted(node.kinds, key=lambda kind: kind.__name__)
-    seen += [] if strict or not node.names else [type(None)]
-    kinds = list(dict.fromkeys(_KINDS.get(kind, number) for kind in seen))
+    every = sorted(node.kinds, key=lambda kind: kind.__name__)
+    every += [] if strict or not node.names else [type(None)]
+    kinds = list(dict.fromkeys(_KINDS.get(kind, number) for kind in every))
     schema: Schema = {"type": kinds[0] if len(kinds) == 1 else kinds}
     if depth == 0:
         return schema
