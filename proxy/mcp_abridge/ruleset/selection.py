@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -187,10 +187,8 @@ class Selection:
             scripts = client_for(client).writes_scripts(version, self._environ)
         budget = None if scripts else budget_rule(self._budget, client, self._environ)
 
-        files, candidates = (
-            tuple(with_budget(_for_scripts(file) if scripts else file, budget) for file in files)
-            for files in self._files_for(server)
-        )
+        change = _for_scripts if scripts else partial(with_budget, budget=budget)
+        files, candidates = (tuple(map(change, files)) for files in self._files_for(server))
         first = self._first
         return RuleSet((*first, *files), budget, (*first, *candidates), self._history)
 
