@@ -211,7 +211,12 @@ def facts_of(
     # The one row that is unlike the others tells more than what is the same in all.
     few = [path for path in odd if len(rows) - max(counted[path].counts.values()) <= _PLACES]
     rare = [path for path in states if counted[path].rare(len(rows))]
+    gaps = list[list[int]]()
     for path in dict.fromkeys((*few, *rare, *states[:_STATES], *odd)):
+        gap = counted[path].gap(len(rows))
+        if gap in gaps:  # rows of another kind have none of these members
+            continue
+        gaps += [gap] if gap else []
         counts, complete = counted[path].listing(len(rows))
         size = _size(path, encode(counts))
         if len(counted[path].counts) > 1 and counts and size <= room:
@@ -265,6 +270,11 @@ class _Counts(Struct):
         counts = self.counts
         few = {each for each, n in counts.items() if n <= _PLACES and 20 * n <= total}
         return few if len(few) <= _VALUES and len(counts) <= _RARE else set()
+
+    def gap(self, total: int) -> list[int]:
+        """Return the few rows that have no value, if all others have the same."""
+        single = len(self.counts) == 2 and b"null" in self.rare(total)
+        return self.places[b"null"] if single else []
 
     def listing(self, total: int) -> tuple[dict[str, int | str], bool]:
         """Return the values, the most frequent first; with positions if few of all rows have one.

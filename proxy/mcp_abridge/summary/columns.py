@@ -26,6 +26,8 @@ _POINT = 3  # plain values of an array that has as many in each row: they are op
 _CELLS = 60  # objects of one member each that a row is made of, as those of BigQuery
 _MOSTLY = 0.9  # of the values of a column that are objects, which are opened
 _KEYS = 60  # different names in arrays of names with values
+_NAMES = ("name", "key", "label", "title", "field", "code", "id")  # of a pair that has more
+_VALUES = ("display_value", "displayValue", "text", "content", "value")
 _NULL = b"null"
 NULL = Raw(_NULL)
 _HEAD = itemgetter(0)
@@ -201,6 +203,8 @@ class _Opened:
         names = dict.fromkeys(chain.from_iterable(opened))
         if len(names) > _MEMBERS:
             counts = Counter(chain.from_iterable(opened))
+            if path and _is_index(opened, len(names)):
+                return False
             most = max(counts.values())
             names = dict.fromkeys(name for name, n in counts.items() if 4 * n >= most and n > 1)
         for name in names:
@@ -264,16 +268,19 @@ class _Opened:
         return bool(points)
 
     def _pairs(self, path: ColumnPath, arrays: list[list[Raw]], count: int) -> bool:
-        names = [*level(next(chain.from_iterable(arrays)))]
-        if len(names) != 2:
-            return False
         opened = [*map(members_of, arrays)]
-        pairs = _pairs([row[:_KEYS] for row in opened], names, count)
+        pairs, value = pairs_in([row[:_KEYS] for row in opened], count)
         for pair in pairs:
-            value = names[names[0] == pair.name]
             elements = (paired(row, pair) or {} for row in opened)
             self._open((*path, pair, value), [each.get(value, NULL) for each in elements], None)
         return bool(pairs)
+
+
+def _is_index(opened: list[dict[str, Raw]], names: int) -> bool:
+    """Return True of objects whose names are no columns but words, each with its places."""
+    if 2 * sum(map(len, opened)) > names * len([*filter(None, opened)]):
+        return False
+    return {memoryview(raw)[0] for members in opened for raw in members.values()} == {0x5B}
 
 
 def members_of(values: Iterable[Raw | None]) -> list[dict[str, Raw]]:
@@ -295,17 +302,24 @@ def paired(array: Iterable[dict[str, Raw]], pair: Pair) -> dict[str, Raw] | None
     return next((each for each in array if text(each.get(pair.name)) == pair.key), None)
 
 
-def _pairs(rows: list[list[dict[str, Raw]]], names: list[str], count: int) -> list[Pair]:
-    """Return the names that `count` rows share in arrays of a name and a value each, in any order.
+def pairs_in(rows: list[list[dict[str, Raw]]], count: int) -> tuple[list[Pair], str]:
+    """Return the names that `count` rows share in arrays of names with values, in any order.
 
-    Those that stand several times in a row are none; nor are names that always have one value.
+    Beside them stands the member that is their value. Elements of two members are such pairs
+    whatever these are called; of more, if both are called as those of many services are. Names
+    that stand several times in a row are none; nor are those that always have one value.
     """
     elements = [*chain.from_iterable(rows)]
     if count < 3 or len(elements) < 2 * count:
-        return []
+        return [], ""
+    names = [*elements[0]]
+    ways = [(names[0], names[1]), (names[1], names[0])] if len(names) == 2 else []
+    if not ways:
+        value = next((each for each in _VALUES if each in names), None)
+        ways = [(each, value) for each in _NAMES if each in names and value is not None]
     if any(each.keys() != {*names} for each in elements):
-        return []
-    for name, value in (names, names[::-1]):
+        ways = [] if len(names) == 2 else [way for way in ways if _have(elements, way)]
+    for name, value in ways:
         keys = (dict.fromkeys(text(each[name]) for each in row) for row in rows)
         counts = Counter(chain.from_iterable(keys))
         total = Counter(text(each[name]) for each in elements)
@@ -313,5 +327,9 @@ def _pairs(rows: list[list[dict[str, Raw]]], names: list[str], count: int) -> li
         different = {(bytes(each[name]), bytes(each[value])) for each in elements}
         telling = len(shared) > 1 and 4 * len(different) >= 5 * len(counts)
         if telling and 4 * sum(counts[key] for key in shared) >= len(elements):
-            return [Pair(name, key) for key in shared[:_KEYS] if key and nameable(key)]
-    return []
+            return [Pair(name, key) for key in shared[:_KEYS] if key and nameable(key)], value
+    return [], ""
+
+
+def _have(elements: list[dict[str, Raw]], names: tuple[str, str]) -> bool:
+    return all(name in each for each in elements for name in names)

@@ -26,6 +26,7 @@ _SEVERAL = 3  # rows of a name, by which amounts are added up, on average
 _READ = 600  # rows that are read for that, at most
 _TRIES = 3  # at columns whose greatest value is to be found
 _ZONE = itemgetter(slice(-2, None))
+_PLAIN = re.compile(r"\[|true\Z|false\Z")  # an array or a flag
 _LITERAL = re.compile(r"null|true|false|-?[0-9].*")
 
 COUNTS = "counts"
@@ -191,9 +192,9 @@ def _values(column: Column, facts: Facts) -> list[str]:
     several = 2 <= len(values) <= len(column.values) // 2
     if not (several or counted):
         return []
-    arrays = [name for name in counted or () if name.startswith("[") and "`" not in name]
-    if arrays and all(value[:1] == b"[" for value in values):
-        return [f"`{name}`" for name in arrays]
+    plain = [name for name in counted or () if _PLAIN.match(name) and "`" not in name]
+    if plain and all(value[:1] in (b"[", b"t", b"f") for value in values):
+        return [f"`{name}`" for name in plain]
     texts = [content for value in sorted(values) if (content := text(Raw(value))) is not None]
     if counted and texts:
         texts = [name for name in counted if not _LITERAL.fullmatch(name)]

@@ -14,8 +14,10 @@ LINK = re.compile(rb'\[*"(?:https?|wss?):')
 OPAQUE = re.compile(
     rb'\[*"(?=[\w+/=-]{12,}")(?=[^"]*\d)'  # most values fail at once
     rb'(?:[^" ]*[0-9a-f]{32}[^" ]*|(?:[a-z]{1,5}[-_])?[0-9a-f-]{12,}|[0-9A-F-]{12,}|'
-    rb'(?=[^"]*[A-Z])(?=[^"]*[a-z])(?:[a-z]{2,5}_[A-Za-z0-9]{14,}|[A-Za-z0-9+/=_]{20,}))"'
+    rb'(?=[^"]*[A-Z])(?=[^"]*[a-z])(?:[a-z]{2,5}_[A-Za-z0-9]{14,}|[A-Za-z0-9+/=_]{20,}))"|'
+    rb'\[*"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}"'  # an address of hardware
 )
+E_MAIL = re.compile(rb'"[^"@ ]+@[^"@ ]+\.[a-z]+"')
 PLACE = re.compile(rb'"@?\.?[\w-]*+\[\d+\]')
 """The place of a node in a tree."""
 WITH_KIND = re.compile(rb'"[a-z]{2,5}_[A-Za-z0-9]+"')

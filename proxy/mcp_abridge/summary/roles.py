@@ -12,13 +12,16 @@ from collections.abc import Collection, Iterator, Sequence
 from math import inf
 from operator import attrgetter
 
+from msgspec import Raw
+
 from mcp_abridge.summary import forms, words
 from mcp_abridge.summary.all_rows import Names
-from mcp_abridge.summary.columns import Column
+from mcp_abridge.summary.columns import EACH, Column, elements_of
 from mcp_abridge.summary.worth import REPEATED, Worth
 
 NAME, KEY, STATE, VALUE, TIME, PERSON = "name", "key", "state", "value", "time", "person"
 HASH, OWN_ID, LONG_KEY, BARE, SECOND = "hash", "own_id", "long_key", "bare", "second"
+SCHEDULE = "schedule"
 REST, APPENDIX = "rest", "appendix"
 
 
@@ -47,7 +50,8 @@ def in_order(
     useless = list[Column]()
     for column in sorted(columns, key=lambda each: len(each.path)):
         cells, few = tuple(column.cells), 5 * len(column.values) < len(column.cells)
-        if cells in equal or len({*cells}) == 1 or few or _spells_a_number(column, columns):
+        bare = len({*cells}) == 1 or few or _is_of_each(column, columns)
+        if cells in equal or bare or _spells_a_number(column, columns):
             column.role = APPENDIX
             useless.append(column)
         equal.setdefault(cells, []).append(column)
@@ -72,6 +76,25 @@ def in_order(
     return order
 
 
+def _is_of_each(column: Column, columns: Sequence[Column]) -> bool:
+    """Return True of what is the same in each thing: `assignee.type`, beside names that differ.
+
+    It says only whether a row has such a thing, or how many.
+    """
+    if len(column.path) < 2 or len(_kinds(column)) > 1:
+        return False
+    absent = [cell is None for cell in column.cells]
+    beside = (each for each in columns if each.path[:-1] == column.path[:-1])
+    several = (each for each in beside if len(_kinds(each)) > 1)
+    return any([cell is None for cell in each.cells] == absent for each in several)
+
+
+def _kinds(column: Column) -> set[bytes]:
+    if EACH not in column.path:
+        return {*column.values}
+    return {part for cell in column.values for part in map(bytes, elements_of(Raw(cell)))}
+
+
 def _spells_a_number(column: Column, columns: Sequence[Column]) -> bool:
     """Return True of a number as a text beside the number itself: `price`, `price_display`."""
     own = words.split(column.names[-1]) if column.plain and column.textual else ()
@@ -93,7 +116,7 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     waiting = list(facts)
 
     def decoded(worth: Worth) -> bool:
-        return worth.code and any(each.decodes(worth) for each in choice)
+        return worth.code and any(each.decodes(worth) for each in facts)
 
     def take(role: str, least: float = -8, longest: float = inf) -> Iterator[Worth]:
         fit = (each for each in waiting if getattr(each, role) > least)
@@ -104,7 +127,9 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
         best = max(free, key=attrgetter(role), default=None)
         if best is not None:
             waiting.remove(best)
-            best.column.role = {BARE: NAME, SECOND: NAME, OWN_ID: KEY}.get(role, role)
+            best.column.role = {BARE: NAME, SECOND: NAME, OWN_ID: KEY, SCHEDULE: TIME}.get(
+                role, role
+            )
             yield best
 
     choice: list[Worth] = []
@@ -124,6 +149,7 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     value = max((each.value for each in waiting), default=-9)
     first, second = (STATE, VALUE) if state >= value else (VALUE, STATE)
     choice += take(first, -1)
+    choice += take(SCHEDULE, 0)
     choice += () if doubt else take(BARE, max(bare - _NEAR, _NAMED), _SHORT)
     choice += take(KEY, 0)  # a short one
     for _ in range(_APART):

@@ -16,7 +16,7 @@ from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.tree import encode, level
 from mcp_abridge.query import shapes
 from mcp_abridge.query.shapes import nodes, rows_of, side_by_side, tree_member
-from mcp_abridge.summary.columns import elements_of, members_of, sample_of
+from mcp_abridge.summary.columns import elements_of, members_of, pairs_in, sample_of
 from mcp_abridge.summary.place import Place, member_place
 
 LARGEST = 1 << 19  # bytes of what is made rows: all of it is opened
@@ -40,7 +40,8 @@ def inner_rows(rows: Sequence[Raw], size: int, place: str) -> tuple[list[Raw], s
         share = bytes_of / sum(sizes.values())
         enough = share > (1 / 2 if len(some) >= INNER * len(outer) else _NEARLY_ALL)
         several = len(some) > len(outer) and nameable(name)
-        if enough and several and not any(map(_is_pair, members_of(some[:: len(outer)]))):
+        pairs = any(map(_is_pair, members_of(some[:: len(outer)]))) or _are_pairs(outer, name)
+        if enough and several and not pairs:
             arrays = (members.get(name) for members in members_of(rows))
             inner = [*chain.from_iterable(map(elements_of, arrays))]
             return inner, f"{place}[].{spelled(name)}[]"
@@ -50,6 +51,12 @@ def inner_rows(rows: Sequence[Raw], size: int, place: str) -> tuple[list[Raw], s
 def _is_pair(members: dict[str, Raw]) -> bool:
     """Return True of a name with a plain value."""
     return len(members) + any(memoryview(each)[0] == 0x7B for each in members.values()) <= _PAIR
+
+
+def _are_pairs(outer: list[dict[str, Raw]], name: str) -> bool:
+    """Return True of names with values that have more beside them, such as a type."""
+    arrays = [members_of(elements_of(members.get(name))) for members in outer]
+    return bool(pairs_in(arrays, len([*filter(None, arrays)]))[0])
 
 
 def in_rows(value: Any, at: Place) -> tuple[list[Raw], Place]:

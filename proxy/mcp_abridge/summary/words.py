@@ -47,15 +47,18 @@ KEYS = _worth(
 TIMES = frozenset(
     _worth(_1="time timestamp date at ts created updated modified day start started starts end")
 )
-EVENTS = frozenset(_worth(_1="start starts started begin date day due when departure scheduled"))
-RECORDS = frozenset(_worth(_1="updated modified changed last indexed synced fetched end ended"))
+SCHEDULES = _worth(_1="start starts begin due when departure scheduled")
+EVENTS = frozenset((*SCHEDULES, "started", "date", "day"))
+RECORDS = frozenset(
+    _worth(_1="update updated modified changed last indexed synced fetched end ended")
+)
 """Words of times: those for which one reads a list, and those of what happened to its records."""
 
 CODES = frozenset(("code", "id", "key", "number", "value", "index"))
 HASHES = frozenset(("etag", "checksum", "md5", "cursor", "nonce"))
 NO_QUANTITIES = {
     *(TIMES - {"time"}),
-    *("id", "iid", "column", "col", "index", "offset", "orderindex", "page", "pid", "port"),
+    *("id", "iid", "uid", "column", "col", "index", "offset", "orderindex", "page", "pid", "port"),
     "position",
     *("row", "year"),
 }
@@ -70,8 +73,9 @@ AMOUNTS = _worth(
     _1="total amount count cost balance size duration sum usage bytes hours minutes estimate"
     " quantity qty points spent views downloads sessions visits additions deletions"
     " revenue mrr arr fee tax net gross budget time distance weight volume"
+    " precipitation rain rainfall snow snowfall showers"
 )
-_PLURAL = re.compile("[a-z]{3,}(?<![sui])s")
+_PLURAL = re.compile("(?!gusts)[a-z]{3,}(?<![sui])s")
 UNITS = _worth(_1="ms s sec seconds h kb mb gb kg km eur usd gbp chf cents")
 TYPED = ("number", "value")  # a value that is called by the object around it
 RATES = frozenset(  # are no amounts

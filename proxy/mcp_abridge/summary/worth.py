@@ -50,7 +50,9 @@ class Worth:
         keys = [step.key for step in column.path if isinstance(step, Pair)]
         self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
         self.words = compounds.get(self.names[-1]) or words.split(self.names[-1])
-        self.own = len(column.path) == 1 and words.is_id_of(self.words, array)
+        alone = len(column.path) == 3 and column.path[1] == 0  # of the one thing in each row
+        array = str(column.path[0]) if alone else array
+        self.own = (alone or len(column.path) == 1) and words.is_id_of(self.words, array)
         self._is_id = self.words[-1:] == ("id",)
         self._lowered = [name.lower() for name in self.names]
         self._last = self._lowered[-1].lstrip("@_$")
@@ -59,7 +61,8 @@ class Worth:
         self.distinct = self.kinds / max(len(self.values), 1)
         self.filled = len(self.values) / len(column.cells)
         self.numeric = all(map(forms.NUMBER.fullmatch, self.values))
-        self.code = self.numeric and not words.CODES.isdisjoint(self.words[-1:])
+        named = self.numeric and not words.CODES.isdisjoint(self.words[-1:])
+        self.code = named or (column.textual and self._mostly(forms.E_MAIL))
         self.clock = self._is_clock()
         self.link = not self.numeric and self._mostly(forms.LINK)
         by_name = self.column.textual and not words.HASHES.isdisjoint(self.words[-1:])
@@ -91,6 +94,8 @@ class Worth:
         self.state = self._worth_as_state()
         self.value = self._worth_as_value()
         self.time = self._worth_as_time()
+        spoken = {word for name in self.names[-2:] for word in words.split(name)}
+        self.schedule = -9.0 if words.SCHEDULES.keys().isdisjoint(spoken) else self.time
         self.person = self._worth_as_person()
 
     def _is_clock(self) -> bool:
@@ -142,11 +147,12 @@ class Worth:
     def decodes(self, other: "Worth") -> bool:
         """Return True if a column has the words for the codes of another one beside it.
 
-        So has `status.name` for `status.id`, and `state_name` for `state_code`.
+        So has `status.name` for `status.id`, `state_name` for `state_code`, and the name of a
+        person for an address.
         """
         beside = self.column.path[:-1] == other.column.path[:-1]
         alike = len(self.column.path) > 1 or self.words[:-1] == other.words[:-1] != ()
-        if self.numeric or not (beside and alike and other.code):
+        if self.numeric or self.code or not (beside and alike and other.code):
             return False
         own, others = self.column.cells, other.column.cells
         pairs = {*zip(own, others, strict=True)}
