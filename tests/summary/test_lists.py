@@ -28,6 +28,13 @@ def look(
     return document, call
 
 
+def first_look(rows: Any, bound: int = LOOK) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return rows in brief, and the notes on them."""
+    document, call = look(Listing(rows, ()), bound=bound)
+    shown = json.loads(document.encode())
+    return shown, call.notices[0].value if call.notices else shown.pop("_abridged")
+
+
 @pytest.mark.parametrize("structured", [False, True])
 @pytest.mark.parametrize("name", LISTS)
 def test_a_list_shows_the_column_for_which_one_reads_it(name: str, structured: bool) -> None:
@@ -241,3 +248,73 @@ def test_values_beside_a_name_are_counted_and_filtered() -> None:
     rows[70]["zone"] = "b"  # the look tells all of it
     filters, counts = examples_of(Document(rows), Call("list"))[:2]
     assert (filters, counts) == ("[?zone=='b']", f"count_by(@, &{of_team})")
+
+
+def test_values_beside_a_name_are_columns_though_they_have_a_type_and_more_beside_them() -> None:
+    cells = [("status", "color", ["Done", "Stuck", "New"]), ("cost", "numbers", range(90))]
+    board = [
+        {
+            "name": f"item {n}",
+            "column_values": [
+                {
+                    "id": key,
+                    "type": kind,
+                    "text": str(some[n * 7 % len(some)]),
+                    "value": '{"index": 1, "changed_at": "2026-10-03T07:00:00Z"}',
+                }
+                for key, kind, some in cells
+            ],
+            "note": "x" * 300,
+        }
+        for n in range(90)
+    ]
+
+    shown, _ = first_look(board, 4000)
+
+    assert "column_values[?id=='status'].text | [0]" in shown["columns"]
+    assert shown["rows"][0][:2] == ["item 0", "Done"]
+
+
+def test_what_is_the_same_in_each_person_is_no_state_of_a_task() -> None:
+    people = [None, "Ann", "Bob", "Cleo", "Dan"]
+    tasks = [
+        {
+            "name": f"task {n}",
+            "assignee": (who := people[n % 5]) and {"type": "user", "name": who},
+            "followers": [{"type": "user", "name": each} for each in people[1 : n % 4 + 1]],
+            "done": n % 3 == 0,
+            "note": "x" * 200,
+        }
+        for n in range(90)
+    ]
+
+    shown, notes = first_look(tasks, 4000)
+
+    assert {"assignee.type", "followers[].type"}.isdisjoint(shown["columns"])
+    assert shown["counts"]["done"] == {"false": 60, "true": 30}
+    assert "view='[?done==`true`].[" in notes["more"]
+
+
+def test_an_object_of_words_with_their_places_is_one_value() -> None:
+    words = [f"w{n}" for n in range(400)]
+    works = [
+        {"title": f"Work {n}", "cited": n * 37 % 90}
+        | {"index": {"the": [1], **{word: [2, n] for word in words[n * 3 : n * 3 + 120]}}}
+        for n in range(90)
+    ]
+
+    shown, notes = first_look(works, 4000)
+
+    assert shown["columns"] == ["title", "cited"]
+    assert "index" in notes["items"]
+
+
+def test_rows_that_have_no_member_at_all_are_told_once() -> None:
+    rows = {"uids": [str(n) for n in range(1, 90)]} | {
+        str(n): {"title": f"Title {n} of the list", "kind": "citation", "state": "indexed", "n": n}
+        for n in range(1, 90)
+    }
+
+    shown, _ = first_look(rows, 3000)
+
+    assert json.dumps(shown).count("1 at [0]") == 1
