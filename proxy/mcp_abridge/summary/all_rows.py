@@ -211,12 +211,12 @@ def facts_of(
     # The one row that is unlike the others tells more than what is the same in all.
     few = [path for path in odd if len(rows) - max(counted[path].counts.values()) <= _PLACES]
     rare = [path for path in states if counted[path].rare(len(rows))]
-    gaps = list[list[int]]()
+    told = set[tuple[object, ...]]()
     for path in dict.fromkeys((*few, *rare, *states[:_STATES], *odd)):
-        gap = counted[path].gap(len(rows))
-        if gap in gaps:  # rows of another kind have none of these members
+        said = counted[path].gap(len(rows)) or (path[:-1], *counted[path].parts())
+        if said in told and len(path) > 1:
             continue
-        gaps += [gap] if gap else []
+        told.add(said)
         counts, complete = counted[path].listing(len(rows))
         size = _size(path, encode(counts))
         if len(counted[path].counts) > 1 and counts and size <= room:
@@ -271,10 +271,20 @@ class _Counts(Struct):
         few = {each for each, n in counts.items() if n <= _PLACES and 20 * n <= total}
         return few if len(few) <= _VALUES and len(counts) <= _RARE else set()
 
-    def gap(self, total: int) -> list[int]:
-        """Return the few rows that have no value, if all others have the same."""
+    def gap(self, total: int) -> tuple[int, ...]:
+        """Return the few rows that have no value, if all others have the same.
+
+        Rows of another kind have none of many members.
+        """
         single = len(self.counts) == 2 and b"null" in self.rare(total)
-        return self.places[b"null"] if single else []
+        return tuple(self.places[b"null"]) if single else ()
+
+    def parts(self) -> list[tuple[int, ...]]:
+        """Return what rows have a value together, by their number and the first of them.
+
+        A state and its colour have the same.
+        """
+        return sorted((n, *self.places[value]) for value, n in self.counts.items())
 
     def listing(self, total: int) -> tuple[dict[str, int | str], bool]:
         """Return the values, the most frequent first; with positions if few of all rows have one.
