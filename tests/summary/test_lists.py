@@ -31,8 +31,8 @@ def look(
 def first_look(rows: Any, bound: int = LOOK) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return rows in brief, and the notes on them."""
     document, call = look(Listing(rows, ()), bound=bound)
-    shown = json.loads(document.encode())
-    return shown, call.notices[0].value if call.notices else shown.pop("_abridged")
+    value = json.loads(document.encode())
+    return value, call.notices[0].value if call.notices else value.pop("_abridged")
 
 
 @pytest.mark.parametrize("structured", [False, True])
@@ -269,10 +269,10 @@ def test_values_beside_a_name_are_columns_though_they_have_a_type_and_more_besid
         for n in range(90)
     ]
 
-    shown, _ = first_look(board, 4000)
+    table, _ = first_look(board, 4000)
 
-    assert "column_values[?id=='status'].text | [0]" in shown["columns"]
-    assert shown["rows"][0][:2] == ["item 0", "Done"]
+    assert "column_values[?id=='status'].text | [0]" in table["columns"]
+    assert table["rows"][0][:2] == ["item 0", "Done"]
 
 
 def test_what_is_the_same_in_each_person_is_no_state_of_a_task() -> None:
@@ -288,10 +288,10 @@ def test_what_is_the_same_in_each_person_is_no_state_of_a_task() -> None:
         for n in range(90)
     ]
 
-    shown, notes = first_look(tasks, 4000)
+    table, notes = first_look(tasks, 4000)
 
-    assert {"assignee.type", "followers[].type"}.isdisjoint(shown["columns"])
-    assert shown["counts"]["done"] == {"false": 60, "true": 30}
+    assert {"assignee.type", "followers[].type"}.isdisjoint(table["columns"])
+    assert table["counts"]["done"] == {"false": 60, "true": 30}
     assert "view='[?done==`true`].[" in notes["more"]
 
 
@@ -303,9 +303,9 @@ def test_an_object_of_words_with_their_places_is_one_value() -> None:
         for n in range(90)
     ]
 
-    shown, notes = first_look(works, 4000)
+    table, notes = first_look(works, 4000)
 
-    assert shown["columns"] == ["title", "cited"]
+    assert table["columns"] == ["title", "cited"]
     assert "index" in notes["items"]
 
 
@@ -315,6 +315,6 @@ def test_rows_that_have_no_member_at_all_are_told_once() -> None:
         for n in range(1, 90)
     }
 
-    shown, _ = first_look(rows, 3000)
+    table, _ = first_look(rows, 3000)
 
-    assert json.dumps(shown).count("1 at [0]") == 1
+    assert json.dumps(table).count("1 at [0]") == 1

@@ -190,33 +190,34 @@ def facts_of(
     rows: list[Raw],
     constant: dict[Names, bytes],
     states: list[Names],
-    asked: Collection[Names],
+    extra: Collection[Names],
     room: int,
 ) -> Facts:
     """Read what can be told of all rows in `room` bytes; `constant` are equal in a sample of them.
 
     Of each of `states`, and of what is not the same in all rows after all, the few different values
-    are counted; what is the same gets half of the room that these leave. The cells at the paths
-    `asked` are read on the way.
+    are counted; what is the same gets half of the room that these leave. The cells at the `extra`
+    paths are read on the way.
     """
     constant = {path: value for path, value in constant.items() if _short(Raw(value))}
     counted = {path: _Counts(Counter(), {}) for path in (*states, *constant)}
-    facts = Facts(cells={path: [] for path in asked})
+    facts = Facts(cells={path: [] for path in extra})
     for first, path, values in _in_batches(rows, {**counted, **facts.cells}):
         if path in counted:
             counted[path].add(first, values)
-        if path in asked:
+        if path in extra:
             facts.cells[path] += values
     odd = [path for path in constant if len(counted[path].counts) > 1]
     # The one row that is unlike the others tells more than what is the same in all.
     few = [path for path in odd if len(rows) - max(counted[path].counts.values()) <= _PLACES]
     rare = [path for path in states if counted[path].rare(len(rows))]
-    told = set[tuple[object, ...]]()
+    partitions = set[tuple[object, ...]]()
     for path in dict.fromkeys((*few, *rare, *states[:_STATES], *odd)):
-        said = counted[path].gap(len(rows)) or (path[:-1], *counted[path].parts())
-        if said in told and len(path) > 1:
+        groups = path[:-1], *counted[path].groups()
+        partition: tuple[object, ...] = counted[path].gap(len(rows)) or groups
+        if partition in partitions and len(path) > 1:
             continue
-        told.add(said)
+        partitions.add(partition)
         counts, complete = counted[path].listing(len(rows))
         size = _size(path, encode(counts))
         if len(counted[path].counts) > 1 and counts and size <= room:
@@ -279,10 +280,10 @@ class _Counts(Struct):
         single = len(self.counts) == 2 and b"null" in self.rare(total)
         return tuple(self.places[b"null"]) if single else ()
 
-    def parts(self) -> list[tuple[int, ...]]:
-        """Return what rows have a value together, by their number and the first of them.
+    def groups(self) -> list[tuple[int, ...]]:
+        """Return each group of rows with one value by its size and its first places.
 
-        A state and its colour have the same.
+        Those of a state and of its colour are the same.
         """
         return sorted((n, *self.places[value]) for value, n in self.counts.items())
 
