@@ -346,9 +346,8 @@ def test_a_text_that_says_more_than_its_structure_is_shown_and_views_read_both()
         "# keep these\n- name: n0  # keep\n  role: !Ref Role0\n"
     )
     entries = notes(outcome)
-    assert (
-        entries["rows"] == "200 rows of name, role, base, copy, read from YAML: view='rows[0:20]'"
-    )
+    page, *_ = entries["rows"].split("; ")
+    assert page == "200 rows of name, role, base, copy, read from YAML: view='rows[0:20]'"
     assert "read_from" not in entries
     assert value(YAML_OF_PEOPLE, "grep('keep')")["matched_lines"] == 201
     assert value(YAML_OF_PEOPLE, "rows[?name=='n7'].role") == ["Role7"]
@@ -570,6 +569,28 @@ def test_a_log_of_commits_with_more_than_rows_hold_is_shown_as_text() -> None:
     outcome = first(text)
     assert notes(outcome)["rows"].startswith("99 rows of commit, author, date, message, read from")
     assert view(text, "rows[3].message") == "Row\n\nof all: 3"
+
+
+def test_the_rows_of_a_text_that_is_shown_can_be_filtered_counted_ranked_and_added_up() -> None:
+    cases = [(f"test {n}", n * 37 % 101 / 8, n % 9 == 4) for n in range(300)]
+    inner = "".join(
+        f'<testcase name="{name}" time="{time}">{"<skipped/>" * skipped}</testcase>\n'
+        for name, time, skipped in cases
+    )
+    text = f'<testsuite name="all">{inner}</testsuite>'
+    outcome = first(text)
+    assert len(texts(outcome.raw)[-1]) < BUDGET
+    page, *offers = notes(outcome)["rows"].split("; ")
+    assert page == "300 rows of suite, name, time, result, read from JUnit: view='rows[0:20]'"
+    offered = [re.fullmatch(r"""view=(["'])(.*)\1 ([a-z ]+)""", each) for each in offers]
+    views = {each[3]: each[2] for each in offered if each}
+    assert [*views] == ["filters", "counts", "finds the greatest", "adds up"]
+    filtered, counts, most, total = (value(text, each) for each in views.values())
+    assert "result=='skipped'" in views["filters"]
+    assert [name for name, *_ in filtered] == [name for name, _, skipped in cases if skipped]
+    assert counts == {"passed": 267, "skipped": 33}
+    assert (most["name"], most["time"]) == max(cases, key=lambda case: case[1])[:2]
+    assert total == sum(time for _, time, _ in cases)
 
 
 def test_a_log_with_two_dates_of_each_commit_has_its_messages() -> None:

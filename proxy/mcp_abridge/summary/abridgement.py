@@ -36,7 +36,7 @@ from mcp_abridge.summary.omissions import (
     Omission,
     notes_on,
 )
-from mcp_abridge.summary.origin import beginning_of, first_words, origin, rows_in_text
+from mcp_abridge.summary.origin import InText, beginning_of, first_words, in_text, origin
 from mcp_abridge.summary.place import UNSHOWN
 from mcp_abridge.summary.sought import sought_by
 
@@ -73,8 +73,7 @@ def abridge(
     task = replace(task, origin=origin(form, place, count, call))
     if inside is not None and inside.loses:
         if call.viewable:
-            rows, begins = rows_in_text(document.cell[0], form, call)
-            task = replace(task, rows=rows, begins=begins)
+            task = replace(task, inside=in_text(document.cell[0], form, call))
         document.close()
     if any(each.at.steps and each.read_without_rule for each in document.closers):
         [closing] = document.closers
@@ -175,8 +174,7 @@ class _Task(Struct, frozen=True):
     viewed: str
     first_look: int
     origin: dict[str, str] = {}
-    rows: dict[str, str] = {}
-    begins: str = ""  # what each of these rows begins with
+    inside: InText = InText()
     place: str = "text"  # of the text in views
 
     def whole(self) -> list[Notice]:
@@ -266,9 +264,10 @@ class _Task(Struct, frozen=True):
         reserve = _reserve(bound)
         frame = len(f'{{"{NAME}":}}')
         beside = of_server(content)
-        if not self.viewed and encoded_size(self.rows) <= reserve // 2:
-            beside |= self.rows
-            reserve += encoded_size(self.rows) // 2  # a search is offered, too
+        size = encoded_size(self.inside.note)
+        if not self.viewed and size <= reserve // 2:
+            beside |= (note := self.inside.with_examples(self.call, bound // 7))
+            reserve += encoded_size(note) - size + size // 2  # a search is offered, too
         room, notes = bound - reserve, reserve - frame - (encoded_size(beside) if beside else 0)
         if not self.viewed:
             cut_text = description(content)
@@ -276,7 +275,7 @@ class _Task(Struct, frozen=True):
             if cut_text is None:
                 from mcp_abridge.summary.excerpt import excerpt  # most long answers are structure
 
-                begins = self.begins if "rows" in beside else ""
+                begins = self.inside.begins if "rows" in beside else ""
                 cut_text, note = excerpt(
                     content, room, notes, self.call, self.bound - frame, self.place, begins
                 )

@@ -29,7 +29,10 @@ _ZONE = itemgetter(slice(-2, None))
 _PLAIN = re.compile(r"\[|true\Z|false\Z")  # an array or a flag
 _LITERAL = re.compile(r"null|true|false|-?[0-9].*")
 
+FILTERS = "filters"
 COUNTS = "counts"
+GREATEST = "finds the greatest"
+SUM = "adds up"
 
 Example = tuple[str, str]
 """A view, and what it does."""
@@ -72,7 +75,7 @@ def examples(
         whole = small and category in rare
         part = "" if whole else f".[{selection}]"
         name = f"({category.name})" if _beside_a_name(category) else category.name
-        yield f"{place}{pipe}[?{name}=={values[-1]}]{part}", "filters"
+        yield f"{place}{pipe}[?{name}=={values[-1]}]{part}", FILTERS
         uncounted = (each for each, _ in categories if each.names not in facts.complete)
         counted = next(uncounted, category)
         yield f"count_by({place or '@'}, &{counted.name})", COUNTS
@@ -98,7 +101,7 @@ def examples(
             continue
         groups = groups or [*islice((name for name in own if _recurs(rows, name)), 1)]
         each = "" if place.endswith("[]") else "[*]"
-        yield f"sum({place or '@'}{each}.{amount.name})", "adds up"
+        yield f"sum({place or '@'}{each}.{amount.name})", SUM
         yield from latest
         latest = []
         for group in groups:
@@ -117,7 +120,7 @@ def greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:
     point = level(points[0]) if points and memoryview(points[0])[0] == 0x5B else []
     if len(point) != 2 or not bytes(point[1]).lstrip(b"-")[:1].isdigit():
         return ()
-    return ((f"max_by({place or '@'}, &[1])", "finds the greatest"),)
+    return ((f"max_by({place or '@'}, &[1])", GREATEST),)
 
 
 def _single(column: Column) -> bool:
@@ -139,7 +142,7 @@ def _selectable(column: Column) -> bool:
 def _greatest(place: str, quantity: Column) -> Example:
     """Return the view of the row with the greatest number; of time series, with any point of it."""
     if LAST not in quantity.path:
-        return f"max_by({place}, &{quantity.name})", "finds the greatest"
+        return f"max_by({place}, &{quantity.name})", GREATEST
     end = quantity.path.index(LAST)
     series, point = expression(quantity.path[:end]), quantity.path[end + 1 :]
     value = expression((*quantity.path[:end], *point))

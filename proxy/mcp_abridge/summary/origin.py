@@ -2,12 +2,16 @@
 
 from itertools import chain
 
-from mcp_abridge.document.measure import chars_that_fit
+from msgspec import Struct
+
+from mcp_abridge.document.measure import chars_that_fit, encoded_size
 from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.own_names import listed
-from mcp_abridge.document.tree import Value, opened
+from mcp_abridge.document.tree import Value, opened, raw
 from mcp_abridge.query.call import Call
+from mcp_abridge.summary.brief import examples_of
 from mcp_abridge.summary.cuts import WINDOW
+from mcp_abridge.summary.examples import COUNTS, FILTERS, GREATEST, SUM
 
 BLOCKS = "blocks of fields"
 """The form of rows that begin with the same name each, as in a text that describes several."""
@@ -37,11 +41,32 @@ def origin(form: str, place: str, count: int, call: Call) -> dict[str, str]:
     return {"read_from": f"{form}{hint}"}
 
 
-def rows_in_text(value: Value, form: str, call: Call) -> tuple[dict[str, str], str]:
-    """Return the note on structure that views can read in a text that is shown as a text.
+class InText(Struct, frozen=True):
+    """Structure that views read in a text that is shown as a text, which nobody would guess.
 
-    If it is rows in blocks of fields, the first name of each is returned, too.
+    `note` says of it what views it has. If it is an array, `rows` are its elements; if each of
+    these is a block of fields, `begins` is the first name of each.
     """
+
+    note: dict[str, str] = {}
+    begins: str = ""
+    rows: list[Value] = []
+
+    def with_examples(self, call: Call, room: int) -> dict[str, str]:
+        """Return the note, and in `room` bytes more a filter, a count, the greatest row, a sum."""
+        note = self.note
+        offers = examples_of([*map(raw, self.rows)], "rows", inside=True)[1] if self.rows else ()
+        first = {effect: view for view, effect in reversed(offers)}
+        most = encoded_size(note) + room
+        for effect in (FILTERS, COUNTS, GREATEST, SUM):
+            if effect in first:
+                longer = f"{note['rows']}; {call.question(first[effect])} {effect}"
+                note = {"rows": longer} if encoded_size({"rows": longer}) <= most else note
+        return note
+
+
+def in_text(value: Value, form: str, call: Call) -> InText:
+    """Return the structure that views can read in a text of some form that is shown as a text."""
     value = opened(value)
     if isinstance(value, list):
         first = (each for each in map(opened, value[:_ROWS]) if isinstance(each, dict))
@@ -49,11 +74,11 @@ def rows_in_text(value: Value, form: str, call: Call) -> tuple[dict[str, str], s
         some = f" of {_first_names([*map(listed, names)])}" * bool(names)
         rows = f"{len(value)} rows{some}"
         note = f"{rows}, read from {form}: {call.question('rows[0:20]')}"
-        return {"rows": note}, names[0] if names and form == BLOCKS else ""
+        return InText({"rows": note}, names[0] if names and form == BLOCKS else "", value)
     names = [name for name in value if nameable(name) and name != "text"]
     example = f": {call.question(spelled(names[-1]))}" if names else ""
     some = f" of {_first_names([*map(listed, names)])}" * (len(names) > 1)
-    return {"members": f"{len(value)}{some}, read from {form}{example}"}, ""
+    return InText({"members": f"{len(value)}{some}, read from {form}{example}"})
 
 
 def _first_names(names: list[str]) -> str:
