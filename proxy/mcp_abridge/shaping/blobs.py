@@ -279,8 +279,7 @@ def drawn(job: ShapeJob, result: ShapeResult, draw: Draw) -> ShapeResult:
             blocks[blob.index] = _with_picture(blocks[blob.index], picture)
             notes[drawing.name] = _words(blob, picture)
             width, height = (min(each, LONGEST_SIDE) for each in picture.original)
-            part = f"{drawing.name.removesuffix(')')}, [0, 0, {width}, {height}])"
-            example = example or part
+            example = example or f"{drawing.name.removesuffix(')')}, [0, 0, {width}, {height}])"
         elif job.view is not None:
             line = message.refusal(job.id, f"view: {drawing.name}: {picture}", job.modern)
             return replace(result, raw=line, outcome="refused", drawings=())
@@ -289,10 +288,8 @@ def drawn(job: ShapeJob, result: ShapeResult, draw: Draw) -> ShapeResult:
             notes[drawing.name] = picture
         else:
             reasons.append(f"{drawing.name}: {picture}")
-    result = replace(result, drawings=())
-    if reasons and result.log_line is None:
-        reason = f"{job.rule.at(job.tool)}: left as it came: {'; '.join(reasons)}"
-        result = replace(result, log_line=reason)
+    reason = f"{job.rule.at(job.tool)}: left as it came: {'; '.join(reasons)}" if reasons else None
+    result = replace(result, drawings=(), log_line=result.log_line or reason)
     if not notes:
         return result
     if job.view is None and example and (question := question_for(job, example)):

@@ -10,6 +10,7 @@ from time import monotonic
 import msgspec
 from msgspec.structs import replace
 
+from mcp_abridge.shaping import pipeline
 from mcp_abridge.shaping.blobs import Picture, drawn
 from mcp_abridge.shaping.job import Box, ShapeJob, ShapeResult
 from mcp_abridge.system import platform
@@ -24,11 +25,14 @@ _MISSING = "parts need Pillow: `pip install 'mcp-abridge[images]'` in the proxy'
 
 
 def with_drawings(job: ShapeJob, result: ShapeResult) -> ShapeResult:
-    """Return a result with its drawings made, if the extra is installed."""
+    """Return a result with its drawings made, if the extra is installed. Never raises."""
     if job.view is None and find_spec("PIL") is None:
         return replace(result, drawings=())
     end = monotonic() + SECONDS
-    return drawn(job, result, lambda data, box: draw(data, box, end - monotonic()))
+    try:
+        return drawn(job, result, lambda data, box: draw(data, box, end - monotonic()))
+    except Exception as error:  # no memory for the answer, ...
+        return pipeline.failure(job, error)
 
 
 def draw(data: str, box: Box | None, seconds: float = SECONDS) -> Picture | str:
