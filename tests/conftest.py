@@ -18,7 +18,7 @@ from tests.servers.install import require
 # The same examples on every run, and no limit of time: a slow machine is not a bug.
 # To look for new ones: pytest --hypothesis-profile=explore; `make unit` takes few of them.
 hypothesis.settings.register_profile(
-    "steady", derandomize=True, deadline=None, max_examples=scaled(10, 15)
+    "steady", derandomize=True, deadline=None, max_examples=scaled(6, 15)
 )
 hypothesis.settings.register_profile("few", derandomize=True, deadline=None, max_examples=5)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000)
@@ -53,6 +53,17 @@ LONGEST = {
     *("test_first_rule.py", "test_pictures.py", "test_telemetry.py", "test_two_callers.py"),
     *("test_real_clients.py", "test_real_servers.py", "test_suggest.py", "test_upstreams.py"),
 }
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path,
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests only where there are some: each worker goes through every module."""
+    collectors = yield
+    if file_path.suffix != ".py" or ">>> " in file_path.read_text("utf-8"):
+        return collectors
+    return [each for each in collectors if type(each).__name__ != "DoctestModule"]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
