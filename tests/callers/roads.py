@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from tests.callers.server import Json
 from tests.callers.speech import Exchange, Source, Spoken, answer_in
 from tests.callers.upstream import Upstream
+from tests.faults.forks import PROGRAM
 from tests.faults.routes import META, stateless
-from tests.faults.sidecar import EVENTS, PROGRAM, compact, get, post, request, serving
+from tests.faults.sidecar import EVENTS, compact, get, post, request, serving
 from tests.redis_server import redis_server
 from tests.serving import upstream as started
 from tests.wire import Wire

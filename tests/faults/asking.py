@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.forks import PROGRAM
 from tests.faults.processes import until
 from tests.faults.routes import Local
 from tests.faults.rows import Way
-from tests.faults.sidecar import INITIALIZE, PROGRAM, bare, serving
+from tests.faults.sidecar import INITIALIZE, bare, serving
 from tests.faults.wrapper import Wrapped
 
 CHANGING = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))

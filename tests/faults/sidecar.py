@@ -6,12 +6,10 @@ No library in between: requests are bytes, answers are read from the socket as t
 import atexit
 import json
 import math
-import os
 import re
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,14 +23,12 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import msgspec
-from mcp_abridge.system import platform
 
+from tests.faults.forks import PROGRAM, start
 from tests.faults.processes import LIFE, SECONDS, Process, processes, until
 from tests.faults.scale import scaled
-from tests.wrapped import START
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = (sys.executable, "-c", START)
 CHUNK = 1 << 16
 ENDED = 1 if sys.platform == "win32" else 0
 """The exit code of a sidecar that is told to end, which Windows does not let it do in order."""
@@ -197,14 +193,7 @@ class Sidecar(Process):
         env: Mapping[str, str] | None = None,
         program: Sequence[str] = PROGRAM,
     ) -> None:
-        process = subprocess.Popen(
-            command(*arguments, program=program),
-            env={**os.environ, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            **platform.DETACHED,  # without a terminal, wherever the tests run
-        )
-        super().__init__(process)
+        super().__init__(start(command(*arguments, program=program), env))
         self.errors = bytearray()
         self.lines: list[dict[str, Any]] = []
         self.cursor = 0

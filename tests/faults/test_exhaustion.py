@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.suite import free_port
+from tests.faults.forks import PROGRAM
 from tests.faults.naughty import result
 from tests.faults.processes import Process, memory, until
 from tests.faults.routes import (
@@ -29,7 +30,6 @@ from tests.faults.routes import (
 from tests.faults.sidecar import (
     EVENTS,
     INITIALIZE,
-    PROGRAM,
     Client,
     Sidecar,
     call,

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.asking import CHANGING, Client, Start, each_way, logged
-from tests.faults.sidecar import PROGRAM, ROOT, call
+from tests.faults.forks import PROGRAM
+from tests.faults.sidecar import ROOT, call
 from tests.platforms import on_posix
 from tests.wire import Wire
 
