@@ -3,7 +3,7 @@
 import runpy
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -203,12 +203,12 @@ def test_a_conflict_keeps_its_error_and_three_paths_are_three_items(
     assert [text] == texts(direct.call("batch_read", {"paths": paths}))
 
 
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"][: scaled(1, 2)])
+@pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28"][: scaled(1, 3)])
 def test_the_tools_are_the_servers_own_but_for_the_list_the_batch_and_the_retired_one(
     mode: Mode, base: Base, direct: PythonClient
 ) -> None:
     calls = base.calls()
-    with base.again(mode) as other:
+    with nullcontext(base) if mode == "auto" else base.again(mode) as other:
         own, after = direct.tools(), other.client.tools()
         assert set(own) - set(after) == {"move_document"}
         changed = [name for name, tool in after.items() if tool != own[name]]

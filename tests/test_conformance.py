@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.mark.usefixtures("servers")
 def test_the_same_checks_pass_through_the_proxy() -> None:
-    # About 12 s, of which the direct runs take 5.
+    # About 9 s, of which the direct runs take 5.
     require(PARTS, CACHE)
     completed = subprocess.run(
         [sys.executable, "-m", "tests.conformance", "--short"],

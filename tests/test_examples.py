@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.faults.scale import scaled
 from tests.python_client import Mode, PythonClient, System, reaching, within
 from tests.serving import FRONTS
 from tests.wrapped import ROOT, Result, texts
@@ -302,11 +303,11 @@ def test_pages_of_fifty_thousand_files_give_the_whole_list(vault: Example) -> No
 @pytest.mark.parametrize(
     ("tool", "arguments", "at"),
     [
-        ("get_vault_file", {"path": LONG}, ""),
         ("get_vault_file", {"path": LONG, "format": "json"}, "content"),
         ("get_active_file", {}, ""),
+        ("get_vault_file", {"path": LONG}, ""),
         ("vault", {"operation": "read", "path": LONG}, ""),
-    ],
+    ][: scaled(2, 4)],
 )
 def test_windows_of_a_note_of_a_megabyte_give_the_whole_note(
     tool: str, arguments: dict[str, Any], at: str, vault: Example
@@ -324,11 +325,11 @@ def test_windows_of_a_note_of_a_megabyte_give_the_whole_note(
     ("tool", "arguments", "at", "limit"),
     [
         ("search_vault_simple", {"query": "migration"}, "", 20),
-        ("search_vault", {"tag": "idea"}, "", 50),
         ("vault", {"operation": "list", "folder": "Work/2019/"}, "files", 100),
-        ("vault", {"operation": "search", "query": "roadmap"}, "", 20),
         ("discover", {}, "folders", 100),
-    ],
+        ("search_vault", {"tag": "idea"}, "", 50),
+        ("vault", {"operation": "search", "query": "roadmap"}, "", 20),
+    ][: scaled(3, 5)],
 )
 def test_lists_come_in_pages_that_give_all_of_it(
     tool: str, arguments: dict[str, Any], at: str, limit: int, vault: Example
@@ -438,11 +439,13 @@ def test_one_line_of_the_rules_makes_answers_of_five_kilobytes_that_fit_together
     files = pages(small, "list_vault_files", "files", {"folder": "Work/2019/", "limit": 1000})
     assert files == small.before()["files"]
     text, has_more = "", True
-    while has_more:
+    while has_more and len(text) < scaled(200_000, 2_000_000):
         part, more = texts(small.call("get_active_file", maxLength=100_000, startIndex=len(text)))
         has_more = orjson.loads(more)["hasMore"]
         text += part
-    assert text == texts(small.original_result())[0]
+    whole = texts(small.original_result())[0]
+    assert whole.startswith(text)
+    assert has_more == (len(text) < len(whole))
     assert max(small.sizes) <= 5_000
 
 

@@ -224,7 +224,7 @@ def test_a_sidecar_names_the_trace_in_its_log_and_in_headers_to_the_server(
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
-@pytest.mark.parametrize("listens", [False, True])
+@pytest.mark.parametrize("listens", [False, True][: scaled(1, 2)])
 def test_a_collector_that_is_down_costs_one_line_and_no_call_its_time(
     listens: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,7 +43,7 @@ def outcome(road: str, store: str, folder: Path, *scene: Step) -> Play:
     """Do the steps of a scene, or random ones."""
     with opened(road, store, folder) as place:
         play = Play(place)
-        play.run(scene or steps(place, seed=1, number=scaled(70, 400)))
+        play.run(scene or steps(place, seed=1, number=scaled(60, 400)))
     return play
 
 

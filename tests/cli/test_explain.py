@@ -16,6 +16,7 @@ from mcp_abridge.ruleset.selection import Selection
 
 from tests.builders import answer, call, document, line, rules, tool_result
 from tests.cli.conftest import Printed, Run
+from tests.faults.scale import scaled
 from tests.rulecases import PYTHON
 from tests.talk import Talk
 
@@ -417,7 +418,9 @@ def test_of_a_rule_file_alone_the_answer_is_on_stdin(verb: Explain, run: Run) ->
     assert (without_rules["tool"], without_rules["rule"]) == ("log", "budget")
 
 
-@pytest.mark.parametrize("client", ["@cline/core", "github-copilot", "inspector-cli", "codex"])
+@pytest.mark.parametrize(
+    "client", ["github-copilot", "codex", "inspector-cli", "@cline/core"][: scaled(2, 4)]
+)
 def test_sizes_are_those_of_a_session_with_the_client(
     client: str, tmp_path: Path, run: Run
 ) -> None:

@@ -23,7 +23,7 @@ from tests.servers.install import NotInstalled
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
-    short = "fewer legs, but for `serve` with 2026-07-28 alone: less long"
+    short = "fewer legs, each with one revision: less long"
     parser.add_argument("--short", action="store_true", help=short)
     options = parser.parse_args()
     # An end from outside ends what was started here too.

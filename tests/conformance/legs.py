@@ -17,7 +17,7 @@ class Leg(NamedTuple):
     """One way through the proxy.
 
     `command` returns what to start, by the port to serve and the URL of the everything-server.
-    `short` are the revisions of the short form: one leg with both is enough, over stdio, each
+    `short` are the revisions of the short form: one leg with each is enough, over stdio, each
     session of the handshake era starts a server of its own, which takes long, and `run` has what
     `child` has, too.
     `reshapes`: whether answers are to be other ones.
@@ -48,6 +48,7 @@ LEGS = {
     "serve": Leg(
         # The everything-server over HTTP, no rules.
         lambda port, url: serve(port, "none", url),
+        short=("2025-11-25",),
     ),
     "rules": Leg(
         # The same, with rules that cut every long text.

@@ -139,7 +139,7 @@ MEMBERS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=scaled(300, 1000))
+@settings(max_examples=scaled(100, 1000))
 @given(MEMBERS, st.sampled_from([b",", b", ", b"\t,"]))
 def test_what_is_read_off_the_ends_of_a_message_is_true_of_it(
     parts: list[tuple[str, bytes]], comma: bytes

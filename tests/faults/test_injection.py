@@ -119,8 +119,8 @@ LATER_PARTS = {
 }
 
 
-# They run through the summary, where hundreds of places can fail; "a bound with prose" does, too.
-LONGEST = ("a bound", "a view", "a view that is too long")
+# They run through the summary, where hundreds of places can fail; "half characters" does, too.
+LONGEST = ("a bound", "a bound with prose", "a view", "a view that is too long")
 
 
 def params(jobs: dict[str, ShapeJob]) -> list[Any]:

@@ -64,7 +64,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [sys.executable, "-S", str(folder / "server.py"), str(folder / "results.json")]
 
 
-@pytest.fixture(params=["stdio", "http to a command"], scope="module")
+# Those below have the wrapper, too.
+@pytest.fixture(params=["http to a command", "stdio"][: scaled(1, 2)], scope="module")
 def client(
     request: pytest.FixtureRequest, server: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[PythonClient]:

@@ -136,13 +136,13 @@ def answered(text: str, view: str) -> tuple[Any, ...]:
     return (json.loads(encode(value), parse_float=str, parse_int=str), remarks)
 
 
-# Each view with every third kind of rows, or with all.
+# Each view with every sixth kind of rows, or with all.
 @pytest.mark.parametrize(
     ("view", "kind"),
     [
         (view, kind)
         for number, view in enumerate(VIEWS)
-        for kind in [*KINDS][number % scaled(3, 1) :: scaled(3, 1)]
+        for kind in [*KINDS][number % scaled(6, 1) :: scaled(6, 1)]
     ],
 )
 def test_many_rows_are_answered_as_each_row_would_be(

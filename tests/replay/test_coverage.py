@@ -41,7 +41,7 @@ def leaves(value: Any) -> list[Any]:
     return [value]
 
 
-@settings(max_examples=scaled(15, 40))
+@settings(max_examples=scaled(8, 40))
 @given(ROWS | st.dictionaries(NAMES, ROWS))
 def test_what_counts_as_shown_by_the_budget_stands_in_the_text(document: Any) -> None:
     answer = detail_of(document, BUDGET)

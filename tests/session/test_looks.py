@@ -118,7 +118,8 @@ def test_what_another_session_has_shown_is_judged_by_the_one_that_is_asked() -> 
 
 def test_the_keys_of_many_answers_take_bounded_memory() -> None:
     talk = Talk(BOUND)
+    rows = answer(document({"items": [{"id": n, "body": "x" * 20} for n in range(40)]}))
     for number in range(1_100):
-        talk.exchange(call("get", {"query": number}), answer(LONG))
+        talk.exchange(call("get", {"query": number}), rows)
     assert len(talk.session.state.stored) == 1_000
     assert counted(talk) == {"get": (1_100, 0, 0, 0)}

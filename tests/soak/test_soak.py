@@ -50,7 +50,7 @@ sys.exit(main())
         ("os.open(os.devnull, os.O_RDONLY)", "descriptors are left"),
         ("threading.Thread(target=threading.Event().wait, daemon=True).start()", "threads are"),
         ("subprocess.Popen(['sleep', '60'], stdout=-3, stderr=-3)", "children are left"),
-    ],
+    ][: scaled(2, 4)],
 )
 def test_a_proxy_that_leaks_is_found_out(leak: str, finding: str) -> None:
     plan = Plan(calls=200, parts=2, calm=0.2, pause=0.0, spare=5000)

@@ -58,7 +58,7 @@ def commands(document: Any) -> list[str]:
 
 
 def test_a_large_file_with_many_servers_takes_a_moment(home: Path, run: Run) -> None:
-    file = write(home, ".claude.json", text := configuration(5.7))
+    file = write(home, ".claude.json", text := configuration(scaled(2, 6)))
     for verb in ("wrap", "unwrap"):
         before = time.process_time()
         assert run(verb, "--all").out.count("\n@@ ") == 11

@@ -149,7 +149,7 @@ def test_two_runs_at_once_lose_no_original(home: Path, run: Run) -> None:
 def test_a_run_that_is_killed_at_a_file_operation_loses_and_leaves_nothing(
     verb: str, tmp_path: Path
 ) -> None:
-    step = scaled(89, 1)
+    step = scaled(149, 1)
     (folder := tmp_path / "killed").mkdir()
     command = [sys.executable, "-m", "tests.cli.wrap.killing", verb, str(step), str(folder)]
     completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1700)

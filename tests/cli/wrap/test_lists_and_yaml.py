@@ -51,7 +51,7 @@ def expected(entry: dict[str, Any], us: str, spelling: Dialect) -> dict[str, Any
 @pytest.mark.parametrize("kind", FILES)
 def test_any_layout_is_wrapped_and_restored_to_the_byte(kind: str, home: Path, run: Run) -> None:
     spelling = DIALECTS.get(kind, Dialect())
-    for seed in range(scaled(8, 1000)):
+    for seed in range(scaled(4, 1000)):
         raw, servers = Layout(seed).text(kind)
         file = write(home, FILES[kind], "")
         file.write_bytes(raw)

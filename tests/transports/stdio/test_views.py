@@ -124,7 +124,7 @@ def test_a_view_is_answered_though_the_client_has_sent_its_last_message(wrapper:
 def test_a_dear_view_takes_two_seconds_of_a_processor_at_most(kind: str) -> None:
     document = views.document(kind)
     # All of them: python -m tests.benchmarks.views
-    for expression in views.VIEWS[kind][3 :: scaled(144, 36)]:
+    for expression in views.VIEWS[kind][3 :: scaled(288, 36)]:
         # A busy machine makes the same work take somewhat longer.
         assert views.seconds(document, expression)[0] < 3, expression
 
