@@ -172,8 +172,8 @@ USES: dict[str, Callable[[Checkout], object]] = {
     "demo": says("fullsync", "demo"),
     "completion": says("mcp-abridge", "completion", "bash"),
 }
-# Those that a client or a hook starts wherever it is, and two that load an author's own module.
-SHOWN = ("run", "serve", "hook", "call", "test", "explain")
+# Those that a client or a hook starts wherever it is, and one that loads an author's own module.
+SHOWN = ("run", "serve", "hook", "test")
 
 
 @pytest.mark.fault(51, "stdio")

@@ -14,6 +14,7 @@ from mcp_abridge.storage.ledger_totals import rows
 
 from tests.cli.conftest import Run
 from tests.faults.processes import until
+from tests.faults.scale import scaled
 from tests.raw_http import RawServer, whole
 from tests.rulecases import PYTHON
 from tests.wire import Wire
@@ -229,7 +230,7 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a stack may be as large as it likes")
-@pytest.mark.parametrize("memory", [100_000, 300_000])
+@pytest.mark.parametrize("memory", [100_000, 300_000][: scaled(1, 2)])
 @pytest.mark.parametrize("words", [("--", *NAUGHTY, "plain"), ("serve", "http://127.0.0.1:9/mcp")])
 def test_an_error_says_that_no_thread_can_be_started(memory: int, words: tuple[str, ...]) -> None:
     """Each thread takes 100 MB of addresses here, so that few have room."""

@@ -18,7 +18,7 @@ import pytest
 from mcp_abridge.cli import main
 
 from tests.builders import answer, call
-from tests.faults.scale import scaled
+from tests.faults.scale import LONG, scaled
 from tests.ledgers import filled, row
 from tests.plain_server import IMPORT
 from tests.wrapped import START
@@ -123,6 +123,16 @@ LINES: tuple[Sequence[str], ...] = (
     ("run", "--rules", f"{HOSTILE}-mistake.yaml", *LISTED[1:]),
     ("serve", "--rules", f"{HOSTILE}-mistake.yaml", *LISTED),
 )
+# These print in the same way as others do.
+ALIKE = (
+    ("check", f"{HOSTILE}.yaml"),
+    ("test", "other.yaml"),
+    ("replay", "recordings", "--json"),
+    ("weigh", "transcripts", "--json"),
+    ("suggest", "recordings", "transcripts"),
+    ("suggest", "recordings", "--json"),
+    *(("report", *LEDGER, key) for key in ("server", "rule", "client")),
+)
 # What each prints is an answer.
 ANSWERS: tuple[Sequence[str], ...] = (
     ("call", "ask", *LISTED),
@@ -202,6 +212,7 @@ WAYS = ("in a pipe", "on a terminal")
 LINES_AND_WAYS = [
     pytest.param(words, way, id=f"{label(words)}-{way}")
     for number, words in enumerate(LINES)
+    if LONG or words not in ALIKE
     for way in (WAYS * 2)[0 if "--" in words else number % 2 :][: scaled(1, 2)]
 ]
 

@@ -4,6 +4,7 @@ That process forks another one for each, which runs the program as if it had jus
 session of its own, with its own streams, arguments and variables (Linux).
 """
 
+import atexit
 import json
 import os
 import select
@@ -22,7 +23,7 @@ PROGRAM = (sys.executable, "-c", START)
 READ_LATE = {"PYTEST_CURRENT_TEST", "XDG_STATE_HOME"}
 
 PARENT = f"""
-import json, os, pkgutil, signal, socket, sys
+import json, os, pkgutil, socket, sys
 sys.path.insert(0, {str(ROOT / "proxy")!r})
 import aiohttp.web, prometheus_client, sqlite3
 from mcp_abridge.cli import main
@@ -32,18 +33,18 @@ for package in (mcp_abridge.ruleset.loading, mcp_abridge.transports.sidecar):
         __import__(module.name)
 
 def forked():
-    connection = socket.socket(fileno=int(sys.argv[1]))
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    connection, waiting = socket.socket(fileno=int(sys.argv[1])), []
     while True:
         raw, streams, *_ = socket.recv_fds(connection, 1 << 18, 3)
         if not raw:
             os._exit(0)
-        if not os.fork():
+        waiting = [each for each in waiting if os.waitpid(each, os.WNOHANG) == (0, 0)]
+        if not (own := os.fork()):
             break
+        waiting.append(own)
         for each in streams:
             os.close(each)
     connection.close()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     stdout, stderr, report = streams
     # Between the two stands who waits for the end, and reports it.
     if child := os.fork():
@@ -153,5 +154,10 @@ def _parent() -> socket.socket:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], **platform.DETACHED
         )
-    process.returncode = 0  # nobody waits for it
+
+    def end() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
     return ours

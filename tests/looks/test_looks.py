@@ -128,13 +128,13 @@ def in_shell(sentence: str) -> list[str]:
     return run.stdout.decode().split("\0")[:-1]
 
 
-# Each second sample with one budget, or each with both.
+# Each fourth sample with one budget, or each with both.
 @pytest.mark.parametrize(
     ("name", "budget"),
     [
         (name, budget)
         for number, name in enumerate(SAMPLES)
-        for budget in (600, 4_000)[number % scaled(4, 1) :: scaled(4, 1)]
+        for budget in (600, 4_000)[number % scaled(8, 1) :: scaled(8, 1)]
     ],
 )
 def test_a_real_result_is_looked_at_truly(name: str, budget: int) -> None:

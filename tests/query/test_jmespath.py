@@ -25,7 +25,7 @@ def test_an_explosive_expression_ends_with_its_fuel(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.fault(36, "inside")
-@pytest.mark.parametrize("name", [*EXPLOSIVE][:: scaled(3, 1)])
+@pytest.mark.parametrize("name", [*EXPLOSIVE][:: scaled(6, 1)])
 def test_results_of_an_expression_take_about_16_bytes_a_unit(name: str) -> None:
     units = 100_000
     ended(name, Fuel(1))  # whatever is made only once

@@ -1,6 +1,7 @@
 """Bad HTTP, byte by byte: each request is answered once, as JSON-RPC, and never quoted."""
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 from aiohttp import web
@@ -9,7 +10,7 @@ from mcp_abridge.transports.sidecar import connection
 from mcp_abridge.transports.sidecar.connection import BodyStalled, BodyTimeout
 from pytest_aiohttp import AiohttpRawServer
 
-from tests.faults.sidecar import get, serving
+from tests.faults.sidecar import Sidecar, get, serving
 from tests.raw_http import RawServer, always, whole
 from tests.transports.http.sidecar_server import RawClient, serve_sidecar
 
@@ -70,11 +71,17 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("line", ANSWERS)
-def test_no_answer_of_its_own_says_which_software_runs(line: str) -> None:
+@pytest.fixture(scope="module")
+def quiet() -> Iterator[Sidecar]:
+    """Serve a server that answers everything with nothing."""
     with RawServer(always(whole(b"", "204 No Content"))) as server, serving(server.url) as sidecar:
-        version = " HTTP/1.1" if " " in line else ""
-        response = sidecar.ask(f"{line}{version}\r\nHost: localhost\r\n\r\n".encode())
+        yield sidecar
+
+
+@pytest.mark.parametrize("line", ANSWERS)
+def test_no_answer_of_its_own_says_which_software_runs(line: str, quiet: Sidecar) -> None:
+    version = " HTTP/1.1" if " " in line else ""
+    response = quiet.ask(f"{line}{version}\r\nHost: localhost\r\n\r\n".encode())
     assert (response.status, response.all("server")) == (ANSWERS[line], [])
 
 

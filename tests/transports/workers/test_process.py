@@ -11,9 +11,10 @@ from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.shaping.pipeline import shape
 
 from tests.builders import rule
+from tests.faults.scale import scaled
 
 ROOT = Path(__file__).resolve().parents[3]
-FILES = sorted([*ROOT.glob("rules/*.yaml"), *ROOT.glob("examples/*/rules*.yaml")])
+FILES = sorted([*ROOT.glob("rules/*.yaml"), *ROOT.glob("examples/*/rules*.yaml")])[:: scaled(4, 1)]
 
 
 def there_and_back(job: ShapeJob) -> ShapeResult:
