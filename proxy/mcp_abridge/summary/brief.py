@@ -47,6 +47,7 @@ from mcp_abridge.summary.place import UNSHOWN
 from mcp_abridge.summary.sought import sought_at
 
 _FEWEST = 3  # rows; fewer are shown as other arrays are
+_USED = 4  # of the room, a part that rows fill if not all of them fit: else the next one is huge
 _HUGE = 400  # bytes of a value that is no text in a single row
 _TYPICAL = 5  # columns that are probably shown
 _TRIES = 8  # at columns that fit
@@ -133,7 +134,8 @@ def brief(
         if () in page.reading.left_out:
             return None  # a row is no object
         if len(page.value) <= room - (0 if table else size):
-            if page.count < _FEWEST:
+            unused = page.count < len(rows) and len(page.value) < room // _USED
+            if page.count < _FEWEST or unused:
                 return None
             rows_in_brief = page.brief(columns, max(lookout.bound * 3 // 4, room))
             views = views or page.examples(columns, place)
