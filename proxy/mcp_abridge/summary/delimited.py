@@ -37,7 +37,7 @@ _COMMENTS = 500  # lines that are looked at for a head, with those that begin wi
 _FEWEST = 3  # rows below the head of a text that may be no CSV at all
 _LONGEST_HEAD = 10_000
 _QUOTED_NUMBER = re.compile(r'(?:^|[\t,;]) ?"-?[0-9][0-9.eE+-]*"(?=[\t,;\r\n]|\Z)', re.MULTILINE)
-_TIME = re.compile(r"\d:[0-5]\d\Z")
+_TIME = re.compile(r":[0-5]\d:[0-5]\d\Z")
 _FRACTION = re.compile(r"\d{3,6}(?!\d|\Z)")  # of a second behind it, and a message: a log
 
 
