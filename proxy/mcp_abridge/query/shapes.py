@@ -60,8 +60,9 @@ def tree_member(rows: Sequence[Raw]) -> str | None:
     >>> tree_member([Raw(b'{"a": [{"b": [{"b": 1}]}]}')])
     """
     for row in islice(rows, _SAMPLE):
-        nested = len([*islice(_OBJECTS.finditer(memoryview(row)), 2)]) > 1
-        for name, inner in _arrays(row) if nested else ():  # others need not be opened
+        if memoryview(row)[0] != 0x7B or len([*islice(_OBJECTS.finditer(row), 2)]) < 2:
+            continue  # it need not be opened
+        for name, inner in _arrays(row):
             below = chain.from_iterable(map(_arrays, islice(opened(inner), _SAMPLE)))
             if nameable(name) and any(each == name for each, _ in below):
                 return name
