@@ -24,6 +24,7 @@ _LATEST = 3  # rows that are the last by their time
 _SUMS = 2
 _SEVERAL = 3  # rows of a name, by which amounts are added up, on average
 _READ = 600  # rows that are read for that, at most
+_OPENED = 200  # those of which an array is opened
 _TRIES = 3  # at columns whose greatest value is to be found
 _ZONE = itemgetter(slice(-2, None))
 _PLAIN = re.compile(r"\[|true\Z|false\Z")  # an array or a flag
@@ -170,7 +171,7 @@ def _recurs(rows: list[Raw], column: Column) -> bool:
     """Return True of names that stand in several rows each, as in each day or page."""
     if not column.textual or column.role != roles.NAME:
         return False
-    some = rows[:_READ]
+    some = rows[: _READ if column.plain else _OPENED]
     return _SEVERAL * len({*_cells(some, column)}) <= len(some)
 
 
