@@ -62,7 +62,7 @@ def test_a_large_file_with_many_servers_takes_a_moment(home: Path, run: Run) -> 
     for verb in ("wrap", "unwrap"):
         before = time.process_time()
         assert run(verb, "--all").out.count("\n@@ ") == 11
-        assert time.process_time() - before < 4
+        assert time.process_time() - before < 8
     assert file.read_text() == text
 
 
