@@ -16,7 +16,7 @@ from tests.fuzz.__main__ import FUZZERS
 from tests.fuzz.fuzzer import run
 
 # Few: CI runs each of them for five seconds.
-INPUTS = {"pairs": 30, "traces": 20, "looks": 1}
+INPUTS = {"pairs": 40, "traces": 30, "looks": 2}
 
 
 @pytest.mark.parametrize("name", FUZZERS)

@@ -313,12 +313,13 @@ def pairs_in(rows: list[list[dict[str, Raw]]], count: int) -> tuple[list[Pair], 
     if count < 3 or len(elements) < 2 * count:
         return [], ""
     names = [*elements[0]]
-    ways = [(names[0], names[1]), (names[1], names[0])] if len(names) == 2 else []
-    if not ways:
-        value = next((each for each in _VALUES if each in names), None)
-        ways = [(each, value) for each in _NAMES if each in names and value is not None]
-    if any(each.keys() != {*names} for each in elements):
-        ways = [] if len(names) == 2 else [way for way in ways if _have(elements, way)]
+    if len(names) == 2:
+        alike = all(each.keys() == {*names} for each in elements)
+        ways = [(names[0], names[1]), (names[1], names[0])] if alike else []
+    else:
+        values = [each for each in _VALUES if each in names][:1]
+        ways = [(each, value) for value in values for each in _NAMES]
+        ways = [way for way in ways if all({*way} <= each.keys() for each in elements)]
     for name, value in ways:
         keys = (dict.fromkeys(text(each[name]) for each in row) for row in rows)
         counts = Counter(chain.from_iterable(keys))
@@ -329,7 +330,3 @@ def pairs_in(rows: list[list[dict[str, Raw]]], count: int) -> tuple[list[Pair], 
         if telling and 4 * sum(counts[key] for key in shared) >= len(elements):
             return [Pair(name, key) for key in shared[:_KEYS] if key and nameable(key)], value
     return [], ""
-
-
-def _have(elements: list[dict[str, Raw]], names: tuple[str, str]) -> bool:
-    return all(name in each for each in elements for name in names)

@@ -23,6 +23,7 @@ NAME, KEY, STATE, VALUE, TIME, PERSON = "name", "key", "state", "value", "time",
 HASH, OWN_ID, LONG_KEY, BARE, SECOND = "hash", "own_id", "long_key", "bare", "second"
 SCHEDULE = "schedule"
 REST, APPENDIX = "rest", "appendix"
+_SHOWN_AS = {BARE: NAME, SECOND: NAME, OWN_ID: KEY, SCHEDULE: TIME}
 
 
 _ENTRY = ("key", "value")  # of a map: the key names it
@@ -127,9 +128,7 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
         best = max(free, key=attrgetter(role), default=None)
         if best is not None:
             waiting.remove(best)
-            best.column.role = {BARE: NAME, SECOND: NAME, OWN_ID: KEY, SCHEDULE: TIME}.get(
-                role, role
-            )
+            best.column.role = _SHOWN_AS.get(role, role)
             yield best
 
     choice: list[Worth] = []

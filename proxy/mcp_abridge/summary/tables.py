@@ -36,14 +36,14 @@ def inner_rows(rows: Sequence[Raw], size: int, place: str) -> tuple[list[Raw], s
     for members in outer:
         sizes.update({name: len(memoryview(each)) for name, each in members.items()})
     for name, bytes_of in sizes.most_common(1):
-        some = [*chain.from_iterable(elements_of(members.get(name)) for members in outer)]
+        arrays = [elements_of(members.get(name)) for members in outer]
+        some = [*chain.from_iterable(arrays)]
         share = bytes_of / sum(sizes.values())
         enough = share > (1 / 2 if len(some) >= INNER * len(outer) else _NEARLY_ALL)
         several = len(some) > len(outer) and nameable(name)
-        pairs = any(map(_is_pair, members_of(some[:: len(outer)]))) or _are_pairs(outer, name)
-        if enough and several and not pairs:
-            arrays = (members.get(name) for members in members_of(rows))
-            inner = [*chain.from_iterable(map(elements_of, arrays))]
+        if enough and several and not _are_pairs(arrays):
+            every = (elements_of(members.get(name)) for members in members_of(rows))
+            inner = [*chain.from_iterable(every)]
             return inner, f"{place}[].{spelled(name)}[]"
     return [], ""
 
@@ -53,10 +53,11 @@ def _is_pair(members: dict[str, Raw]) -> bool:
     return len(members) + any(memoryview(each)[0] == 0x7B for each in members.values()) <= _PAIR
 
 
-def _are_pairs(outer: list[dict[str, Raw]], name: str) -> bool:
-    """Return True of names with values that have more beside them, such as a type."""
-    arrays = [members_of(elements_of(members.get(name))) for members in outer]
-    return bool(pairs_in(arrays, len([*filter(None, arrays)]))[0])
+def _are_pairs(arrays: list[list[Raw]]) -> bool:
+    """Return True of names with values, alone or with more beside them, such as a type."""
+    some = members_of([*chain.from_iterable(arrays)][:: len(arrays)])
+    present = [members_of(array) for array in arrays if array]
+    return any(map(_is_pair, some)) or bool(pairs_in(present, len(present))[0])
 
 
 def in_rows(value: Any, at: Place) -> tuple[list[Raw], Place]:

@@ -47,8 +47,8 @@ KEYS = _worth(
 TIMES = frozenset(
     _worth(_1="time timestamp date at ts created updated modified day start started starts end")
 )
-SCHEDULES = _worth(_1="start starts begin due when departure scheduled")
-EVENTS = frozenset((*SCHEDULES, "started", "date", "day"))
+SCHEDULES = frozenset(_worth(_1="start starts begin due when departure scheduled"))
+EVENTS = SCHEDULES | {"started", "date", "day"}
 RECORDS = frozenset(
     _worth(_1="update updated modified changed last indexed synced fetched end ended")
 )
@@ -75,11 +75,11 @@ AMOUNTS = _worth(
     " revenue mrr arr fee tax net gross budget time distance weight volume"
     " precipitation rain rainfall snow snowfall showers"
 )
-_PLURAL = re.compile("(?!gusts)[a-z]{3,}(?<![sui])s")
+_PLURAL = re.compile("[a-z]{3,}(?<![sui])s")
 UNITS = _worth(_1="ms s sec seconds h kb mb gb kg km eur usd gbp chf cents")
 TYPED = ("number", "value")  # a value that is called by the object around it
 RATES = frozenset(  # are no amounts
-    _worth(_1="avg average max mean median min per percent percentage pct rate ratio unit")
+    _worth(_1="avg average max mean median min per percent percentage pct rate ratio unit gusts")
 )
 SHARE = 3.97  # worth of a percentage: it says more of a row than a count, `total_count`
 OTHERS = _worth(  # things that have names of their own

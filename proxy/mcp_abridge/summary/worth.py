@@ -93,9 +93,9 @@ class Worth:
         self.key = self._worth_as_key()
         self.state = self._worth_as_state()
         self.value = self._worth_as_value()
+        self._spoken = {word for name in self.names[-2:] for word in words.split(name)}
         self.time = self._worth_as_time()
-        spoken = {word for name in self.names[-2:] for word in words.split(name)}
-        self.schedule = -9.0 if words.SCHEDULES.keys().isdisjoint(spoken) else self.time
+        self.schedule = -9.0 if words.SCHEDULES.isdisjoint(self._spoken) else self.time
         self.person = self._worth_as_person()
 
     def _is_clock(self) -> bool:
@@ -235,8 +235,7 @@ class Worth:
         """Return the worth of a time: that of the thing itself more than of its record."""
         if not self.clock:
             return -9
-        spoken = {word for name in self.names[-2:] for word in words.split(name)}
-        own, record = (not each.isdisjoint(spoken) for each in (words.EVENTS, words.RECORDS))
+        own, record = (not each.isdisjoint(self._spoken) for each in (words.EVENTS, words.RECORDS))
         return 1 + self.filled - self._away + 0.5 * own - record
 
     def _worth_as_value(self) -> float:
