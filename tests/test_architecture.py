@@ -169,7 +169,7 @@ CALL_PATH = {
 def test_a_call_runs_through_few_files() -> None:
     command = [sys.executable, "-m", "tests.call_path"]
     completed = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=150
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
     )
     assert completed.returncode == 0, completed.stderr
     counts = dict(re.findall(r"^(\w+): (\d+)$", completed.stdout, re.MULTILINE))
