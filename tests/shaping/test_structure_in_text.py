@@ -1,6 +1,7 @@
 """Without a rule, structure inside a text is shown and asked as structure, and the text is kept."""
 
 import csv
+import gc
 import json
 import re
 from collections import Counter
@@ -774,6 +775,20 @@ def test_without_the_kept_structure_a_view_reads_the_text_again() -> None:
     assert stored is not None
     assert stored.structure is None
     assert answered(stored, "sum([*].id)") == answered(whole, "sum([*].id)") == {"view": 19900}
+
+
+def test_a_view_of_a_text_leaves_nothing_in_memory_until_garbage_is_collected() -> None:
+    raw = answer(tool_result(FORMS["CSV"]([{"id": n, "name": "x" * 20} for n in range(200)])))
+    assert RULE is not None
+    gc.collect()
+    gc.disable()
+    try:
+        whole = shape(job(RULE, raw, keep=True)).snapshot
+        assert whole is not None
+        answered(whole, "sum([*].id)")
+        assert not [each for each in gc.get_objects() if type(each) is Document]
+    finally:
+        gc.enable()
 
 
 def answered(snapshot: Snapshot, expression: str) -> Any:

@@ -77,7 +77,7 @@ class Structure(Struct, frozen=True):
         source = slot.parent[slot.key]
         sources = [(source, text(source) or "", self.frame)]
         slot.parent[slot.key], document.compact = self.value, not self.names
-        document.closers.append(TextWriteback(document, at, sources, among=False))
+        document.closers.append(TextWriteback(at, sources, among=False))
 
 
 def text_in(document: Document) -> tuple[tuple[str, ...], str | None]:
@@ -114,10 +114,10 @@ class TextWriteback(Struct):
     """The last step on a document: it writes the texts at one path back.
 
     `sources` are the texts that were read: each as it came, decoded, and its frame. `among`: the
-    path also has null, booleans or numbers beside the texts.
+    path also has null, booleans or numbers beside the texts. The document is not held: in a circle
+    with it, texts of megabytes would stay until garbage is collected.
     """
 
-    document: Document
     at: Path
     sources: list[tuple[Raw | str, str, TextFrame]]
     among: bool
@@ -137,11 +137,11 @@ class TextWriteback(Struct):
         """The frame of structure whose text views can have: that of the document, or nearly all."""
         return self.sources[0][2] if self.read_without_rule else self.whole
 
-    def texts(self) -> Iterator[tuple[Slot, str]]:
+    def texts(self, document: Document) -> Iterator[tuple[Slot, str]]:
         """Yield each place and its text. Raises ShapeMismatch if texts can no longer be told."""
         places = [
             slot
-            for slot in select(self.document.root, self.at)
+            for slot in select(document.root, self.at)
             if not self.among or isinstance(slot.open(), str | list | dict)
         ]
         around = [outside for _, _, outside in self.sources]
@@ -153,14 +153,14 @@ class TextWriteback(Struct):
             outside = around[position] if position < len(around) else around[0]
             yield slot, outside.text(slot.get(), more=self.more)
 
-    def __call__(self) -> None:
+    def write(self, document: Document) -> None:
         """Write the texts; an unchanged text is restored as the server sent it."""
-        if self.read_without_rule and not self.document.changed:
-            for slot in select(self.document.root, self.at):
+        if self.read_without_rule and not document.changed:
+            for slot in select(document.root, self.at):
                 slot.parent[slot.key] = self.sources[0][0]
             return
         sources = {string: source for source, string, _ in self.sources}
-        for slot, string in self.texts():
+        for slot, string in self.texts(document):
             if string in sources:
                 slot.parent[slot.key] = sources[string]
             else:
@@ -177,7 +177,7 @@ def size(document: Document) -> int:
     """Count the bytes of the whole document as it will be written."""
     total = encoded_size(document.cell[0])
     for closing in document.closers:
-        for slot, string in closing.texts():
+        for slot, string in closing.texts(document):
             total += encoded_size(string) - encoded_size(slot.get())
     return total
 

@@ -180,7 +180,7 @@ class Document:
     def close(self) -> None:
         """Write back the texts that steps read as structure for later steps, the last one first."""
         while self.closers:
-            self.closers.pop()()
+            self.closers.pop().write(self)
 
     def encode(self) -> bytes:
         """Return the document as compact JSON; kept values keep their spelling."""

@@ -7,7 +7,7 @@ unread: 15 ms for 10 MB.
 from collections import Counter
 from collections.abc import Collection, Iterator
 from itertools import islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from msgspec import UNSET, Raw, Struct
@@ -36,6 +36,7 @@ _VALUES = 8  # different values that are counted
 _RARE = 20  # those of which a few rows have one
 _STATES = 3  # columns whose values are counted, though none is rare
 _PLACES = 5  # rows that have a rare value, which are named
+_ENDING = itemgetter(slice(-2, None))
 _NO_JSON = b"\0"  # what stands in no JSON
 
 
@@ -159,13 +160,13 @@ class Facts(Struct):
     `same` has the value at each path. `counts` has the number of rows for each value, the most
     frequent first; of a value that few rows have, with their positions (`1 at [900]`). `complete`
     are the paths of which all values but the first have positions, so that every row is told.
-    `cells` has the value in each row at the paths that were asked for.
+    `endings` are those of all values at the path of the clock: of times, their zones.
     """
 
     same: dict[Names, Raw] = {}
     counts: dict[Names, dict[str, int | str]] = {}
     complete: set[Names] = set()
-    cells: dict[Names, list[bytes]] = {}
+    endings: set[bytes] = set()
 
     @property
     def paths(self) -> set[Names]:
@@ -190,23 +191,23 @@ def facts_of(
     rows: list[Raw],
     constant: dict[Names, bytes],
     states: list[Names],
-    extra: Collection[Names],
+    clock: Names,
     room: int,
 ) -> Facts:
     """Read what can be told of all rows in `room` bytes; `constant` are equal in a sample of them.
 
     Of each of `states`, and of what is not the same in all rows after all, the few different values
-    are counted; what is the same gets half of the room that these leave. The cells at the `extra`
-    paths are read on the way.
+    are counted; what is the same gets half of the room that these leave. The times at the path of
+    the `clock`, if it has one, are read on the way.
     """
     constant = {path: value for path, value in constant.items() if _short(Raw(value))}
     counted = {path: _Counts(Counter(), {}) for path in (*states, *constant)}
-    facts = Facts(cells={path: [] for path in extra})
-    for first, path, values in _in_batches(rows, {**counted, **facts.cells}):
+    facts = Facts()
+    for first, path, values in _in_batches(rows, dict.fromkeys(filter(None, (*counted, clock)))):
         if path in counted:
             counted[path].add(first, values)
-        if path in extra:
-            facts.cells[path] += values
+        if path == clock:
+            facts.endings.update(map(_ENDING, values))
     odd = [path for path in constant if len(counted[path].counts) > 1]
     # The one row that is unlike the others tells more than what is the same in all.
     few = [path for path in odd if len(rows) - max(counted[path].counts.values()) <= _PLACES]

@@ -155,8 +155,8 @@ def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     values = {column.names: cell for column, cell in constant[:_CONSTANTS]}
     states = [each for each in plain if each.role == roles.STATE] if len(rows) >= MANY else []
     clock = clock_of(columns)
-    extra = [] if clock is None else [clock.names]
-    return facts_of(rows, values, [each.names for each in states[:_MAYBE_RARE]], extra, room)
+    names = [each.names for each in states[:_MAYBE_RARE]]
+    return facts_of(rows, values, names, () if clock is None else clock.names, room)
 
 
 def examples_of(rows: list[Raw], place: str, *, inside: bool) -> tuple[str, tuple[Example, ...]]:

@@ -7,7 +7,6 @@ the rows at hand, so that a model only has to exchange these.
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
-from operator import itemgetter
 
 from msgspec import Raw
 
@@ -26,7 +25,6 @@ _SEVERAL = 3  # rows of a name, by which amounts are added up, on average
 _READ = 600  # rows that are read for that, at most
 _OPENED = 200  # those of which an array is opened
 _TRIES = 3  # at columns whose greatest value is to be found
-_ZONE = itemgetter(slice(-2, None))
 _PLAIN = re.compile(r"\[|true\Z|false\Z")  # an array or a flag
 _LITERAL = re.compile(r"null|true|false|-?[0-9].*")
 
@@ -82,7 +80,7 @@ def examples(
         yield f"count_by({place or '@'}, &{counted.name})", COUNTS
     clock = clock_of(columns)
     latest = list[Example]()
-    if clock is not None and _sorts(facts.cells.get(clock.names) or _cells(rows, clock)):
+    if clock is not None and _sorts(rows, clock, facts):
         heads = [each.name for each in names if each is not clock][:_SELECTED]
         part = "" if small else f".[{', '.join([*heads, clock.name])}]"
         view = f"sort_by({place or '@'}, &{clock.name})[-{_LATEST}:]{part}"
@@ -182,11 +180,11 @@ def _cells(rows: list[Raw], column: Column) -> Sequence[bytes]:
     return [bytes(value or NULL) for value in read(rows, [column.path]).cells[column.path]]
 
 
-def _sorts(times: Sequence[bytes]) -> bool:
+def _sorts(rows: list[Raw], clock: Column, facts: Facts) -> bool:
     """Return True if times sort as they are written: not those of several zones."""
-    cells = {*times}
-    if {*map(_ZONE, cells)} <= {b'Z"', b"ll"}:  # in most lists: UTC, or null
+    if facts.endings and facts.endings <= {b'Z"', b"ll"}:  # in most lists: UTC, or null
         return True
+    cells = {*_cells(rows, clock)}
     return not are_odd_times([*filter(None, (text(Raw(cell)) for cell in cells))])
 
 

@@ -4,8 +4,6 @@ from contextlib import suppress
 from functools import cached_property
 from typing import ClassVar
 
-from msgspec.structs import replace
-
 from mcp_abridge.document.tree import Document, Slot, encode, plain, text
 from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.query.call import Call
@@ -84,7 +82,7 @@ def _as_sent(document: Document) -> bytes:
         return encode(document.cell[0])
     copy = Document(plain(document.cell[0]))
     for closing in reversed(document.closers):
-        replace(closing, document=copy)()
+        closing.write(copy)
     inside = text(copy.cell[0])
     if inside is not None and inside[:1] == "{":
         with suppress(DocumentError):

@@ -100,7 +100,7 @@ class Parse(Transform, frozen=True):
             slot.parent[slot.key] = value
         if sources:
             among = len(texts) < len(places)
-            document.closers.append(TextWriteback(document, self.at, sources, among=among))
+            document.closers.append(TextWriteback(self.at, sources, among=among))
 
     def reshape(self, schema: Schema) -> Schema | None:
         """Lines and records are texts again in the end; otherwise, none is advertised."""
