@@ -13,11 +13,12 @@ demo: $(VENV)/.package
 test: servers
 	$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# The tests of the packages that do no I/O, with few random examples: seconds, while writing code.
+# The tests of the packages that do no I/O, and of the reference, with few random examples: seconds,
+# while writing code.
 PURE := document query schema summary transforms ruleset shaping session replay
 unit: $(VENV)/.test
 	$(RUN) -m pytest -q -n 2 --hypothesis-profile=few -m 'not slow' \
-	    tests/test_architecture.py tests/looks $(PURE:%=tests/%) $(PURE:%=proxy/mcp_abridge/%) $(ARGS)
+	    tests/test_architecture.py tests/reference tests/looks $(PURE:%=tests/%) $(PURE:%=proxy/mcp_abridge/%) $(ARGS)
 
 # The same with the lowest versions of all libraries that pyproject.toml allows.
 unit-lowest:
@@ -110,7 +111,8 @@ clean:
 	rm -rf $(VENV) .cache build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The pages of reference and schema.json in rules/ and examples/sidecar/, from Structs, docstrings and examples.
+# The pages of reference and schema.json in rules/ and examples/sidecar/, from Structs, docstrings and
+# examples, and the files of clients in examples/clients/README.md.
 reference: $(VENV)/.test
 	$(RUN) -m tests.reference
 

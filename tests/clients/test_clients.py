@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients import page
 from tests.clients.cases import Bench, cases
 from tests.clients.install import version
 from tests.clients.page import PAGE, files
@@ -64,3 +65,13 @@ def test_the_page_has_a_row_for_each_client_at_its_pinned_version() -> None:
 
 def test_the_page_has_the_files_that_wrap_knows() -> None:
     assert files() in PAGE.read_text()
+
+
+def test_the_files_are_written_without_a_run_and_the_rows_of_runs_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "page.md"
+    copy.write_text(PAGE.read_text().replace("| codebuddy | ", "| of old | "))
+    monkeypatch.setattr(page, "PAGE", copy)
+    page.write([])
+    assert copy.read_text() == PAGE.read_text()

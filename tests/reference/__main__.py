@@ -1,4 +1,7 @@
-"""`python -m tests.reference`: writes the schemas, and the generated blocks of the pages, anew."""
+"""`python -m tests.reference`: writes the schemas, and the generated blocks of the pages, anew.
+
+On the page of clients, it writes what needs no run of theirs: their files, and lines of a command.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,5 +32,8 @@ def current(path: Path) -> str:
 
 
 if __name__ == "__main__":
+    from tests.clients import page as clients
+
     for path in (*PAGES, *SCHEMAS):
         path.write_text(current(path), encoding="utf-8")
+    clients.write([])  # the rows of what ran stay
