@@ -223,6 +223,10 @@ VALUES = st.one_of(
     PLAIN_ROWS.map(lambda rows: {"next": None, "table": _with_heads(rows)}),
     SCALARS,
     SCALARS.map(lambda values: {"values": values}),
+    SCALARS.map(lambda values: {"macros": [], "nodes": values}),
+    st.lists(ROWS, min_size=5, max_size=8).map(
+        lambda days: {"days": {f"day{n}": rows for n, rows in enumerate(days)}}
+    ),
     POINTS.map(lambda points: {"cpu": points}),
 )
 

@@ -93,18 +93,17 @@ def side_by_side(value: Value) -> dict[str, list[Value]] | None:
     [{'day': 'Mo', 'rain': 0}, {'day': 'Tu', 'rain': 3.5}]
     >>> side_by_side({"from": ["a", "b"], "to": ["c", "d"]}), side_by_side({"n": [1, 2]})
     (None, None)
+    >>> side_by_side({"from": [], "to": [1, 2]})
     """
     columns = dict[str, list[Value]]()
-    count = 0
     # Members called `rows` are found by that name themselves.
     if not isinstance(value, dict) or "rows" in value or not all(map(is_array, value.values())):
         return None
     for name, each in value.items():
-        column = opened(each)
-        if len(column) != (count or len(column)):
+        columns[name] = column = opened(each)
+        if not column or len(column) != len(next(iter(columns.values()))):
             return None
-        columns[name], count = column, len(column)
-    heads = [opened(column[0]) for column in columns.values()] if count else []
+    heads = [opened(column[0]) for column in columns.values()]
     # Numbers that are unopened keep their spelling.
     numbers = any(isinstance(each, int | float | Raw) and type(each) is not bool for each in heads)
     if len(columns) < 2 or not numbers or any(isinstance(each, dict | list) for each in heads):
