@@ -28,6 +28,11 @@ class _Functions(functions.Functions):
         return [{"key": name, "value": member} for name, member in value.items()]
 
     @functions.signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_unnest(self, array: list[Any], inner: Any) -> list[dict[str, Any]]:
+        name = inner.expression["value"]
+        return [each | {name: value} for each in array for value in each[name]]
+
+    @functions.signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_nodes(self, array: list[Any], inner: Any) -> list[dict[str, Any]]:
         return nodes(array, inner.expression["value"])
 

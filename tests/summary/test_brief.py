@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -967,3 +968,65 @@ def test_the_key_of_a_row_stands_beside_its_name() -> None:
     document, notes = brief({"issues": rows}, 3000)
     assert document["issues"]["columns"][:2] == ["key", "summary"]
     assert ".[key, summary]" in notes["more"]
+
+
+def test_the_number_of_an_order_is_its_key_by_its_form() -> None:
+    rows = [
+        {"Company": f"{n % 3}", "Plant": ("Oslo", "Pune")[n % 2], "PurchaseOrder": f"45{n * 7:06}"}
+        | {"Supplier": f"Supplier {n * 7 % 50} of castings", "NetAmount": n * 37 % 1001 / 4}
+        | {f"Text{m}": f"{m} {'x' * 40}" for m in range(9)}
+        for n in range(60)
+    ]
+    document, _ = brief({"value": rows}, 5000)
+    assert {"Supplier", "PurchaseOrder"} <= {*document["value"]["columns"]}
+
+
+def test_arrays_by_day_are_rows_with_their_day() -> None:
+    names = ("Ada", "Ben", "Cid")
+    days = {
+        f"2026-11-{day:02}": [
+            {"match": day * 10 + n, "referee": names[(day + n) % 3], "crowd": day * 977 % 5000 + n}
+            for n in range(day % 8)
+        ]
+        for day in range(1, 31)
+    }
+    document, notes = brief({"season": "2026", "days": days}, 3000)
+    table = document["days"]
+    assert table["columns"][0] == "key"
+    every = [[key, row["referee"]] for key, rows in days.items() for row in rows]
+    assert [row[:2] for row in table["rows"]] == every
+    assert notes["unnest(entries(days), &value)"].startswith("2 of 4 columns, without value.match")
+    view = "count_by(unnest(entries(days), &value), &value.referee)"
+    assert view in notes["more"]
+    counts = Counter(row["referee"] for rows in days.values() for row in rows)
+    assert look(Document({"days": days}), view) == counts
+
+
+def test_lists_of_other_things_in_one_object_are_no_rows_of_one() -> None:
+    whole = {
+        name: [{f"{name}{m}": f"{name} {n} {m}" for m in range(3)} for n in range(40)]
+        for name in ("users", "teams", "rooms", "plans", "tags", "bots")
+    }
+    document, _ = brief(whole, 4000)
+    assert {*whole} <= {*document}
+
+
+def test_things_that_differ_from_row_to_row_are_no_columns() -> None:
+    rows = [
+        {
+            "name": f"model {n}",
+            "owner": f"team {n % 4}",
+            "fields": {
+                f"field_{m}": {
+                    "name": f"field_{m}",
+                    "note": f"{n} {m} and what is to be said of it",
+                }
+                for m in range(12)
+                if (n + m) % 3
+            },
+        }
+        for n in range(60)
+    ]
+    document, notes = brief({"models": rows}, 3000)
+    assert document["models"]["columns"] == ["name", "owner"]
+    assert notes["models"].endswith("without fields")

@@ -125,3 +125,18 @@ def test_rows_that_cannot_show_what_those_inside_of_them_are_give_way_to_whole_o
     assert by_name in offers
     days = range(31)
     assert value_of(rows, by_name)["Amazon Mail Service 14"] == sum(14 * n + 0.25 for n in days)
+
+
+def test_many_rows_with_others_inside_stand_in_brief_and_views_of_both_are_offered() -> None:
+    rows = [
+        {"file": f"src/part{n}.ts", "errors": n * 37 % 11, "messages": messages}
+        for n in range(120)
+        for messages in [
+            [{"rule": f"rule-{m % 4}", "line": n * m, "text": "x" * 200} for m in range(n % 5)]
+        ]
+    ]
+    parts, _, views = look_at(rows)
+    assert {"file", "errors"} <= {*parts["columns"]}
+    assert len(parts["rows"]) > 20
+    assert "max_by(jobs, &errors)" in views
+    assert "count_by(jobs[].messages[], &rule)" in views

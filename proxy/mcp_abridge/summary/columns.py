@@ -20,6 +20,8 @@ from mcp_abridge.summary.forms import NUMBER
 _SAMPLE = 16  # rows from which the columns are chosen, or a few more
 _DEEPEST = 12  # steps of a column's path
 _MOST = 300  # columns that are opened; what is inside of others stays one value
+_NAMES_OF_KINDS = 6  # names of members, at most, though most rows have no value for them
+_OF_THINGS = 0.8  # of the names, that an object has of things with the same members, at most
 _MEMBERS = 40  # of an object in all rows together; of more, those that a quarter of the rows has
 _ELEMENTS = 4  # of an array in a row, from which its columns are chosen; half as many in each
 _POINT = 3  # plain values of an array that has as many in each row: they are opened by position
@@ -201,10 +203,10 @@ class _Opened:
     def members(self, path: ColumnPath, values: list[Raw], owners: list[int] | None) -> bool:
         opened = members_of(values)
         names = dict.fromkeys(chain.from_iterable(opened))
+        if path and len(names) > _NAMES_OF_KINDS and _is_index(opened, len(names)):
+            return False
         if len(names) > _MEMBERS:
             counts = Counter(chain.from_iterable(opened))
-            if path and _is_index(opened, len(names)):
-                return False
             most = max(counts.values())
             names = dict.fromkeys(name for name, n in counts.items() if 4 * n >= most and n > 1)
         for name in names:
@@ -277,10 +279,16 @@ class _Opened:
 
 
 def _is_index(opened: list[dict[str, Raw]], names: int) -> bool:
-    """Return True of objects whose names are no columns but words, each with its places."""
-    if 2 * sum(map(len, opened)) > names * len([*filter(None, opened)]):
-        return False
-    return {memoryview(raw)[0] for members in opened for raw in members.values()} == {0x5B}
+    """Return True of objects whose names are no columns, but words or things with what is theirs.
+
+    Most of them lack half of the names, or some if the things have the same members.
+    """
+    values = [raw for members in opened for raw in members.values()]
+    filled = len(values) / (names * len([*filter(None, opened)]))
+    kinds = {memoryview(raw)[0] for raw in values}
+    if kinds == {0x7B} and filled <= _OF_THINGS:
+        return len({*map(frozenset, map(level, values))}) == 1
+    return kinds == {0x5B} and filled <= 1 / 2
 
 
 def members_of(values: Iterable[Raw | None]) -> list[dict[str, Raw]]:

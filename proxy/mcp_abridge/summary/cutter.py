@@ -9,7 +9,7 @@ Invariant: at each path, the elements, members and characters shown, plus those 
 count as left out, are the whole.
 """
 
-from itertools import islice
+from itertools import chain, islice, zip_longest
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -23,6 +23,7 @@ from mcp_abridge.summary.brief import Brief, brief, examples_of
 from mcp_abridge.summary.columns import Pair, head_of
 from mcp_abridge.summary.cuts import MARK, both_ends
 from mcp_abridge.summary.examples import Example, greatest_point
+from mcp_abridge.summary.layout import MANY
 from mcp_abridge.summary.lookout import Lookout
 from mcp_abridge.summary.members import WHOLE, Entry, in_place, rigid, telling, worth
 from mcp_abridge.summary.omissions import (
@@ -216,12 +217,17 @@ class SizeReducer(Struct, kw_only=True):
             if few and INNER * count <= len(inner) < room // _NARROW:
                 parts = self._around(entries, room, at, depth, inner, views)
         if parts is None and self.breadth:
-            rows = brief(value, room, at[1], self.lookout, table=self.table, views=views)
+            own = () if count >= MANY else views
+            rows = brief(value, room, at[1], self.lookout, table=self.table, views=own)
             if rows is not None:
+                both = chain.from_iterable(zip_longest(rows.examples, () if own else views))
+                rows = replace(rows, examples=tuple(filter(None, both)))
                 slim = few and rows.omitted and len(rows.value) < room // 4
                 parts = self._all(entries, room, depth, _SOME) if slim else None
                 # Of rows that are there for those inside of them, the first ones with these.
-                bare = name and f"{place}.{name}".removeprefix(f"{at[1]}[].") not in rows.names
+                bare = (
+                    name and own and f"{place}.{name}".removeprefix(f"{at[1]}[].") not in rows.names
+                )
                 if parts is None and not bare:
                     return self._rows(rows, count, size, at)
             elif plain and not numbered and len(memoryview(value[-1])) + 3 <= room:

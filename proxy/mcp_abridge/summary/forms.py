@@ -22,6 +22,8 @@ PLACE = re.compile(rb'"@?\.?[\w-]*+\[\d+\]')
 """The place of a node in a tree."""
 WITH_KIND = re.compile(rb'"[a-z]{2,5}_[A-Za-z0-9]+"')
 """An id that says of what it is: `pi_3Mtw…`."""
+NUMBERED = re.compile(rb'"[A-Z]{0,6}[-/]?[0-9][0-9A-Z-]{2,}"')
+"""An id by its form alone: `4500017003`, `INV-2026-118`."""
 WITH_HASH = re.compile(rb'\[*"[^"]*?(?:[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{24})')
 _WITH_NUMBER = re.compile(  # of an id the whole, of a name with a number the number
     rb"(?<![A-Za-z0-9\x80-\xff])"  # a word is looked at once

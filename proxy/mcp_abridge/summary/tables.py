@@ -21,6 +21,7 @@ from mcp_abridge.summary.place import Place, member_place
 
 LARGEST = 1 << 19  # bytes of what is made rows: all of it is opened
 _SEVERAL = 8  # members that are a map if they are alike
+_GROUPS = 5  # arrays that are those of a map if their elements are alike
 _PAIR = 2  # members of a name with a value
 INNER = 4  # rows inside of each of others that these are there for, on average
 _NEARLY_ALL = 0.8  # of the bytes, if there are fewer
@@ -72,7 +73,24 @@ def in_rows(value: Any, at: Place) -> tuple[list[Raw], Place]:
     elif (arrays := side_by_side(value)) is not None:
         at = f"{path}.rows".lstrip("."), f"{place}.rows".lstrip(".")
         return [Raw(encode(row)) for row in rows_of(arrays)], at
+    elif isinstance(value, dict) and (rows := _in_groups(value)):
+        unnest = "unnest(entries({}), &value)".format
+        return rows, (unnest(path or "@"), unnest(place or "@"))
     return [], at
+
+
+def _in_groups(value: dict[str, Raw]) -> list[Raw]:
+    """Return the rows of an object of arrays of like objects, by day or by file, with their names.
+
+    They are what the function `unnest` of views makes of its entries.
+    """
+    if len(value) < _GROUPS or any(memoryview(each)[0] != 0x5B for each in value.values()):
+        return []
+    arrays = {encode(name): elements_of(array) for name, array in value.items()}
+    if not alike([array[0] for array in arrays.values() if array], _GROUPS):
+        return []
+    pairs = ((name, row) for name, array in arrays.items() for row in array)
+    return [Raw(b'{"key":%b,"value":%b}' % (name, row)) for name, row in pairs]
 
 
 def named_rows(
@@ -86,9 +104,9 @@ def named_rows(
     return reduce(member_place, pair[0], at), rows, member_place(at, shapes.RECORDS)
 
 
-def alike(members: list[Raw]) -> bool:
+def alike(members: list[Raw], least: int = _SEVERAL) -> bool:
     """Return True of objects that have the same members, as those of a map of records do."""
-    if len(members) < _SEVERAL or any(memoryview(each)[0] != 0x7B for each in members):
+    if len(members) < least or any(memoryview(each)[0] != 0x7B for each in members):
         return False
     first, *others = (level(each).keys() for each in (members[0], members[1], members[-1]))
     return all(2 * len(first & each) > len(first | each) for each in others)

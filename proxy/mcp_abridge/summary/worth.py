@@ -193,11 +193,17 @@ class Worth:
             return -9
         word = self.word(words.KEYS)
         if not word:
-            return -9
+            return self._worth_as_number()
         word -= self._away + len(self.names) + self._indexes
         word -= self.column.size / (20 if 2 * self.in_words > self.kinds else 10)
         word -= self._is_id and not self.own and len(self.words) > 1  # of another thing
         return word + 2 * self.own - 4 * self.opaque
+
+    def _worth_as_number(self) -> float:
+        """Return the worth of an id that only its form tells: `PurchaseOrder`."""
+        alike = len({*map(len, self.values)}) == 1 == len(self.column.path)
+        numbered = alike and not self.opaque and all(map(forms.NUMBERED.fullmatch, self.values))
+        return 1 - self.column.size / 20 if numbered else -9
 
     @property
     def own_id(self) -> float:
