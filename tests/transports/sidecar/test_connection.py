@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from aiohttp.http import SERVER_SOFTWARE
 from mcp_abridge.transports.sidecar import connection
-from mcp_abridge.transports.sidecar.connection import BodyStalled, BodyTimeout
+from mcp_abridge.transports.sidecar.connection import BodyStalled, end_slow_body
 from pytest_aiohttp import AiohttpRawServer
 
 from tests.faults.sidecar import Sidecar, get, serving
@@ -100,13 +100,13 @@ async def test_a_body_that_arrives_too_slowly_is_abandoned(
     errors: list[type[BaseException]] = []
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        patience = BodyTimeout(request)
+        patience = asyncio.create_task(end_slow_body(request))
         try:
             await request.content.read()
         except BodyStalled as stalled:
             errors.append(type(stalled))
         finally:
-            patience.end()
+            patience.cancel()
         return web.Response()
 
     server = await aiohttp_raw_server(handle)

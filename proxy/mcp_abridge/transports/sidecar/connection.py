@@ -269,28 +269,14 @@ def waits_for_body(request: web.BaseRequest) -> bool:
     return not request.content.is_eof() and request.content.exception() is None
 
 
-class BodyTimeout:
-    """A limit on the wait for a request's body; reading raises BodyStalled if it is too slow.
+async def end_slow_body(request: web.BaseRequest) -> None:
+    """Wait for a request's body, and have reading it raise BodyStalled if it is too slow.
 
     In every `_STALLED` seconds at least `_LEAST` more bytes must arrive, or the end of the body.
     """
-
-    def __init__(self, request: web.BaseRequest) -> None:
-        self._request = request
-        self._threshold = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._look()
-
-    def end(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _look(self) -> None:
-        content = self._request.content
-        if not waits_for_body(self._request):
-            return
-        if content.total_bytes < self._threshold:
+    content, threshold = request.content, 0
+    while waits_for_body(request):
+        if content.total_bytes < threshold:
             content.set_exception(BodyStalled())
-            return
-        self._threshold = content.total_bytes + _LEAST
-        self._timer = asyncio.get_running_loop().call_later(_STALLED, self._look)
+        threshold = content.total_bytes + _LEAST
+        await asyncio.sleep(_STALLED)

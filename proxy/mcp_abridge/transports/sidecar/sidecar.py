@@ -8,7 +8,6 @@ import os
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 from time import monotonic
 
@@ -28,10 +27,10 @@ from mcp_abridge.transports.sidecar import memory
 from mcp_abridge.transports.sidecar.access import AccessRefused, opens_metrics
 from mcp_abridge.transports.sidecar.connection import (
     BodyStalled,
-    BodyTimeout,
     Connections,
     SidecarServer,
     check_framing,
+    end_slow_body,
     most_connections,
     send_100_continue,
     waits_for_body,
@@ -70,8 +69,6 @@ class Sidecar:
         metrics.children.set_function(lambda: sum(each.counts()[1] for each in self._handlers))
         self._open: dict[asyncio.Task[object], Request] = {}
         self._streams: set[asyncio.Task[object]] = set()
-        self._cut: set[asyncio.Task[object]] = set()
-        self._idle = asyncio.Event()
         self._asked_to_end = asyncio.Event()
         self._draining = False
         self._use = asyncio.Event()
@@ -181,15 +178,12 @@ class Sidecar:
 
     def _end(self, tasks: Iterable[asyncio.Task[object]]) -> None:
         for task in tuple(tasks):
-            self._cut.add(task)
+            self._open[task].record.failure = _ENDED
             task.cancel()
 
     async def _drained(self, deadline: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, deadline - monotonic())):
-                while self._open:
-                    self._idle.clear()
-                    await self._idle.wait()
+        while self._open and (seconds := deadline - monotonic()) > 0:
+            await asyncio.wait(self._open, timeout=seconds)
 
     async def _handle(self, mounts: Router, request: Request) -> web.StreamResponse:
         # Not that of `rel_url`: a target with a host of its own (RFC 9112, 3.2.2) is not served.
@@ -283,16 +277,16 @@ class Sidecar:
         self._metrics.requests.inc()
         if _listens(request):
             self._streams.add(task)
-        patience = None if mount.route.passes else BodyTimeout(request)
+        timed = waits_for_body(request) and not mount.route.passes
+        patience = self._tasks.spawn(end_slow_body(request)) if timed else None
         try:
             if (request.content_length or 0) <= self._limits.body:
                 await send_100_continue(request)
             return await mount.handler_of(request).handle(request)
         except asyncio.CancelledError:
-            if task not in self._cut:
+            if record.failure != _ENDED:
                 raise
             task.uncancel()
-            record.failure = _ENDED
             if request.writer.output_size:
                 if _endless(request):
                     await request.writer.write_eof()
@@ -313,12 +307,10 @@ class Sidecar:
             raise RequestRefused(500, FAILED, "the proxy failed; its log says why") from error
         finally:
             if patience is not None:
-                patience.end()
+                patience.cancel()
             del self._open[task]
-            for tasks in (self._streams, self._cut):
-                tasks.discard(task)
+            self._streams.discard(task)
             self._metrics.requests.dec()
-            self._idle.set()
 
     def _say(self, route: str, request: Request, status: int, started: float) -> None:
         record, seconds = request.record, round(monotonic() - started, 4)
