@@ -74,13 +74,10 @@ class Driver(Struct, eq=False):
         """
         if self.session.state.store.remote:
             self._memory = key
-            await self._recall_once(key)
-
-    async def _recall_once(self, key: Key) -> None:
-        if self._recalling is None:
-            self._recalling = asyncio.create_task(self._recall(key))
-        # If one waiting task is cancelled, the others still wait for the same read.
-        await asyncio.shield(self._recalling)
+            if self._recalling is None:
+                self._recalling = asyncio.create_task(self._recall(key))
+            # If one waiting task is cancelled, the others still wait for the same read.
+            await asyncio.shield(self._recalling)
 
     async def _recall(self, key: Key) -> None:
         try:
@@ -124,7 +121,7 @@ class Driver(Struct, eq=False):
         if self._memory is not None and (
             self._recalling or (b"tools/call" in raw and not self.session.rules.listed)
         ):
-            await self._recall_once(self._memory)
+            await self.recall(self._memory)
         if scope is not None:
             self.session.state.scope = scope
         self.session.state.arrival = arrival
