@@ -14,8 +14,7 @@ from mcp_abridge.session.state import SessionState
 from mcp_abridge.storage.meter import Meters
 from mcp_abridge.storage.snapshots import Memory
 from mcp_abridge.transports.client.endpoint import HttpClient
-from mcp_abridge.transports.client.stream_position import StreamPosition
-from mcp_abridge.transports.client.streamable import Streamable
+from mcp_abridge.transports.client.streamable import Streamable, StreamPosition
 from mcp_abridge.transports.driver import Driver
 from mcp_abridge.transports.http.sse import Event
 from mcp_abridge.transports.log import Level, Log

@@ -63,7 +63,7 @@ class Bridge:
         self._client = PipeWriter(1, lambda: self._tell(End(0, "the client reads no more")))
         self._saying = asyncio.Lock()
         self._first_input = asyncio.Event()
-        self._lines: asyncio.Queue[bytes | LongLine | None] = asyncio.Queue(_AHEAD)
+        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue(_AHEAD)
         self._ends: asyncio.Queue[End] = asyncio.Queue()
 
     def run(self) -> int:
@@ -131,8 +131,7 @@ class Bridge:
 
     async def _say_last(self, end: End) -> None:
         while not self._lines.empty():
-            line = self._lines.get_nowait()
-            if isinstance(line, bytes):
+            if (line := self._lines.get_nowait()) is not None:
                 await self._driver.from_client(line)
             await asyncio.sleep(0)  # the reader may wait to add another line
         lines = self._driver.session.fail_pending(end.reason)
@@ -154,14 +153,12 @@ class Bridge:
             buffer, size = await self._read(reader)
             self._first_input.set()
             for event in lines.feed(buffer, size) if size else lines.end():
-                if isinstance(event, list):
-                    for raw in event:
-                        await self._lines.put(raw)
-                elif isinstance(event, LongLine):
-                    await self._lines.put(event)
-                elif isinstance(event, LineTruncated):
+                if isinstance(event, LongLine):
+                    await self._say(refusal_of_long_line(event, self._limit, self._log))
+                elif isinstance(event, list | LineTruncated):
                     # The server decides how to handle half a message.
-                    await self._lines.put(event.raw)
+                    for raw in event if isinstance(event, list) else [event.raw]:
+                        await self._lines.put(raw)
         self._ends.put_nowait(End(0, "the client asks no more", _LATE))
         await self._lines.put(None)
 
@@ -186,9 +183,7 @@ class Bridge:
 
     async def _take_lines(self) -> None:
         while (line := await self._lines.get()) is not None:
-            if isinstance(line, LongLine):
-                await self._say(refusal_of_long_line(line, self._limit, self._log))
-            elif line.strip():
+            if line.strip():
                 routed = await self._driver.from_client(line)
                 await self._say(routed.to_client)
                 for raw in routed.all_to_server:

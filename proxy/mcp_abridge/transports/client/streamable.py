@@ -25,7 +25,6 @@ from mcp_abridge.transports.client.endpoint import (
     excerpt,
 )
 from mcp_abridge.transports.client.request import ClientRequest, client_request
-from mcp_abridge.transports.client.stream_position import StreamPosition
 from mcp_abridge.transports.correlation import answered_ids, negotiated_version, refuses
 from mcp_abridge.transports.driver import Driver, Routed
 from mcp_abridge.transports.http.headers import (
@@ -39,7 +38,7 @@ from mcp_abridge.transports.http.headers import (
     trace_headers,
 )
 from mcp_abridge.transports.http.negotiation import JSON, MEDIA_TYPES, STREAM
-from mcp_abridge.transports.http.sse import ENDPOINT
+from mcp_abridge.transports.http.sse import ENDPOINT, Event
 from mcp_abridge.transports.log import Log
 
 _BOTH = {"Accept": MEDIA_TYPES, "Content-Type": JSON}
@@ -50,6 +49,8 @@ _ENDPOINT = 5.0  # seconds for the first event of a server of 2024-11-05
 _DELETE = 2.0  # seconds for the end of the session
 _CANCELLED = 5.0  # seconds for the server to end the stream of a cancelled request
 _TRIES = 5  # to resume a stream that has not brought all responses
+_SHORTEST_PAUSE = 0.1  # seconds: zero, which a server may name, stays zero however often doubled
+_LONGEST_PAUSE = 60.0
 
 _MAY_BE_OLD = (400, 404, 405)  # status of a server of 2024-11-05 for the POST of `initialize`
 _NOT_FOR_US = (401, 403)
@@ -57,6 +58,30 @@ _NOT_NOW = (408, 409, 425, 429)
 _NEVER = (501, 505)
 
 Say = Callable[[list[bytes]], Awaitable[None]]
+
+
+class StreamPosition(Struct):
+    """The event id to resume a stream from, the seconds until then, and why it ended."""
+
+    last: str | None = None
+    retry: float = 1.0
+    count: int = 0
+    end_reason: str = ""
+
+    def record(self, event: Event) -> None:
+        self.count += 1
+        if event.id is not None:
+            self.last = event.id if event.id and event.id.isprintable() else None
+        if event.retry is not None:
+            self.retry = max(event.retry / 1000, _SHORTEST_PAUSE)
+
+    def pause(self, failures: int) -> float:
+        """Return the seconds to wait after so many tries without an event.
+
+        >>> [StreamPosition().pause(failures) for failures in (0, 1, 2, 10)]
+        [1.0, 2.0, 4.0, 60.0]
+        """
+        return max(self.retry, min(self.retry * 2.0**failures, _LONGEST_PAUSE))
 
 
 class Streamable(Struct, eq=False):
