@@ -86,23 +86,16 @@ class ResponseWriter(Struct, eq=False):
             await self._write(event)
             return
         spoken = _messages(event)
-        if not spoken:
-            # A later reader may need an event without a message.
-            useful = event.data or event.id is not None or event.retry is not None
-            if self._form is None and useful:
-                self._undecided.append(event)
-                size = sum(len(each.raw) for each in self._undecided)
-                if size > _MOST_HELD and not self._responses:
-                    await self._become_stream()
-            return
         responses = [raw for raw, responds in spoken if responds]
         if self._form is None:
-            count = self._responses + len(responses)
-            self._undecided.append(event)
-            if len(responses) < len(spoken):
+            # A later reader may need an event without a message, too.
+            if spoken or event.data or event.id is not None or event.retry is not None:
+                self._undecided.append(event)
+            size = 0 if spoken or self._responses else sum(len(one.raw) for one in self._undecided)
+            if len(responses) < len(spoken) or size > _MOST_HELD:
                 await self._become_stream()
                 return
-            if count >= self.expected:
+            if spoken and self._responses + len(responses) >= self.expected:
                 self._form = "json"
                 self._undecided.clear()
         if responses and self._responses < max(self.expected, 1):

@@ -117,18 +117,16 @@ class SessionRegistry(Struct, eq=False):
 
     async def context(self, request: Request, read: PostedBody) -> RequestContext:
         """Return the context of a POST: its session, exchange and scope."""
-        token = request.record.token
+        token, client, exchange = request.record.token, None, b""
         scope = scope_of(request, self._route, token)
         if read.initializes and not read.modern:
-            driver, memory = self.begin(scope, resumable=True), _memory(scope, None)
-            return RequestContext(request, read, driver, b"", memory, scope)
-        if read.session is not None and not read.modern:
+            driver = self.begin(scope, resumable=True)
+        elif read.session is not None and not read.modern:
             return await self.of_session(request, read, read.session)
-        client = client_name(read)
-        exchange = b"%d:" % next(self._numbers)
-        driver = await self._driver(scope, client, token, resumable=False)
-        memory = _memory(scope, client)
-        return RequestContext(request, read, driver, exchange, memory, scope)
+        else:
+            client, exchange = client_name(read), b"%d:" % next(self._numbers)
+            driver = await self._driver(scope, client, token, resumable=False)
+        return RequestContext(request, read, driver, exchange, _memory(scope, client), scope)
 
     async def of_session(self, request: Request, read: PostedBody, session: str) -> RequestContext:
         """Return the context of a request in the session with this id."""
