@@ -5,7 +5,7 @@ Invariant: memory never holds more than the bound and one piece, however large a
 
 import asyncio
 import zlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Protocol
 
@@ -69,48 +69,29 @@ async def chunks(content: BodySource, encoding: str | None) -> AsyncGenerator[by
         return
     if name not in ("gzip", "x-gzip"):
         raise Unreadable("it has a Content-Encoding other than gzip and identity")
-    decoder = _Decoder()
-    turn = 0
+    decoder = zlib.decompressobj(_GZIP)
+    before = after = turn = 0
     while raw := await content.readany():
         for at in range(0, len(raw), _SLICE):
-            for piece in decoder.feed(raw[at : at + _SLICE]):
-                yield piece
-                turn += len(piece)
-                if turn >= _TURN:
-                    turn = 0
-                    await asyncio.sleep(0)
-    decoder.end()
-
-
-class _Decoder:
-    """Decompress one body, in pieces of bounded size."""
-
-    def __init__(self) -> None:
-        self._input = 0
-        self._output = 0
-        self._inner = zlib.decompressobj(_GZIP)
-
-    def feed(self, raw: bytes) -> Iterator[bytes]:
-        self._input += len(raw)
-        while True:
-            if self._inner.eof:
-                if not raw:
-                    return
-                self._inner = zlib.decompressobj(_GZIP)  # its next member
-            try:
-                piece = self._inner.decompress(raw, PIECE)
-            except zlib.error as error:
-                why = str(error).rpartition(": ")[2]
-                raise Unreadable(f"its gzip data is damaged: {why}") from None
-            raw = self._inner.unused_data if self._inner.eof else self._inner.unconsumed_tail
-            if piece:
-                self._output += len(piece)
-                if self._output > max(_SUSPECT, self._input * _MOST_GROWTH):
+            rest, more = raw[at : at + _SLICE], False
+            before += len(rest)
+            while rest or more:
+                if decoder.eof:
+                    decoder = zlib.decompressobj(_GZIP)  # of the next member
+                try:
+                    piece = decoder.decompress(rest, PIECE)
+                except zlib.error as error:
+                    why = str(error).rpartition(": ")[2]
+                    raise Unreadable(f"its gzip data is damaged: {why}") from None
+                rest = decoder.unused_data if decoder.eof else decoder.unconsumed_tail
+                more = len(piece) == PIECE and not decoder.eof
+                after += len(piece)
+                if after > max(_SUSPECT, before * _MOST_GROWTH):
                     raise Unreadable(f"it is over {_MOST_GROWTH} times larger when decompressed")
-                yield piece
-            if not raw and len(piece) < PIECE and not self._inner.eof:
-                return
-
-    def end(self) -> None:
-        if self._input and not self._inner.eof:
-            raise Unreadable(f"its gzip data ends early, after {self._input} bytes")
+                if piece:
+                    yield piece
+                if after - turn >= _TURN:
+                    turn = after
+                    await asyncio.sleep(0)
+    if before and not decoder.eof:
+        raise Unreadable(f"its gzip data ends early, after {before} bytes")

@@ -1,7 +1,6 @@
 """The form of a response that a client's Accept header requests (RFC 9110, section 12.5.1)."""
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
@@ -25,11 +24,11 @@ STREAM = "text/event-stream"
 MEDIA_TYPES = f"{JSON}, {STREAM}"
 """The media types that the proxy can send, and requests from upstreams."""
 
-_TYPE = re.compile(r"\s*([\w!#$%&'*+.^`|~-]+)/([\w!#$%&'*+.^`|~-]+)\s*(?=;|\Z)", re.ASCII)
+# Some old libraries send `*` for */*.
+_TYPE = re.compile(r"\s*([\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+|\*)\s*(?=;|\Z)", re.ASCII)
 _WEIGHT = re.compile(
     r";\s*q\s*=\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(?=;|\Z)", re.ASCII | re.IGNORECASE
 )
-_ANY = re.compile(r"\s*\*\s*(?=;|\Z)")  # some old libraries send it for */*
 
 
 @lru_cache(256)
@@ -45,8 +44,11 @@ def negotiate(accept: str | None) -> Wanted:
     absent. An invalid weight counts as 1.
     """
     weights: dict[str, float] = {}
-    for name, weight in _ranges(accept or ""):
-        weights[name] = max(weight, weights.get(name, 0.0))
+    for element in (accept or "").split(","):
+        if media_type := _TYPE.match(element):
+            name, match = media_type[1].lower(), _WEIGHT.search(element)
+            weight = min(float(match[1]), 1.0) if match else 1.0
+            weights[name] = max(weight, weights.get(name, 0.0))
     if not weights:
         return "prefer json"
     json, stream = _weight(weights, JSON), _weight(weights, STREAM)
@@ -57,17 +59,6 @@ def negotiate(accept: str | None) -> Wanted:
     return "either" if json == stream and STREAM in weights else "prefer json"
 
 
-def _ranges(accept: str) -> Iterator[tuple[str, float]]:
-    for element in accept.split(","):
-        media_type = _TYPE.match(element)
-        if media_type or _ANY.match(element):
-            weight = _WEIGHT.search(element)
-            name = f"{media_type[1]}/{media_type[2]}".lower() if media_type else "*/*"
-            yield name, min(float(weight[1]), 1.0) if weight else 1.0
-
-
 def _weight(weights: dict[str, float], name: str) -> float:
-    for range in (name, name.partition("/")[0] + "/*", "*/*"):
-        if range in weights:
-            return weights[range]
-    return 0.0
+    ranges = (name, name.partition("/")[0] + "/*", "*/*", "*")
+    return next((weights[each] for each in ranges if each in weights), 0.0)
