@@ -133,9 +133,6 @@ class PooledServer:
         """Add a request; `send` sends it."""
         request.own_key, request.own_token = self._ids.new(), self._ids.new()
         self._open[request] = None
-        if self.reading.done():
-            self._close(request)
-            request.finish(self.child.cause)
 
     def send(self, request: PooledRequest, lines: Iterable[bytes]) -> None:
         """Send a request, queries of the proxy before it, or cancellations of either."""
@@ -213,10 +210,9 @@ class PooledServer:
             request.finish(reason)
 
     def _messages(self, line: bytes) -> list[bytes]:
-        """Separate the response to one request from another message on the same line.
+        """Separate messages on the same line: each may be of another request.
 
-        The first is replaced by an error, as it would be with a server of its own, and so is one
-        that broke off before the other message.
+        One that broke off before another is replaced by an error.
         """
         is_checked = len(line) <= _LARGE or message.may_hold_another(line)
         end = message.end_of_first(line) if is_checked else len(line)
@@ -226,12 +222,7 @@ class PooledServer:
                 return [*self._broken_off(line[:rest], line[rest:]), *self._messages(line[rest:])]
         if end is None or end == len(line):
             return message.elements(line) or [line]
-        key = correlate(line[:end]).answers
-        if key not in self._requests:
-            return message.elements(line) or [line]
-        text = message.trailing_bytes_reason(end, len(line))
-        self._log.warning(text)
-        return [message.error(key, -1, text), *self._messages(line[end:])]
+        return [*self._messages(line[:end]), *self._messages(line[end:])]
 
     def _broken_off(self, half: bytes, rest: bytes) -> list[bytes]:
         text = message.broke_off_reason(len(half))
