@@ -7,19 +7,7 @@ import re
 from collections.abc import Mapping
 
 from mcp_abridge.document import message
-from mcp_abridge.document.message import (
-    CLIENT_CAPABILITIES,
-    ENDS,
-    HEADER_MISMATCH,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    PROTOCOL_VERSION,
-    Message,
-    string_at,
-    value_at,
-)
+from mcp_abridge.document.message import PROTOCOL_VERSION, Message, string_at, value_at
 from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.transports.http import headers
 from mcp_abridge.transports.http.headers import METHOD, NAME, VERSION, ParameterHeaders
@@ -28,13 +16,13 @@ from mcp_abridge.transports.sidecar.request import PostedBody, RequestRefused
 
 # HTTP statuses of error responses by error code, if not 200.
 _STATUS = {
-    b"%d" % PARSE_ERROR: 400,
-    b"%d" % INVALID_REQUEST: 400,
-    b"%d" % INVALID_PARAMS: 400,
-    b"%d" % HEADER_MISMATCH: 400,
+    b"%d" % message.PARSE_ERROR: 400,
+    b"%d" % message.INVALID_REQUEST: 400,
+    b"%d" % message.INVALID_PARAMS: 400,
+    b"%d" % message.HEADER_MISMATCH: 400,
     b"-32021": 400,  # MissingRequiredClientCapability
     b"-32022": 400,  # UnsupportedProtocolVersion
-    b"%d" % METHOD_NOT_FOUND: 404,
+    b"%d" % message.METHOD_NOT_FOUND: 404,
 }
 
 _DECIMAL = re.compile(r"-?\d{1,30}(\.0{1,30})?")
@@ -42,7 +30,8 @@ _DECIMAL = re.compile(r"-?\d{1,30}(\.0{1,30})?")
 
 def status_of(response: bytes) -> int:
     """Return the HTTP status for a response."""
-    if message.succeeds(response[:ENDS]):  # the usual case, and the response may be very long
+    # The usual case, and the response may be very long.
+    if message.succeeds(response[: message.ENDS]):
         return 200
     code = value_at(message.envelope(response).error, "code")
     return _STATUS.get(bytes(code), 200)
@@ -53,20 +42,20 @@ def check(post: PostedBody, received: Headers, parameters: Mapping[str, Paramete
     first = post.first
     if first is None or not first.is_message or first.responds:
         reason = "the body must be a single request or notification"
-        raise RequestRefused(400, INVALID_REQUEST, reason)
+        raise RequestRefused(400, message.INVALID_REQUEST, reason)
     if not post.ids:
         return
-    names = PROTOCOL_VERSION, CLIENT_CAPABILITIES
+    names = PROTOCOL_VERSION, message.CLIENT_CAPABILITIES
     missing = [name for name in names if value_at(first.params, "_meta", name) is ABSENT]
     if missing:
         reason = f"params._meta must have {' and '.join(missing)}"
-        raise RequestRefused(400, INVALID_PARAMS, reason)
+        raise RequestRefused(400, message.INVALID_PARAMS, reason)
     mismatch = _mismatch(first, post, received, parameters)
     if mismatch is not None:
-        raise RequestRefused(400, HEADER_MISMATCH, mismatch)
+        raise RequestRefused(400, message.HEADER_MISMATCH, mismatch)
     if post.initializes:
         # Not for a server that clients share: it would begin a session.
-        raise RequestRefused(404, METHOD_NOT_FOUND, "Method not found")
+        raise RequestRefused(404, message.METHOD_NOT_FOUND, "Method not found")
 
 
 def _mismatch(

@@ -160,11 +160,11 @@ class Workers:
             await asyncio.wait((answer,), timeout=self._seconds)
             late = not answer.done()
             if late:
-                worker.kill()
+                worker.process.kill()
             outcome = await answer
         finally:
             self._busy.discard(worker)
-            if worker.alive():
+            if worker.process.poll() is None:
                 self._idle.append(worker)
         if isinstance(outcome, ShapeResult):
             return outcome
@@ -174,7 +174,7 @@ class Workers:
     def _idle_or_new(self) -> "Worker":
         while self._idle:
             worker = self._idle.pop()
-            if worker.alive():
+            if worker.process.poll() is None:
                 return worker
             worker.end()
         return Worker()
@@ -182,7 +182,7 @@ class Workers:
     def close(self) -> None:
         self._closed = True
         for worker in self._busy:
-            worker.kill()
+            worker.process.kill()
         while self._idle:
             self._idle.pop().end()
 
@@ -209,21 +209,18 @@ class Worker:
     """One process, used by one thread at a time."""
 
     def __init__(self) -> None:
-        self._process = Popen(
+        self.process = Popen(
             own_python(_START),
             stdin=PIPE,
             stdout=PIPE,
             env=os.environ | _GIVES_BACK,
             **platform.DETACHED,
         )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._requests, self._responses = self._process.stdin, self._process.stdout
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._requests, self._responses = self.process.stdin, self.process.stdout
         platform.widen(self._requests.fileno())
         platform.widen(self._responses.fileno())
-
-    def alive(self) -> bool:
-        return self._process.poll() is None
 
     def ask(self, job: ShapeJob) -> ShapeResult | str:
         """Return the result of `job`, or the reason why there is none."""
@@ -233,7 +230,7 @@ class Worker:
             outcome: ShapeResult | str = pickle.load(self._responses)
         except (OSError, EOFError, pickle.UnpicklingError):
             self.end()
-            code = self._process.returncode
+            code = self.process.returncode
             return f"it ended by signal {-code}" if code < 0 else f"it ended with exit code {code}"
         except Exception as error:  # no memory for the answer, ...: a part may be unread
             self.end()
@@ -242,12 +239,9 @@ class Worker:
             return replace(outcome, raw=job.raw)
         return outcome
 
-    def kill(self) -> None:
-        self._process.kill()
-
     def end(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        self.process.kill()
+        self.process.wait()
         with suppress(OSError):  # from bytes that were not written yet
             self._requests.close()
         self._responses.close()
