@@ -3,7 +3,7 @@
 import pytest
 from mcp_abridge.transports.sidecar.access import Access
 from mcp_abridge.transports.sidecar.route import Route
-from mcp_abridge.transports.sidecar.router import Mount, Router
+from mcp_abridge.transports.sidecar.router import Mount, find, ranked
 
 from tests.transports.http.sidecar_server import StubHandler
 
@@ -18,11 +18,11 @@ ROUTES = (
 
 
 def match(path: str) -> tuple[str, str | None] | None:
-    mounts = Router(
+    mounts = ranked(
         Mount(Route(path=each, upstream="http://u", access=Access(), passes=passes), StubHandler())
         for each, passes in ROUTES
     )
-    at = mounts.find(path)
+    at = find(mounts, path)
     return None if at is None else (at[0].route.path, at[1])
 
 

@@ -27,32 +27,31 @@ class Mount(Struct, frozen=True):
         return next((each for each in self.earlier if each.has_session(request)), self.handler)
 
 
-class Router:
-    """The routes of one listener.
+Mounts = tuple[Mount, ...]
+"""The routes of one listener, as `ranked` orders them."""
+
+
+def ranked(mounts: Iterable[Mount]) -> Mounts:
+    """Return mounts in the order in which they are tried.
 
     A literal path precedes a path with a token, and both precede a route that takes everything
     under its path; of several such routes the longest path wins.
     """
+    return tuple(sorted(mounts, key=_rank))
 
-    def __init__(self, mounts: Iterable[Mount] = ()) -> None:
-        self.replace(mounts)
 
-    def replace(self, mounts: Iterable[Mount]) -> None:
-        """Choose among these mounts from now on."""
-        self.all = tuple(sorted(mounts, key=_rank))
-
-    def find(self, path: str) -> tuple[Mount, str | None] | None:
-        """Return the mount at a request's `path`, if any, and the token that the path holds."""
-        segments = [unquote(segment) for segment in path.rstrip("/").split("/")]
-        if any(map(_climbs, segments)):
-            return None
-        for mount in self.all:
-            pattern = mount.route.path.rstrip("/").split("/")
-            there = segments[: len(pattern)] if mount.route.passes else segments
-            if len(there) == len(pattern) and _matches(pattern, there):
-                token = there[pattern.index(TOKEN)] if TOKEN in pattern else None
-                return mount, token
+def find(mounts: Mounts, path: str) -> tuple[Mount, str | None] | None:
+    """Return the mount at a request's `path`, if any, and the token that the path holds."""
+    segments = [unquote(segment) for segment in path.rstrip("/").split("/")]
+    if any(map(_climbs, segments)):
         return None
+    for mount in mounts:
+        pattern = mount.route.path.rstrip("/").split("/")
+        there = segments[: len(pattern)] if mount.route.passes else segments
+        if len(there) == len(pattern) and _matches(pattern, there):
+            token = there[pattern.index(TOKEN)] if TOKEN in pattern else None
+            return mount, token
+    return None
 
 
 def _climbs(segment: str) -> bool:

@@ -38,7 +38,7 @@ from mcp_abridge.transports.sidecar.connection import (
 from mcp_abridge.transports.sidecar.metrics import Metrics
 from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused, unavailable
 from mcp_abridge.transports.sidecar.route import Handler, Request
-from mcp_abridge.transports.sidecar.router import Mount, Router
+from mcp_abridge.transports.sidecar.router import Mount, Mounts, find, ranked
 
 _BACKLOG = 1024
 # Connections accepted at once: if there is no descriptor for one, asyncio tries all the others,
@@ -59,7 +59,7 @@ class Sidecar:
         self._limits = limits
         self._log = log
         self._metrics = metrics
-        self._listeners = {mount.route.listen: Router() for mount in mounts}
+        self._mounts: dict[str, Mounts] = {mount.route.listen: () for mount in mounts}
         self._distribute(mounts)
         self._listening: dict[str, asyncio.Server] = {}
         self._servers: list[SidecarServer] = []
@@ -80,7 +80,7 @@ class Sidecar:
 
     @property
     def mounts(self) -> tuple[Mount, ...]:
-        return tuple(mount for mounts in self._listeners.values() for mount in mounts.all)
+        return tuple(mount for mounts in self._mounts.values() for mount in mounts)
 
     def address(self, listen: str) -> str:
         """Return the actual address of a listener, whose port is known by now."""
@@ -92,8 +92,8 @@ class Sidecar:
         await self._open_handlers()
         self._tasks.spawn(memory.trim_after_use(self._use))
         loop = asyncio.get_running_loop()
-        for listen, mounts in self._listeners.items():
-            server = SidecarServer(partial(self._handle, mounts), self._log, self._connections)
+        for listen in self._mounts:
+            server = SidecarServer(partial(self._handle, listen), self._log, self._connections)
             self._servers.append(server)
             at = ListenAddress(listen)
             try:
@@ -113,8 +113,8 @@ class Sidecar:
                 self._handlers.append(mount.handler)
 
     def _distribute(self, mounts: Sequence[Mount]) -> None:
-        for listen, router in self._listeners.items():
-            router.replace(mount for mount in mounts if mount.route.listen == listen)
+        for listen in self._mounts:
+            self._mounts[listen] = ranked(each for each in mounts if each.route.listen == listen)
 
     async def replace(self, mounts: Sequence[Mount]) -> None:
         """Serve these mounts from now on, at listeners that there are; requests go on.
@@ -185,9 +185,9 @@ class Sidecar:
         while self._open and (seconds := deadline - monotonic()) > 0:
             await asyncio.wait(self._open, timeout=seconds)
 
-    async def _handle(self, mounts: Router, request: Request) -> web.StreamResponse:
+    async def _handle(self, listen: str, request: Request) -> web.StreamResponse:
         # Not that of `rel_url`: a target with a host of its own (RFC 9112, 3.2.2) is not served.
-        path = request.raw_path.partition("?")[0]
+        path, mounts = request.raw_path.partition("?")[0], self._mounts[listen]
         own = self._own.get(path)
         if own is not None:
             self._log.event("request", "debug", http=request.method, route=request.path)
@@ -196,7 +196,7 @@ class Sidecar:
             return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
         self._use.set()
         record, started, status = request.record, monotonic(), _GONE
-        match = mounts.find(path)
+        match = find(mounts, path)
         try:
             try:
                 response = await self._answered(mounts, match, request)
@@ -222,7 +222,7 @@ class Sidecar:
 
     async def _answered(
         self,
-        mounts: Router,
+        mounts: Mounts,
         match: tuple[Mount, str | None] | None,
         request: Request,
     ) -> web.StreamResponse:
@@ -337,7 +337,7 @@ class Sidecar:
         if record.method == "tools/call":
             self._log.event("call", level, **fields)
 
-    async def _alive(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
+    async def _alive(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
         return web.json_response({"status": "alive"})
 
     def unready(self) -> list[str]:
@@ -350,7 +350,7 @@ class Sidecar:
                 self._log.warning(f"{path} is not ready: {reason}")
         return sorted(unready)
 
-    async def _ready(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
+    async def _ready(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
         unready = self.unready()
         if not unready and not self._draining:
             return web.json_response({"status": "ready"})
@@ -362,17 +362,17 @@ class Sidecar:
             response.force_close()
         return response
 
-    async def _figures(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
-        if not opens_metrics(request.headers, [mount.route.access for mount in mounts.all]):
+    async def _figures(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+        if not opens_metrics(request.headers, [mount.route.access for mount in mounts]):
             return RequestRefused(403, INVALID, "not for this Host").response()
         # Writing a thousand series takes a while.
         raw, media_type = await threaded(self._metrics.exposition)
         return web.Response(body=raw, headers={hdrs.CONTENT_TYPE: media_type})
 
 
-def _paths(mounts: Router, request: web.BaseRequest) -> str:
+def _paths(mounts: Mounts, request: web.BaseRequest) -> str:
     """Return the end of a message on an unknown path: those that the client may use anyway."""
-    routes = [mount.route for mount in mounts.all if TOKEN not in mount.route.path]
+    routes = [mount.route for mount in mounts if TOKEN not in mount.route.path]
     usable = [each.path for each in routes if each.access.refusal(request.headers) is None]
     return f", but at {', '.join(usable)}" if usable else ""
 
