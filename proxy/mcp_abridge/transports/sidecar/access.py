@@ -70,7 +70,9 @@ class Access(Struct, frozen=True):
         if not all(self._trusts(origin, host) for origin in headers.getall("Origin", [])):
             return AccessRefused(403, "the Origin of the request is not allowed")
         tokens = self.tokens()
-        candidates = _candidates(headers, path_token)
+        alone = len(headers.getall("Authorization", [])) == 1
+        candidates = [] if path_token is None else [path_token]
+        candidates += _bearers(headers) if alone else []
         name = _match(candidates, tokens) if tokens else ""
         if name is None:
             challenge = ("WWW-Authenticate", 'Bearer realm="mcp-abridge"')
@@ -106,16 +108,15 @@ def opens_metrics(headers: Headers, routes: Iterable[Access]) -> bool:
     return not all(replace(access, tokens=tuple).refusal(headers) for access in routes)
 
 
-class WatchedTokens:
+class WatchedTokens(Struct, eq=False):
     """The tokens of a file as it is now, so that one can be revoked without a restart.
 
-    If the file has a mistake, the earlier ones stay, and `warn` gets one line.
+    If the file has a mistake, the earlier ones stay, and `_warn` gets one line.
     """
 
-    def __init__(self, file: TokenFile, warn: Callable[[str], None]) -> None:
-        self._file = file
-        self._warn = warn
-        self._stamp: Stamp = None  # of nothing read: the file may have changed since it was
+    _file: TokenFile
+    _warn: Callable[[str], None]
+    _stamp: Stamp = None  # of nothing read: the file may have changed since it was
 
     def __call__(self) -> tuple[Token, ...]:
         now = stamp(self._file.path)
@@ -136,12 +137,6 @@ def _match(candidates: Iterable[str], tokens: Iterable[Token]) -> str | None:
         token.name for one, token in pairs if hmac.compare_digest(_bytes(one), _bytes(token.secret))
     ]
     return names[0] if names else None
-
-
-def _candidates(headers: Headers, path_token: str | None) -> list[str]:
-    path_tokens = [] if path_token is None else [path_token]
-    alone = len(headers.getall("Authorization", [])) == 1
-    return path_tokens + (_bearers(headers) if alone else [])
 
 
 def _bearers(headers: Headers) -> list[str]:

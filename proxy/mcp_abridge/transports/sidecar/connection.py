@@ -15,6 +15,7 @@ from typing import Any
 
 from aiohttp import hdrs, web
 from aiohttp.http import HttpVersion11
+from msgspec import Struct, field
 
 from mcp_abridge.document import message
 from mcp_abridge.system import platform
@@ -158,21 +159,20 @@ class Connection(web.RequestHandler):
         self._log.debug("a connection ended with an error of aiohttp's own")
 
 
-class Connections:
+class Connections(Struct, eq=False):
     """A limit on open connections, so that idle clients exhaust neither these nor the descriptors.
 
-    Beyond `limit`, or `per_peer` from one address, the connection that has been idle for longest is
-    closed for the new one, else one whose request has an incomplete body. Without `per_peer` it is
-    half of `limit`, and no limit for loopback addresses: those of a reverse proxy on this machine.
+    Beyond `_limit`, or `_per_peer` from one address, the one that has been idle for longest is
+    closed for the new one, else one whose request has an incomplete body. Without `_per_peer` it is
+    half of `_limit`, and no limit for loopback addresses: those of a reverse proxy on this machine.
     """
 
-    def __init__(self, limit: int, per_peer: int | None, log: Log) -> None:
-        self._limit = limit
-        self._per_peer = per_peer
-        self._log = log
-        self._open: dict[Connection, None] = {}  # the most recently used is last
-        self._peers: Counter[str] = Counter()
-        self._warned = -_WARNED_AGAIN
+    _limit: int
+    _per_peer: int | None
+    _log: Log
+    _open: dict[Connection, None] = {}  # the most recently used is last
+    _peers: Counter[str] = field(default_factory=Counter)
+    _warned: float = -_WARNED_AGAIN
 
     def enter(self, connection: Connection) -> str | None:
         """Count a new connection; return the reason if there is no room for it, else None."""

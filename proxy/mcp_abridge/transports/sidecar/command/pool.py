@@ -4,9 +4,11 @@ Invariant: a server serves one caller only, so whatever it mixes up stays with t
 """
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+
+from msgspec import Struct, field
 
 from mcp_abridge.session.own_requests import QueryIds
 from mcp_abridge.transports.log import Log
@@ -20,19 +22,18 @@ _WAIT = 10.0  # seconds that a request waits until the servers of other callers 
 Start = Callable[[], Awaitable[ChildServer]]
 
 
-class Pool:
-    """At most `limit` servers in all, each for one caller, started by `start` when it is needed."""
+class Pool(Struct, eq=False):
+    """At most `_limit` servers in all, each for one caller, started by `_start` when needed."""
 
-    def __init__(self, start: Start, limit: int, log: Log) -> None:
-        self._start = start
-        self._limit = limit
-        self._log = log
-        self._ids = QueryIds()
-        self._servers: list[PooledServer] = []
-        self._starting: dict[str, asyncio.Task[PooledServer]] = {}
-        self._waiting: defaultdict[str, list[PooledRequest]] = defaultdict(list)  # for these
-        self._reserved = 0  # places of servers that are being started
-        self._change = asyncio.Event()
+    _start: Start
+    _limit: int
+    _log: Log
+    _ids: QueryIds = field(default_factory=QueryIds)
+    _servers: list[PooledServer] = []
+    _starting: dict[str, asyncio.Task[PooledServer]] = {}
+    _waiting: dict[str, list[PooledRequest]] = {}  # for these
+    _reserved: int = 0  # places of servers that are being started
+    _change: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def running(self) -> int:
@@ -59,7 +60,7 @@ class Pool:
 
     async def _started_for(self, request: PooledRequest, caller: str) -> PooledServer:
         task = self._another(caller)
-        self._waiting[caller].append(request)
+        self._waiting.setdefault(caller, []).append(request)
         try:
             # The start continues even if this request is cancelled.
             return await asyncio.shield(task)
@@ -95,7 +96,7 @@ class Pool:
             server = PooledServer(child, caller, self._log, self._ids, self._change)
             self._servers.append(server)
             # Before anything else runs: an idle server may have to give way to another caller's.
-            for request in self._waiting[caller]:
+            for request in self._waiting.get(caller, ()):
                 server.open(request)
             return server
         finally:
