@@ -6,7 +6,6 @@ connection; each request is answered once, whatever happens to the server.
 
 import asyncio
 import re
-from collections.abc import Iterable
 
 from aiohttp import web
 
@@ -170,15 +169,11 @@ class ChildSession:
         if not (routed.to_server or routed.queries):
             record.answered_by = "proxy"
         await self._route(routed)
-        if b'"notifications/cancelled"' in raw:
-            self._on_cancelled(message.elements(raw))
-        await self._child.ready()
-
-    def _on_cancelled(self, messages: Iterable[bytes]) -> None:
-        """Answer cancelled requests: the server need not, and their streams would stay open."""
-        for id in (correlate(each).cancels for each in messages):
-            if id in self._pending:
+        # The server need not answer cancelled requests, and their streams would stay open.
+        for each in message.elements(raw) if b'"notifications/cancelled"' in raw else ():
+            if (id := correlate(each).cancels) in self._pending:
                 self._deliver(message.error(id, message.CANCELLED, "Request cancelled"))
+        await self._child.ready()
 
     async def _route(self, routed: Routed) -> None:
         # At once: no client message about a call that was held may overtake the call.
@@ -191,33 +186,18 @@ class ChildSession:
 
     async def _read(self) -> None:
         try:
-            async for raw in self._child.messages(self._awaits):
-                await self._on_line(raw)
+            async for raw in self._child.messages(
+                lambda id: id in self._pending or self.driver.session.awaits((id,))
+            ):
+                self._touch()
+                if (id := correlate(raw).answers) in self._pending:
+                    self._pending[id].received += len(raw)
+                await self._route(await self.driver.from_server(raw))
         except Exception as error:  # after any error, no client may wait for ever
             self._cause = self._cause or unread(error)
             self._log.error(self._cause)
         await self._child.end(HASTY)
         self._on_end()
-
-    def _awaits(self, id: bytes) -> bool:
-        return id in self._pending or self.driver.session.awaits((id,))
-
-    async def _on_line(self, raw: bytes) -> None:
-        self._touch()
-        try:
-            await self._on_message(raw)
-        except Exception as error:  # one message must never end all others
-            text = f"the proxy failed on a message: {type(error).__name__}: {error}"
-            self._log.error(text)
-            id = correlate(raw).answers
-            if id in self._pending:
-                self._deliver(message.error(id, -1, text))
-
-    async def _on_message(self, raw: bytes) -> None:
-        correlation = correlate(raw)
-        if correlation.answers in self._pending:
-            self._pending[correlation.answers].received += len(raw)
-        await self._route(await self.driver.from_server(raw))
 
     def _on_end(self) -> None:
         self.over = True
