@@ -155,11 +155,10 @@ class Driver(Struct, eq=False):
             if self._waking is not None:
                 self._waking.cancel()
             seconds, loop = self.session.time_left(), asyncio.get_running_loop()
-            self._waking = None if seconds is None else loop.call_later(seconds, self._wake)
+            self._waking = None
+            if seconds is not None:
+                self._waking = loop.call_later(seconds, lambda: self._tasks.spawn(self._end_late()))
         return routed
-
-    def _wake(self) -> None:
-        self._tasks.spawn(self._end_late())
 
     async def _end_late(self) -> None:
         # Calls with progress in the meantime have more time.

@@ -134,8 +134,15 @@ async def read_post(request: Request, route: Route, limits: LimitsSpec) -> Poste
         version=version,
         modern=any(each >= MODERN for each in (version or "", *declared)),
     )
-    record.method = post.method
-    _note_arrival(request, route, post)
+    record.method, record.protocol = post.method, version
+    record.peer, record.route = request.remote, route.path
+    record.http = f"{request.version.major}.{request.version.minor}"
+    record.session = "" if post.session is None else digest(post.session)
+    record.headers = {name: request.headers[name] for name in CONTEXT if name in request.headers}
+    inner = None if post.first is None else string_at(post.first.params, "_meta", TRACEPARENT)
+    for context in (record.headers.get(TRACEPARENT), inner):
+        if match := _TRACEPARENT.fullmatch(context or ""):
+            record.trace_id = match[1]
     if post.first is not None and post.method == "tools/call":
         record.tool = string_at(post.first.params, "name") or ""
     if post.ids and post.accepts == "nothing":
@@ -145,18 +152,6 @@ async def read_post(request: Request, route: Route, limits: LimitsSpec) -> Poste
     if route.refresh is not None and (post.batch or post.method in _BY_RULES):
         await route.refresh()
     return post
-
-
-def _note_arrival(request: Request, route: Route, post: PostedBody) -> None:
-    record, version = request.record, request.version
-    record.peer, record.route, record.protocol = request.remote, route.path, post.version
-    record.http = f"{version.major}.{version.minor}"
-    record.session = "" if post.session is None else digest(post.session)
-    record.headers = {name: request.headers[name] for name in CONTEXT if name in request.headers}
-    inner = None if post.first is None else string_at(post.first.params, "_meta", TRACEPARENT)
-    for context in (record.headers.get(TRACEPARENT), inner):
-        if match := _TRACEPARENT.fullmatch(context or ""):
-            record.trace_id = match[1]
 
 
 def client_name(post: PostedBody) -> str | None:

@@ -6,7 +6,7 @@ once. Messages that a JSON answer cannot carry are dropped.
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from aiohttp import web
@@ -85,8 +85,9 @@ class ResponseWriter(Struct, eq=False):
         if self._form == "stream":
             await self._write(event)
             return
-        spoken = _messages(event)
-        responses = [raw for raw, responds in spoken if responds]
+        data = event.data if event.event in (None, "", "message") else None
+        spoken = message.elements(data.lstrip()) if data and not data.isspace() else []
+        responses = [raw for raw in spoken if _responds(raw)]
         if self._form is None:
             # A later reader may need an event without a message, too.
             if spoken or event.data or event.id is not None or event.retry is not None:
@@ -156,7 +157,8 @@ class ResponseWriter(Struct, eq=False):
     async def _send(self, pieces: Iterable[bytes]) -> None:
         """Send pieces that belong together, long ones as fast as the client reads them."""
         assert self._response is not None
-        rest = deque(_slices(pieces))
+        views = [memoryview(each) for each in pieces]
+        rest = deque(view[at : at + _PIECE] for view in views for at in range(0, len(view), _PIECE))
         try:
             while rest:
                 self.request.record.bytes_sent += len(rest[0])
@@ -223,21 +225,6 @@ def _pieces(event: Event) -> list[bytes]:
     # The data are the last line: long data are not copied.
     frame = encode_event(b"", id=event.id)
     return [frame[:-2], data, frame[-2:]]
-
-
-def _slices(pieces: Iterable[bytes]) -> Iterator[bytes | memoryview]:
-    for piece in pieces:
-        if len(piece) <= _PIECE:
-            yield piece
-        else:
-            view = memoryview(piece)
-            yield from (view[at : at + _PIECE] for at in range(0, len(piece), _PIECE))
-
-
-def _messages(event: Event) -> list[tuple[bytes, bool]]:
-    if event.event not in (None, "", "message") or not event.data or event.data.isspace():
-        return []
-    return [(raw, _responds(raw)) for raw in message.elements(event.data.lstrip())]
 
 
 def _responds(raw: bytes) -> bool:

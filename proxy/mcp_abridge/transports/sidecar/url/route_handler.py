@@ -235,12 +235,13 @@ class UrlRoute:
             await self._registry.initialized(context, upstream.headers.get(SESSION))
         self._forget_ended(request, upstream)
         good = 200 <= upstream.status < 300
+        empty = upstream.status == 204 or upstream.headers.get("Content-Length") == "0"
         if not good or upstream.content_type not in (JSON, STREAM):
             reason = ""
             if good and context.ours:
                 # The server got no request, or does not answer it.
                 reason = "the server gave no answer"
-            elif good and context.withholds and not _empty(upstream):
+            elif good and context.withholds and not empty:
                 # A client that ignores the content type would find data that a rule withholds.
                 content_type = upstream.headers.get("Content-Type", "it has no Content-Type")
                 reason = f"the server's answer is neither JSON nor an event stream: {content_type}"
@@ -355,10 +356,6 @@ def _is_for_client(context: RequestContext, upstream: HttpResponse, *, about: bo
     return upstream.status == 401 or (
         upstream.status == 403 and "WWW-Authenticate" in upstream.headers
     )
-
-
-def _empty(upstream: HttpResponse) -> bool:
-    return upstream.status == 204 or upstream.headers.get("Content-Length") == "0"
 
 
 def _writer(
