@@ -86,15 +86,22 @@ def parameter_headers(input_schema: Any) -> ParameterHeaders:
     ((('to',), 'Mcp-Param-To'),)
     """
     headers: dict[tuple[str, ...], str] = {}
-    names: set[str] = set()
-    for path, schema in _annotated(input_schema):
-        token = schema[_ANNOTATION]
-        if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-            return ()
-        if schema.get("type") not in _TYPES or token.lower() in names:
-            return ()
-        names.add(token.lower())
-        headers[path] = PARAMETER + token
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), input_schema)]
+    while waiting:
+        path, schema = waiting.pop()
+        if not isinstance(schema, dict):
+            continue
+        if _ANNOTATION in schema and path:
+            token = schema[_ANNOTATION]
+            if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+                return ()
+            name = PARAMETER + token
+            if schema.get("type") not in _TYPES or name.lower() in map(str.lower, headers.values()):
+                return ()
+            headers[path] = name
+        properties = schema.get("properties")
+        if isinstance(properties, dict):
+            waiting += [((*path, name), below) for name, below in properties.items()]
     return tuple(headers.items())
 
 
@@ -150,19 +157,6 @@ def _values(params: Raw, headers: ParameterHeaders) -> Iterator[tuple[str, str]]
             yield header, "true" if value else "false"
         elif isinstance(value, str | int | float):
             yield header, encoded(str(value))
-
-
-def _annotated(root: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    waiting: list[tuple[tuple[str, ...], Any]] = [((), root)]
-    while waiting:
-        path, schema = waiting.pop()
-        if not isinstance(schema, dict):
-            continue
-        if _ANNOTATION in schema and path:
-            yield path, schema
-        properties = schema.get("properties")
-        if isinstance(properties, dict):
-            waiting += [((*path, name), below) for name, below in properties.items()]
 
 
 def _decode(raw: Raw) -> Any:

@@ -124,7 +124,8 @@ def encode_event(
 
     Neither an id nor an event may have a line end.
     """
-    lines = [b"data: " + line for line in _lines(data)]
+    spelled = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    lines = [b"data: " + line for line in spelled.split(b"\n")]
     for name, value in (("retry", retry), ("event", event), ("id", id)):
         if value is not None:
             lines.insert(0, f"{name}: {value}".encode())
@@ -159,12 +160,6 @@ def _read(raw: bytes) -> Event:
                     pass
         start = end + 1 + (lf == end + 1)
     return Event(raw, b"\n".join(data) if data else None, id, event, retry)
-
-
-def _lines(data: bytes) -> list[bytes]:
-    if b"\n" not in data and b"\r" not in data:
-        return [data]
-    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
 
 
 def _find(buffer: bytes | bytearray, what: bytes, at: int) -> int:
