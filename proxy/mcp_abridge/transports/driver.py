@@ -58,7 +58,7 @@ class Driver(Struct, eq=False):
     _shared: bytes = b""  # the facts of the server last written to the store
     _memory: Key | None = None  # the key of the facts that replicas share
     _recalling: asyncio.Task[None] | None = None
-    _waking: asyncio.TimerHandle | None = None
+    _waking: asyncio.Task[None] | None = None
     _tasks: Tasks = field(default_factory=Tasks)
 
     @property
@@ -144,8 +144,6 @@ class Driver(Struct, eq=False):
 
     def stop(self) -> None:
         """Wait no more for calls that will be overdue."""
-        if self._waking is not None:
-            self._waking.cancel()
         self._tasks.cancel()
 
     async def _routed(self, outputs: Sequence[Output]) -> Routed:
@@ -154,13 +152,13 @@ class Driver(Struct, eq=False):
         if self.late is not None:
             if self._waking is not None:
                 self._waking.cancel()
-            seconds, loop = self.session.time_left(), asyncio.get_running_loop()
-            self._waking = None
-            if seconds is not None:
-                self._waking = loop.call_later(seconds, lambda: self._tasks.spawn(self._end_late()))
+            seconds = self.session.time_left()
+            self._waking = None if seconds is None else self._tasks.spawn(self._end_late(seconds))
         return routed
 
-    async def _end_late(self) -> None:
+    async def _end_late(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._waking = None  # what follows is not to be cancelled by a later message
         # Calls with progress in the meantime have more time.
         routed = await self.expire()
         if self.late is not None and any(routed):
