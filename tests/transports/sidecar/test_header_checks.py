@@ -27,7 +27,7 @@ def of(raw: bytes) -> PostedBody:
     batch = not isinstance(read, message.Message)
     messages = [read] if isinstance(read, message.Message) else []
     ids = tuple(each.key for each in messages if each.key is not None)
-    return PostedBody(raw, messages, batch, ids, "either", None, VERSION, True)
+    return PostedBody(raw, messages, batch, ids, "either", True)
 
 
 def headers(method: str = "tools/list", **more: str) -> CIMultiDict[str]:

@@ -68,8 +68,6 @@ class PostedBody(Struct):
     batch: bool = False
     ids: tuple[bytes, ...] = ()
     accepts: negotiation.Wanted = "either"
-    session: str | None = None
-    version: str | None = None
     modern: bool = False
 
     @property
@@ -130,14 +128,12 @@ async def read_post(request: Request, route: Route, limits: LimitsSpec) -> Poste
         batch=batch,
         ids=ids if messages else (b"null",),
         accepts=negotiation.negotiate(", ".join(request.headers.getall("Accept", []))),
-        session=request.headers.get(SESSION),
-        version=version,
         modern=any(each >= MODERN for each in (version or "", *declared)),
     )
     record.method, record.protocol = post.method, version
     record.peer, record.route = request.remote, route.path
     record.http = f"{request.version.major}.{request.version.minor}"
-    record.session = "" if post.session is None else digest(post.session)
+    record.session = digest(request.headers[SESSION]) if SESSION in request.headers else ""
     record.headers = {name: request.headers[name] for name in CONTEXT if name in request.headers}
     inner = None if post.first is None else string_at(post.first.params, "_meta", TRACEPARENT)
     for context in (record.headers.get(TRACEPARENT), inner):

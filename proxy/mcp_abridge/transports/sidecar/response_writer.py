@@ -43,8 +43,8 @@ class ResponseWriter(Struct, eq=False):
 
     request: Request
     accepts: Wanted
-    streams: bool
-    expected: int
+    streams: bool = True
+    expected: int = 0
     batch: bool = False
     status: int = 200
     headers: Mapping[str, str] | Iterable[tuple[str, str]] = ()

@@ -121,8 +121,8 @@ class SessionRegistry(Struct, eq=False):
         scope = scope_of(request, self._route, token)
         if read.initializes and not read.modern:
             driver = self.begin(scope, resumable=True)
-        elif read.session is not None and not read.modern:
-            return await self.of_session(request, read, read.session)
+        elif (session := request.headers.get(SESSION)) is not None and not read.modern:
+            return await self.of_session(request, read, session)
         else:
             client, exchange = client_name(read), b"%d:" % next(self._numbers)
             driver = await self._driver(scope, client, token, resumable=False)

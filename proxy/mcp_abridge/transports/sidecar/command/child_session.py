@@ -98,7 +98,7 @@ class ChildSession:
             EventStream(self._store, self._log, tokens, carries=read.accepts != "json")
         )
         self._pending |= dict.fromkeys(read.ids, stream)
-        version = read.version or ""
+        version = request.headers.get(VERSION, "")
         if read.initializes:
             assert read.first is not None
             version = string_at(read.first.params, "protocolVersion") or ""
@@ -108,7 +108,6 @@ class ChildSession:
         answer = ResponseWriter(
             request,
             read.accepts_from_command,
-            streams=True,
             expected=len(read.ids),
             batch=read.batch,
             headers={SESSION: self.id},
@@ -140,9 +139,7 @@ class ChildSession:
             raise RequestRefused(409, INVALID, "there is a stream of this session already")
         request.record.session = digest(self.id)
         request.record.client = self.driver.session.rules.peer.client or ""
-        answer = ResponseWriter(
-            request, "stream", streams=True, expected=0, headers={SESSION: self.id}
-        )
+        answer = ResponseWriter(request, "stream", headers={SESSION: self.id})
         if last is None and request.headers.get(VERSION, "") >= PRIMED:
             stream.add(b"")
         try:

@@ -55,7 +55,7 @@ class CommandRoute:
         self._stateless = Stateless(route, shared, self._child)
         self._guardian: platform.Guardian | None = None
         self.unready: str | None = None
-        self._reaping: asyncio.Task[None] | None = None
+        self._reaping = Tasks()
 
     async def open(self) -> None:
         """Start the guardian and check that the command exists."""
@@ -65,15 +65,14 @@ class CommandRoute:
             self._shared.log.warning(f"nothing ends the servers should this be killed: {error}")
         if shutil.which(self._command[0]) is None:
             self.unready = f"the command {self._command[0]!r} is not found"
-        self._reaping = asyncio.create_task(self._reap())
+        self._reaping.spawn(self._reap())
 
     def counts(self) -> tuple[int, int]:
         """Return the number of sessions, each with a server, and that of running servers."""
         return len(self._sessions), len(self._sessions) + self._stateless.pool.running
 
     async def close(self) -> None:
-        if self._reaping is not None:
-            self._reaping.cancel()
+        self._reaping.cancel()
         for session in list(self._sessions.values()):
             self._end(session, "the proxy is shutting down")
         reading = [session.reading for session in self._sessions.values()]
@@ -110,12 +109,12 @@ class CommandRoute:
             raise RequestRefused(400, INVALID, "the id of a request must be a text or an integer")
         if read.modern:
             return await self._stateless.post(request, read)
-        if read.initializes and read.session is None:
+        if read.initializes and SESSION not in request.headers:
             session = await self._begin(request)
             request.record.session = digest(session.id)
         else:
             session = self._session_of(request)
-            self._check(read.version, session)
+            self._check(request.headers.get(VERSION), session)
         return await session.post(request, read)
 
     async def _get(self, request: Request) -> web.StreamResponse:

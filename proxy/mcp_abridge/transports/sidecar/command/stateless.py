@@ -148,5 +148,4 @@ class _Exchange:
             await self._answer.add(message_event(line))
 
     def _writer(self, accepts: Wanted, status: int = 200) -> ResponseWriter:
-        request = self._context.request
-        return ResponseWriter(request, accepts, streams=True, expected=1, status=status)
+        return ResponseWriter(self._context.request, accepts, expected=1, status=status)
