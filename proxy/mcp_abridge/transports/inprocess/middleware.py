@@ -159,11 +159,10 @@ class _Request:
         ctx = self._ctx if raw == line else replace(self._ctx, params=params_of(raw))
         try:
             self._outcome = result = await self._call_next(ctx)
+            self._line = message.result(self._id, Raw(dumped(result or {})))
         except MCPError as error:
             self._outcome = error
             self._line = dumped({"jsonrpc": "2.0", "id": self._number, "error": error.error})
-        else:
-            self._line = message.result(self._id, Raw(dumped(result or {})))
         return await self._driver.from_server(self._line)
 
     async def _ask(self, query: Probe) -> Routed:
