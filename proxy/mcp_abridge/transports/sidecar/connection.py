@@ -40,23 +40,16 @@ class BodyStalled(Exception):
     """The rest of a request's body does not arrive, or too slowly."""
 
 
-class SidecarServer(web.Server):
-    """The connections of one listener; `handle` answers their requests."""
-
-    def __init__(self, handle: Handle, log: Log, connections: "Connections") -> None:
-        loop = asyncio.get_running_loop()
-        super().__init__(
-            handle,  # type: ignore[arg-type]
-            request_factory=lambda message, payload, protocol, writer, task: Request(
-                message, payload, protocol, writer, task, loop
-            ),
-            handler_cancellation=True,
-        )
-        self._log = log
-        self._places = connections
-
-    def __call__(self) -> web.RequestHandler:
-        return Connection(self, self._log, self._places)
+def http_server(handle: Handle) -> web.Server:
+    """Return what the connections of one listener share; `handle` answers their requests."""
+    loop = asyncio.get_running_loop()
+    return web.Server(
+        handle,  # type: ignore[arg-type]
+        request_factory=lambda message, payload, protocol, writer, task: Request(
+            message, payload, protocol, writer, task, loop
+        ),
+        handler_cancellation=True,
+    )
 
 
 class Connection(web.RequestHandler):

@@ -27,10 +27,11 @@ from mcp_abridge.transports.sidecar import memory
 from mcp_abridge.transports.sidecar.access import AccessRefused, opens_metrics
 from mcp_abridge.transports.sidecar.connection import (
     BodyStalled,
+    Connection,
     Connections,
-    SidecarServer,
     check_framing,
     end_slow_body,
+    http_server,
     most_connections,
     send_100_continue,
     waits_for_body,
@@ -62,7 +63,7 @@ class Sidecar:
         self._mounts: dict[str, Mounts] = {mount.route.listen: () for mount in mounts}
         self._distribute(mounts)
         self._listening: dict[str, asyncio.Server] = {}
-        self._servers: list[SidecarServer] = []
+        self._servers: list[web.Server] = []
         most = limits.connections or most_connections(limits.concurrent)
         self._connections = Connections(most, limits.peer_connections, log)
         metrics.sessions.set_function(lambda: sum(each.counts()[0] for each in self._handlers))
@@ -93,11 +94,12 @@ class Sidecar:
         self._tasks.spawn(memory.trim_after_use(self._use))
         loop = asyncio.get_running_loop()
         for listen in self._mounts:
-            server = SidecarServer(partial(self._handle, listen), self._log, self._connections)
+            server = http_server(partial(self._handle, listen))
             self._servers.append(server)
+            connection = partial(Connection, server, self._log, self._connections)
             at = ListenAddress(listen)
             try:
-                listening = await loop.create_server(server, at.host, at.port, backlog=_TAKEN)
+                listening = await loop.create_server(connection, at.host, at.port, backlog=_TAKEN)
             except OSError as error:
                 reason = f"cannot listen on {listen}: {os_error_text(error)}; --listen says where"
                 raise AbridgeError(reason) from None
