@@ -14,7 +14,7 @@ from aiohttp.web_protocol import RequestHandler
 
 # What has the names, the names, and the module that uses them.
 PRIVATE: list[tuple[Any, tuple[str, ...], str]] = [
-    (_queue, ("Empty", "SimpleQueue"), "transports/stdio/alarm.py"),
+    (_queue, ("Empty", "SimpleQueue"), "transports/stdio/shutdown.py"),
     (_signal, ("signal", "SIGTERM"), "system/posix.py"),
     (_thread, ("allocate_lock", "start_new_thread"), "transports/stdio/relay.py"),
     (ArgumentParser(), ("_actions", "_option_string_actions"), "cli/options.py"),

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 
-from mcp_abridge.transports.stdio.alarm import Alarm
+from mcp_abridge.transports.stdio.shutdown import Alarm
 
 SECONDS = 60.0
 

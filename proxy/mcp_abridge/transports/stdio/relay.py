@@ -23,7 +23,6 @@ from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.system import platform
 from mcp_abridge.transports.correlation import error_for_long_line, refusal_of_long_line
 from mcp_abridge.transports.log import Log
-from mcp_abridge.transports.stdio.alarm import Alarm
 from mcp_abridge.transports.stdio.pipes import (
     Chunk,
     Event,
@@ -33,7 +32,7 @@ from mcp_abridge.transports.stdio.pipes import (
     PipeReader,
     PipeWriter,
 )
-from mcp_abridge.transports.stdio.shutdown import Shutdown
+from mcp_abridge.transports.stdio.shutdown import Alarm, Shutdown
 
 
 def run_with_timeout(seconds: float, do: Callable[[], object]) -> None:

@@ -4,6 +4,7 @@ The server's stdin is closed; then its group is sent SIGTERM, and SIGKILL.
 """
 
 import signal
+from _queue import Empty, SimpleQueue  # `queue` takes 1 ms
 from math import inf
 from time import monotonic, sleep
 from typing import Literal
@@ -12,7 +13,6 @@ from msgspec import Struct, field
 
 from mcp_abridge.system import platform
 from mcp_abridge.transports.log import Log
-from mcp_abridge.transports.stdio.alarm import Alarm
 from mcp_abridge.transports.stdio.pipes import PipeReader, PipeWriter
 
 # The events that begin the shutdown, and the time that the server's group then has: seconds until
@@ -34,6 +34,31 @@ Report = Literal[
 _LAST = 0.5  # seconds from SIGKILL until no more output is expected
 _SLOW = 5.0  # seconds for a client that is slow to read the rest, and sends no more requests
 _QUESTION = 1.0  # seconds for a client's first request
+
+
+class Alarm:
+    """A wait of one thread, ended by events of other threads, and by the numbers of signals.
+
+    The proxy would miss a signal, or its end, in any other.
+    """
+
+    def __init__(self) -> None:
+        self._events = SimpleQueue[str | int]()
+
+    def ring(self, event: str | int) -> None:
+        """End the wait, or the next one, from any thread or signal handler."""
+        self._events.put(event)
+
+    def wait(self, seconds: float | None) -> str | int | None:
+        """Return the next event, or None after some seconds."""
+        until = monotonic() + (inf if seconds is None else seconds)
+        while True:
+            rest = until - monotonic()
+            try:
+                return self._events.get(timeout=max(0.0, min(rest, platform.LONGEST_WAIT)))
+            except Empty:
+                if rest <= platform.LONGEST_WAIT:
+                    return None
 
 
 class Shutdown(Struct, eq=False):
