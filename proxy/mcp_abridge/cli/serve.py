@@ -42,8 +42,7 @@ from mcp_abridge.transports.sidecar import memory
 from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, WatchedTokens
 from mcp_abridge.transports.sidecar.metrics import Metrics
 from mcp_abridge.transports.sidecar.reload import Configuration, Replacement, WatchedRules
-from mcp_abridge.transports.sidecar.route import Handler, Route, Services
-from mcp_abridge.transports.sidecar.router import Mount
+from mcp_abridge.transports.sidecar.route import Handler, Mount, Route, Services
 from mcp_abridge.transports.sidecar.sidecar import Sidecar
 from mcp_abridge.transports.telemetry import Telemetry
 from mcp_abridge.transports.workers.pool import Workers

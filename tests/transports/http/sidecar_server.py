@@ -13,8 +13,7 @@ from mcp_abridge.transports.http import body
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.access import LOOPBACK, Access
 from mcp_abridge.transports.sidecar.metrics import Metrics
-from mcp_abridge.transports.sidecar.route import Request, Route
-from mcp_abridge.transports.sidecar.router import Mount
+from mcp_abridge.transports.sidecar.route import Mount, Request, Route
 from mcp_abridge.transports.sidecar.sidecar import Sidecar
 
 from tests.faults.sidecar import request

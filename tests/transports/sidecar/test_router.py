@@ -2,8 +2,7 @@
 
 import pytest
 from mcp_abridge.transports.sidecar.access import Access
-from mcp_abridge.transports.sidecar.route import Route
-from mcp_abridge.transports.sidecar.router import Mount, find, ranked
+from mcp_abridge.transports.sidecar.route import Mount, Route, find, ranked
 
 from tests.transports.http.sidecar_server import StubHandler
 

@@ -41,7 +41,7 @@ class BodyStalled(Exception):
 
 
 def http_server(handle: Handle) -> web.Server:
-    """Return what the connections of one listener share; `handle` answers their requests."""
+    """Return the part that connections of one listener share; `handle` answers their requests."""
     loop = asyncio.get_running_loop()
     return web.Server(
         handle,  # type: ignore[arg-type]

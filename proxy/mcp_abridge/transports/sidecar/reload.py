@@ -14,8 +14,7 @@ from mcp_abridge.ruleset.rule_set import RuleFile
 from mcp_abridge.ruleset.watch import Watch
 from mcp_abridge.transports.aio import threaded
 from mcp_abridge.transports.log import Log
-from mcp_abridge.transports.sidecar.route import Handler, Route
-from mcp_abridge.transports.sidecar.router import Mount
+from mcp_abridge.transports.sidecar.route import Handler, Mount, Route
 from mcp_abridge.transports.sidecar.sidecar import Sidecar
 
 _EARLIER = 3  # upstreams of a route that were replaced, and whose sessions go on

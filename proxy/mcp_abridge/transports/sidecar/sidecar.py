@@ -38,8 +38,7 @@ from mcp_abridge.transports.sidecar.connection import (
 )
 from mcp_abridge.transports.sidecar.metrics import Metrics
 from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused, unavailable
-from mcp_abridge.transports.sidecar.route import Handler, Request
-from mcp_abridge.transports.sidecar.router import Mount, Mounts, find, ranked
+from mcp_abridge.transports.sidecar.route import Handler, Mount, Mounts, Request, find, ranked
 
 _BACKLOG = 1024
 # Connections accepted at once: if there is no descriptor for one, asyncio tries all the others,
