@@ -24,7 +24,7 @@ from tests.transports.http.sidecar_server import LISTEN, serve_sidecar, sidecar_
 
 PAGE = SIDECAR.read_text(encoding="utf-8")
 TRANSPORTS = Path(served.__file__).parents[1]
-STATUS = re.compile(r"(?:status=|(?:AccessRefused|RequestRefused)\(\s*)(\d{3})\b")
+STATUS = re.compile(r"(?:status=|RequestRefused\(\s*)(\d{3})\b")
 LOGGED_ONLY = {499}
 
 

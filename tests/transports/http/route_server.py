@@ -22,7 +22,7 @@ from mcp_abridge.transports.http.sse import Event, Events
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.access import Access
 from mcp_abridge.transports.sidecar.command.route_handler import CommandRoute
-from mcp_abridge.transports.sidecar.request import RequestRefused
+from mcp_abridge.transports.sidecar.refusal import RequestRefused
 from mcp_abridge.transports.sidecar.route import AccessRecord, Handler, Request, Route, Services
 from mcp_abridge.transports.sidecar.url.route_handler import UrlRoute
 from mcp_abridge.transports.workers.pool import Workers

@@ -1,26 +1,34 @@
 """Access by host, origin and token, and tokens that are never shown."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp_abridge.ruleset.loading.config_model import token_file
-from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, AccessRefused, WatchedTokens
+from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, WatchedTokens
+from mcp_abridge.transports.sidecar.refusal import RequestRefused
 from multidict import CIMultiDict
 from rich.pretty import pretty_repr
 
 from tests.transports.http.route_server import tokens
 
-HOST = AccessRefused(403, "the Host of the request is not allowed (hosts in --config)")
-ORIGIN = AccessRefused(403, "the Origin of the request is not allowed")
-TOKEN = AccessRefused(
-    401, "a bearer token is needed", (("WWW-Authenticate", 'Bearer realm="mcp-abridge"'),)
-)
-UNKNOWN = AccessRefused(401, "the bearer token is not known", TOKEN.headers)
+Refusal = tuple[int, int, str, Mapping[str, str]]
+
+INVALID = -32600
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="mcp-abridge"'}
+HOST: Refusal = 403, INVALID, "the Host of the request is not allowed (hosts in --config)", {}
+ORIGIN: Refusal = 403, INVALID, "the Origin of the request is not allowed", {}
+TOKEN = 401, INVALID, "a bearer token is needed", CHALLENGE
+UNKNOWN = 401, INVALID, "the bearer token is not known", CHALLENGE
 
 
-def refusal_of(access: Access, headers: Any, token: str | None = None) -> AccessRefused | None:
-    return access.refusal(CIMultiDict(headers), token)
+def refusal_of(access: Access, headers: Any, token: str | None = None) -> Refusal | None:
+    try:
+        access.admission(CIMultiDict(headers), token)
+    except RequestRefused as refused:
+        return refused.status, refused.code, str(refused), refused.headers
+    return None
 
 
 @pytest.mark.parametrize(
@@ -57,7 +65,7 @@ def test_a_request_is_for_an_allowed_host_or_refused(
 
 Pairs = list[tuple[str, str]]
 TOKENS = Access(tokens=tokens("first", "second"))
-TWO_HOSTS = AccessRefused(400, "the request names several hosts")
+TWO_HOSTS: Refusal = 400, INVALID, "the request names several hosts", {}
 LOCAL = ("Host", "localhost")
 EVIL = ("Origin", "http://evil.example")
 FIRST = ("Authorization", "Bearer first")
@@ -84,7 +92,7 @@ FIRST = ("Authorization", "Bearer first")
     ],
 )
 def test_missing_repeated_and_odd_headers_and_tokens_in_the_path(
-    access: Access, headers: Pairs, path_token: str | None, refusal: AccessRefused | None
+    access: Access, headers: Pairs, path_token: str | None, refusal: Refusal | None
 ) -> None:
     assert refusal_of(access, headers, path_token) == refusal
 
@@ -130,7 +138,7 @@ def test_only_allowed_origins_may_send_requests(
 ) -> None:
     host = "localhost:8808"
 
-    def refusals(origins: list[str]) -> list[AccessRefused | None]:
+    def refusals(origins: list[str]) -> list[Refusal | None]:
         return [refusal_of(access, {"Host": host, "Origin": each}) for each in origins]
 
     assert refusals(allowed) == [None] * len(allowed)
@@ -150,7 +158,7 @@ def test_only_allowed_origins_may_send_requests(
         ("Bearer sec\u00f6nd\udcff\ud800", UNKNOWN),
     ],
 )
-def test_one_of_the_tokens_is_required(authorization: str, refusal: AccessRefused | None) -> None:
+def test_one_of_the_tokens_is_required(authorization: str, refusal: Refusal | None) -> None:
     access = Access(hosts=None, tokens=tokens("first", "second"))
 
     assert refusal_of(access, {"authorization": authorization}) == refusal

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from mcp_abridge.document import message
 from mcp_abridge.transports.sidecar.header_checks import check, status_of
-from mcp_abridge.transports.sidecar.request import PostedBody, RequestRefused
+from mcp_abridge.transports.sidecar.refusal import RequestRefused
+from mcp_abridge.transports.sidecar.request import PostedBody
 from multidict import CIMultiDict
 
 VERSION = "2026-07-28"

@@ -9,12 +9,8 @@ from aiohttp import StreamReader
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.test_utils import make_mocked_request
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
-from mcp_abridge.transports.sidecar.request import (
-    PostedBody,
-    RequestRefused,
-    client_name,
-    read_post,
-)
+from mcp_abridge.transports.sidecar.refusal import RequestRefused
+from mcp_abridge.transports.sidecar.request import PostedBody, client_name, read_post
 from mcp_abridge.transports.sidecar.route import AccessRecord, Request
 from multidict import CIMultiDict
 

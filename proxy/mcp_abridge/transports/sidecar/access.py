@@ -21,6 +21,7 @@ from mcp_abridge.ruleset.loading.config_model import (
 )
 from mcp_abridge.ruleset.watch import Stamp, stamp
 from mcp_abridge.transports.http.hop_headers import Headers
+from mcp_abridge.transports.sidecar.refusal import INVALID, RequestRefused
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """The hosts that reach only this machine, with any port."""
@@ -28,14 +29,6 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _AUTHORITY = re.compile(r"([\w.~-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?", re.ASCII | re.IGNORECASE)
 _ORIGIN = re.compile(r"(https?)://([^/?#@\s]+)", re.ASCII | re.IGNORECASE)
 _PORTS = {"http": "80", "https": "443"}
-
-
-class AccessRefused(Struct, frozen=True):
-    """The reason why a request is refused: the status, the message and additional headers."""
-
-    status: int
-    message: str
-    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Access(Struct, frozen=True):
@@ -51,34 +44,38 @@ class Access(Struct, frozen=True):
     tokens: Callable[[], tuple[Token, ...]] = tuple
     """Returns the tokens that open the route now; none if anybody may use it."""
 
-    def refusal(self, headers: Headers, path_token: str | None = None) -> AccessRefused | None:
-        """Return why a request is refused, or None."""
-        admission = self.admission(headers, path_token)
-        return admission if isinstance(admission, AccessRefused) else None
+    def admits(self, headers: Headers) -> bool:
+        """Return True if a request is not refused."""
+        try:
+            self.admission(headers)
+        except RequestRefused:
+            return False
+        return True
 
-    def admission(self, headers: Headers, path_token: str | None = None) -> AccessRefused | str:
-        """Return the name of the token that a request brings, or why it is refused.
+    def admission(self, headers: Headers, path_token: str | None = None) -> str:
+        """Return the name of the token that a request brings; raises RequestRefused.
 
         The path's token counts as a bearer token. Without tokens the name is empty.
         """
         hosts = headers.getall("Host", [])
         if len(hosts) > 1:
-            return AccessRefused(400, "the request names several hosts")
+            raise RequestRefused(400, INVALID, "the request names several hosts")
         host = hosts[0] if hosts else ""
         if self.hosts is not None and not _allowed(host, ("80", "443"), self.hosts):
-            return AccessRefused(403, "the Host of the request is not allowed (hosts in --config)")
+            reason = "the Host of the request is not allowed (hosts in --config)"
+            raise RequestRefused(403, INVALID, reason)
         if not all(self._trusts(origin, host) for origin in headers.getall("Origin", [])):
-            return AccessRefused(403, "the Origin of the request is not allowed")
+            raise RequestRefused(403, INVALID, "the Origin of the request is not allowed")
         tokens = self.tokens()
         alone = len(headers.getall("Authorization", [])) == 1
         candidates = [] if path_token is None else [path_token]
         candidates += _bearers(headers) if alone else []
         name = _match(candidates, tokens) if tokens else ""
         if name is None:
-            challenge = ("WWW-Authenticate", 'Bearer realm="mcp-abridge"')
             wrong = any(candidates)
             reason = "the bearer token is not known" if wrong else "a bearer token is needed"
-            return AccessRefused(401, reason, (challenge,))
+            challenge = {"WWW-Authenticate": 'Bearer realm="mcp-abridge"'}
+            raise RequestRefused(401, INVALID, reason, challenge)
         return name
 
     def _trusts(self, origin: str, host: str) -> bool:
@@ -105,7 +102,7 @@ def opens_metrics(headers: Headers, routes: Iterable[Access]) -> bool:
     """
     if _numbered(headers.get("Host", "")):
         return True
-    return not all(replace(access, tokens=tuple).refusal(headers) for access in routes)
+    return any(replace(access, tokens=tuple).admits(headers) for access in routes)
 
 
 class WatchedTokens(Struct, eq=False):

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from mcp_abridge.document import message
 from mcp_abridge.system import platform
 from mcp_abridge.transports.log import Log
-from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused
+from mcp_abridge.transports.sidecar.refusal import FAILED, INVALID, RequestRefused
 from mcp_abridge.transports.sidecar.route import Request
 
 _HEAD = 10.0  # seconds for a request's head, from its first byte or the connection's start

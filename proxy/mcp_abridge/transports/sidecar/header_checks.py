@@ -12,7 +12,8 @@ from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.transports.http import headers
 from mcp_abridge.transports.http.headers import METHOD, NAME, VERSION, ParameterHeaders
 from mcp_abridge.transports.http.hop_headers import Headers
-from mcp_abridge.transports.sidecar.request import PostedBody, RequestRefused
+from mcp_abridge.transports.sidecar.refusal import RequestRefused
+from mcp_abridge.transports.sidecar.request import PostedBody
 
 # HTTP statuses of error responses by error code, if not 200.
 _STATUS = {

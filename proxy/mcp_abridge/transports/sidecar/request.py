@@ -2,62 +2,24 @@
 
 import json
 import re
-from collections.abc import Mapping
 
 from aiohttp import web
 from msgspec import Struct
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
-from mcp_abridge.errors import AbridgeError, DocumentError
+from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
 from mcp_abridge.session.tracing import CONTEXT, TRACEPARENT
 from mcp_abridge.transports.aio import give_way
 from mcp_abridge.transports.http import body, negotiation
 from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
 from mcp_abridge.transports.sidecar.caller import digest
+from mcp_abridge.transports.sidecar.refusal import INVALID, NOT_JSON, RequestRefused
 from mcp_abridge.transports.sidecar.route import Request, Route
-
-NOT_JSON = message.PARSE_ERROR
-INVALID = message.INVALID_REQUEST
-FAILED = message.PROXY_ERROR
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 _BY_RULES = frozenset(("tools/call", "tools/list", message.READ))
-
-
-class RequestRefused(AbridgeError):
-    """A request that is answered with this HTTP status and a JSON-RPC error."""
-
-    def __init__(
-        self,
-        status: int,
-        code: int,
-        reason: str,
-        headers: Mapping[str, str] | None = None,
-        *,
-        closes: bool = False,
-    ) -> None:
-        super().__init__(reason)
-        self.status = status
-        self.code = code
-        self.headers = headers or {}
-        # True if the connection must close: the start of the next request is unknown.
-        self._closes = closes
-
-    def response(self, id: bytes = b"null") -> web.Response:
-        raw = message.error(id, self.code, str(self))
-        response = web.Response(
-            status=self.status, body=raw, content_type=negotiation.JSON, headers=self.headers
-        )
-        if self._closes:
-            response.force_close()
-        return response
-
-
-def unavailable(reason: str, seconds: int) -> RequestRefused:
-    """Return the refusal of a request that may be tried again after some seconds."""
-    return RequestRefused(503, FAILED, reason, {"Retry-After": str(seconds)})
 
 
 class PostedBody(Struct):

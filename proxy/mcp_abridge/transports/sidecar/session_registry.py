@@ -21,13 +21,8 @@ from mcp_abridge.transports.sidecar.caller import (
     of_the_largest_holders,
     scope_of,
 )
-from mcp_abridge.transports.sidecar.request import (
-    INVALID,
-    PostedBody,
-    RequestRefused,
-    client_name,
-    unavailable,
-)
+from mcp_abridge.transports.sidecar.refusal import INVALID, RequestRefused, unavailable
+from mcp_abridge.transports.sidecar.request import PostedBody, client_name
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter
 from mcp_abridge.transports.sidecar.route import AccessRecord, Request, Route, Services
 

@@ -24,7 +24,7 @@ from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.http.negotiation import STREAM
 from mcp_abridge.transports.log import Level, Log, LogValue
 from mcp_abridge.transports.sidecar import memory
-from mcp_abridge.transports.sidecar.access import AccessRefused, opens_metrics
+from mcp_abridge.transports.sidecar.access import opens_metrics
 from mcp_abridge.transports.sidecar.connection import (
     BodyStalled,
     Connection,
@@ -37,7 +37,7 @@ from mcp_abridge.transports.sidecar.connection import (
     waits_for_body,
 )
 from mcp_abridge.transports.sidecar.metrics import Metrics
-from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused, unavailable
+from mcp_abridge.transports.sidecar.refusal import FAILED, INVALID, RequestRefused, unavailable
 from mcp_abridge.transports.sidecar.route import Handler, Mount, Mounts, Request, find, ranked
 
 _BACKLOG = 1024
@@ -232,12 +232,7 @@ class Sidecar:
             reason = f"nothing is served at this path{_paths(mounts, request)}"
             raise RequestRefused(404, INVALID, reason)
         mount, token = match
-        admission = mount.route.access.admission(request.headers, token)
-        if isinstance(admission, AccessRefused):
-            raise RequestRefused(
-                admission.status, INVALID, admission.message, dict(admission.headers)
-            )
-        request.record.token = admission
+        request.record.token = mount.route.access.admission(request.headers, token)
         if len(request.headers.getall(SESSION, ())) > 1 and not mount.route.passes:
             # The server might take another one than the one whose owner is checked.
             raise RequestRefused(400, INVALID, f"the request has several {SESSION} headers")
@@ -374,7 +369,7 @@ class Sidecar:
 def _paths(mounts: Mounts, request: web.BaseRequest) -> str:
     """Return the end of a message on an unknown path: those that the client may use anyway."""
     routes = [mount.route for mount in mounts if TOKEN not in mount.route.path]
-    usable = [each.path for each in routes if each.access.refusal(request.headers) is None]
+    usable = [each.path for each in routes if each.access.admits(request.headers)]
     return f", but at {', '.join(usable)}" if usable else ""
 
 

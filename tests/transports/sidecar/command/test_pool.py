@@ -12,7 +12,7 @@ from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.command.child import ChildServer
 from mcp_abridge.transports.sidecar.command.pool import Pool
 from mcp_abridge.transports.sidecar.command.pooled_server import PooledRequest, PooledServer
-from mcp_abridge.transports.sidecar.request import RequestRefused
+from mcp_abridge.transports.sidecar.refusal import RequestRefused
 
 # Answers each request with the messages that it was sent, or with the text of `raw`, in which $ID
 # and $TOKEN are those of the request; a `quiet` request is not answered.

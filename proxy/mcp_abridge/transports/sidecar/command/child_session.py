@@ -25,7 +25,8 @@ from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.caller import digest
 from mcp_abridge.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, unread
 from mcp_abridge.transports.sidecar.command.streams import EventStore, EventStream
-from mcp_abridge.transports.sidecar.request import INVALID, PostedBody, RequestRefused, unavailable
+from mcp_abridge.transports.sidecar.refusal import INVALID, RequestRefused, unavailable
+from mcp_abridge.transports.sidecar.request import PostedBody
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter
 from mcp_abridge.transports.sidecar.route import AccessRecord, Request
 

@@ -15,7 +15,7 @@ from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar.caller import of_the_largest_holders
 from mcp_abridge.transports.sidecar.command.child import ChildServer
 from mcp_abridge.transports.sidecar.command.pooled_server import PooledRequest, PooledServer
-from mcp_abridge.transports.sidecar.request import unavailable
+from mcp_abridge.transports.sidecar.refusal import unavailable
 
 _WAIT = 10.0  # seconds that a request waits until the servers of other callers have given way
 

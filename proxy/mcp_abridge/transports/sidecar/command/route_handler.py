@@ -25,14 +25,14 @@ from mcp_abridge.transports.sidecar.command.child import ChildServer
 from mcp_abridge.transports.sidecar.command.child_session import ChildSession
 from mcp_abridge.transports.sidecar.command.stateless import Stateless
 from mcp_abridge.transports.sidecar.command.streams import EventStore
-from mcp_abridge.transports.sidecar.request import (
+from mcp_abridge.transports.sidecar.refusal import (
     FAILED,
     INVALID,
     NOT_JSON,
     RequestRefused,
-    read_post,
     unavailable,
 )
+from mcp_abridge.transports.sidecar.request import read_post
 from mcp_abridge.transports.sidecar.route import Request, Route, Services
 
 _HANDSHAKES = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))

@@ -17,7 +17,8 @@ from mcp_abridge.transports.sidecar import header_checks
 from mcp_abridge.transports.sidecar.command.pool import Pool, Start
 from mcp_abridge.transports.sidecar.command.pooled_server import PooledRequest
 from mcp_abridge.transports.sidecar.command.streams import PING
-from mcp_abridge.transports.sidecar.request import FAILED, INVALID, PostedBody, RequestRefused
+from mcp_abridge.transports.sidecar.refusal import FAILED, INVALID, RequestRefused
+from mcp_abridge.transports.sidecar.request import PostedBody
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event
 from mcp_abridge.transports.sidecar.route import Request, Route, Services
 from mcp_abridge.transports.sidecar.session_registry import RequestContext, SessionRegistry

@@ -18,7 +18,8 @@ from mcp_abridge.transports.client.endpoint import HttpResponse, NoAnswer
 from mcp_abridge.transports.client.request import client_request
 from mcp_abridge.transports.driver import Driver, Routed
 from mcp_abridge.transports.http.sse import ENDPOINT, Event, encode_event
-from mcp_abridge.transports.sidecar.request import INVALID, RequestRefused, read_post
+from mcp_abridge.transports.sidecar.refusal import INVALID, RequestRefused
+from mcp_abridge.transports.sidecar.request import read_post
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, translate
 from mcp_abridge.transports.sidecar.route import Request, Route
 from mcp_abridge.transports.sidecar.session_registry import SessionRegistry

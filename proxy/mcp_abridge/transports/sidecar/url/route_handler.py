@@ -26,15 +26,8 @@ from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.http.negotiation import JSON, STREAM
 from mcp_abridge.transports.http.sse import Event
 from mcp_abridge.transports.sidecar.caller import digest
-from mcp_abridge.transports.sidecar.request import (
-    FAILED,
-    INVALID,
-    NOTHING,
-    PostedBody,
-    RequestRefused,
-    read_body,
-    read_post,
-)
+from mcp_abridge.transports.sidecar.refusal import FAILED, INVALID, RequestRefused
+from mcp_abridge.transports.sidecar.request import NOTHING, PostedBody, read_body, read_post
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event, translate
 from mcp_abridge.transports.sidecar.route import Request, Route, Services
 from mcp_abridge.transports.sidecar.session_registry import RequestContext, SessionRegistry

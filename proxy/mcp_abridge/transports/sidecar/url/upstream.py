@@ -21,7 +21,8 @@ from mcp_abridge.transports.client.endpoint import (
 )
 from mcp_abridge.transports.http import headers, hop_headers, negotiation
 from mcp_abridge.transports.http.sse import Event
-from mcp_abridge.transports.sidecar.request import FAILED, PostedBody
+from mcp_abridge.transports.sidecar.refusal import FAILED
+from mcp_abridge.transports.sidecar.request import PostedBody
 from mcp_abridge.transports.sidecar.route import Request, Route
 from mcp_abridge.transports.sidecar.session_registry import RequestContext
 
