@@ -72,9 +72,9 @@ class Brief(Struct):
     shown, `omitted` are the paths of the others, the most telling first, with those at the
     end of which parts are shown; rows that are not shown may have more. `clips` are the texts that
     are cut, by column. `loss` is in bytes of the rows shown. `following` selects what is missing;
-    `examples` are views of all rows. `names` are the expressions of the columns in `value`. `facts`
-    are the statements on all rows, by the place of each member, if `value` is no table, which has
-    them itself.
+    `examples` are views of all rows. `names` are the expressions of the columns in `value`; if it
+    `has_name`, one names the rows, and not what is inside of them. `facts` are the statements on
+    all rows, by the place of each member, if `value` is no table, which has them itself.
     """
 
     value: bytes
@@ -86,6 +86,7 @@ class Brief(Struct):
     loss: int
     following: str
     names: frozenset[str]
+    has_name: bool
     examples: tuple[Example, ...] = ()
     facts: dict[str, dict[str, Any]] = {}
 
@@ -97,11 +98,9 @@ def brief(
     lookout: Lookout,
     *,
     table: bool,
-    views: tuple[Example, ...] = (),
 ) -> Brief | None:
     """Return `rows` in at most `room` bytes; None if they are no rows, or hardly any would fit.
 
-    `views` are the examples if there are better ones than those of these rows.
     `place` is the view expression of their array. As a `table`, `{same, counts, columns, rows}`,
     each name stands once; else the rows are objects with fewer members, and what is told of all
     rows has to stand elsewhere, in the same room.
@@ -138,8 +137,8 @@ def brief(
             if page.count < _FEWEST or unused:
                 return None
             rows_in_brief = page.brief(columns, max(lookout.bound * 3 // 4, room))
-            views = views or page.examples(columns, place)
-            return replace(rows_in_brief, examples=views, facts={} if table else stated)
+            examples = page.examples(columns, place)
+            return replace(rows_in_brief, examples=examples, facts={} if table else stated)
         layout.shrink(len(page.value) - room)
     return None
 
@@ -330,6 +329,7 @@ class _Page:
             loss=self._size - len(self.value),
             following=self._following(columns, room),
             names=frozenset(each.name for each in self.columns),
+            has_name=any(each.plain and each.role == roles.NAME for each in self.columns),
         )
 
     def examples(self, columns: list[Column], place: str) -> tuple[Example, ...]:

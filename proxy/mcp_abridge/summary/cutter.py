@@ -25,7 +25,7 @@ from mcp_abridge.summary.cuts import MARK, both_ends
 from mcp_abridge.summary.examples import Example, greatest_point
 from mcp_abridge.summary.layout import MANY
 from mcp_abridge.summary.lookout import Lookout
-from mcp_abridge.summary.members import WHOLE, Entry, in_place, rigid, telling, worth
+from mcp_abridge.summary.members import WHOLE, Entry, in_place, is_end, rigid, telling, worth
 from mcp_abridge.summary.omissions import (
     CHARACTERS,
     COLUMNS,
@@ -206,7 +206,7 @@ class SizeReducer(Struct, kw_only=True):
                 return self._rows(table, len(records), size, records_at, shape=True)
         every, count, last = value, len(value), []
         # The last one may stay if both ends are plain values.
-        plain = count > 2 and all(map(_is_end, (value[0], value[-1])))
+        plain = count > 2 and all(map(is_end, (value[0], value[-1])))
         few = count <= room // WHOLE
         entries = _elements(value, at, numbered) if few else []
         parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE) if few else None
@@ -217,19 +217,18 @@ class SizeReducer(Struct, kw_only=True):
             if few and INNER * count <= len(inner) < room // _NARROW:
                 parts = self._around(entries, room, at, depth, inner, views)
         if parts is None and self.breadth:
-            own = () if count >= MANY else views
-            rows = brief(value, room, at[1], self.lookout, table=self.table, views=own)
+            rows = brief(value, room, at[1], self.lookout, table=self.table)
             if rows is not None:
-                both = chain.from_iterable(zip_longest(rows.examples, () if own else views))
-                rows = replace(rows, examples=tuple(filter(None, both)))
+                many = count >= MANY and rows.has_name
+                both = filter(None, chain(*zip_longest(rows.examples, views)))
+                views = tuple(both) if many or not views else views
                 slim = few and rows.omitted and len(rows.value) < room // 4
                 parts = self._all(entries, room, depth, _SOME) if slim else None
-                # Of rows that are there for those inside of them, the first ones with these.
-                bare = (
-                    name and own and f"{place}.{name}".removeprefix(f"{at[1]}[].") not in rows.names
-                )
+                # Of rows for those inside of them, the first ones with these.
+                inside = f"{place}.{name}".removeprefix(f"{at[1]}[].")
+                bare = name and not many and inside not in rows.names
                 if parts is None and not bare:
-                    return self._rows(rows, count, size, at)
+                    return self._rows(replace(rows, examples=views), count, size, at)
             elif plain and not numbered and len(memoryview(value[-1])) + 3 <= room:
                 last = [bytes(value[-1])]
                 room -= len(last[0]) + 1
@@ -395,11 +394,6 @@ class SizeReducer(Struct, kw_only=True):
             cut = Omission(path or "@", unit, place, visible - last, total, loss, visible, total)
             beyond = more_than(total, self.totals.get(at))
             self.omissions.append(replace(cut, last=last, examples=examples, beyond=beyond))
-
-
-def _is_end(raw: Raw) -> bool:
-    """Return True of a value that cannot be cut, and of a point of a time series."""
-    return rigid(raw) or (memoryview(raw)[0] == 0x5B and len(memoryview(raw)) <= WHOLE)
 
 
 def _elements(value: list[Raw], at: Place, numbered: bool) -> list[Entry]:

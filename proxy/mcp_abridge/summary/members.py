@@ -33,6 +33,11 @@ def rigid(raw: Raw) -> bool:
     return head not in (0x7B, 0x5B) or length <= 2
 
 
+def is_end(raw: Raw) -> bool:
+    """Return True of a value that cannot be cut, and of a point of a time series."""
+    return rigid(raw) or (memoryview(raw)[0] == 0x5B and len(memoryview(raw)) <= WHOLE)
+
+
 def telling(entries: Sequence[Entry], room: int) -> list[Entry]:
     """Return the members for which one reads an object, which fit; none of a map of numbers.
 
