@@ -16,7 +16,6 @@ from typing import Literal
 import msgspec
 
 from mcp_abridge.document.printable import printable
-from mcp_abridge.transports.stdio.pipes import ready
 
 Level = Literal["error", "warning", "info", "debug"]
 LogForm = Literal["text", "json"]
@@ -213,7 +212,7 @@ class PollSink:
 
     def wait(self, seconds: float) -> None:
         """Wait until there may be more room."""
-        ready(self._descriptor, "POLLOUT", seconds)
+        self._poll.poll(seconds * 1000)
 
     def flush(self, seconds: float) -> None:
         """Wait until all is written, as what was accepted is."""

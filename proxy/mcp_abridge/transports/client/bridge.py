@@ -108,26 +108,22 @@ class Bridge:
         platform.release_signals()
 
     async def _late_answers(self, end: End, taking: "asyncio.Task[None]") -> End:
-        self._log.debug(end.reason)
-        draining = self._loop.create_task(self._drain(taking))
-        deadline = self._loop.time() + end.patience
-        while True:
-            another = self._loop.create_task(self._ends.get())
-            wait = max(0.0, deadline - self._loop.time())
-            await asyncio.wait(
-                {draining, another}, timeout=wait, return_when=asyncio.FIRST_COMPLETED
-            )
-            if not another.done():
-                another.cancel()
-                draining.cancel()
-                return end
-            later = another.result()
-            deadline = min(deadline, self._loop.time() + later.patience)
-            end = end if end.code else later
+        async def hasten() -> None:
+            nonlocal end
+            while True:
+                later = await self._ends.get()
+                end = end if end.code else later
+                deadline = self._loop.time() + later.patience
+                patience.reschedule(min(deadline, patience.when() or deadline))
 
-    async def _drain(self, taking: "asyncio.Task[None]") -> None:
-        await asyncio.wait({taking})
-        await self._server.answered()
+        self._log.debug(end.reason)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(end.patience) as patience:
+                hastening = self._loop.create_task(hasten())
+                await asyncio.wait({taking})
+                await self._server.answered()
+        hastening.cancel()
+        return end
 
     async def _say_last(self, end: End) -> None:
         while not self._lines.empty():
