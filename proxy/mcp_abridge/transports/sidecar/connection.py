@@ -214,10 +214,7 @@ class Connections(Struct, eq=False):
         if spare is None:
             return False
         self.leave(spare)
-        if idle is not None:
-            idle.force_close()
-        elif spare.transport is not None:
-            spare.transport.abort()
+        spare.force_close()
         return True
 
 
