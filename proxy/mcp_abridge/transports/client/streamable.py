@@ -144,10 +144,8 @@ class Streamable(Struct, eq=False):
     async def close(self) -> None:
         if self._session is not None:
             with suppress(AbridgeError, TimeoutError):
-                async with (
-                    asyncio.timeout(_DELETE),
-                    self._endpoint.request("DELETE", self._handshake()) as response,
-                ):
+                ask = self._endpoint.request("DELETE", self._handshake())
+                async with asyncio.timeout(_DELETE), ask as response:
                     self._log.debug(f"the end of the session: HTTP {response.status}")
         await self._endpoint.close()
 

@@ -138,22 +138,19 @@ class SessionRegistry(Struct, eq=False):
         if session is None or not names or self._route.auth == "forward":
             return
         name = self._name_of(session)
-        entry = self._sessions.get((name, None))
-        owner = entry.caller if entry is not None else await self._shared_owner(name)
-        token = request.record.token
+        token, owner = request.record.token, None
+        if (entry := self._sessions.get((name, None))) is not None:
+            owner = entry.caller
+        elif self._shared.store.remote:
+            try:
+                snapshot = await threaded(self._shared.store.get, _owner(name))
+            except StoreError as error:
+                reason = f"whose session this is cannot be looked up now: {error}"
+                raise unavailable(reason, 1) from None
+            owner = None if snapshot is None else snapshot.document.decode()
         # One begun before a restart is of nobody known: it goes on if there is one caller only.
         if owner != token and not (owner is None and names == {token}):
             raise RequestRefused(404, INVALID, NO_SESSION)
-
-    async def _shared_owner(self, name: str) -> str | None:
-        if not self._shared.store.remote:
-            return None
-        try:
-            snapshot = await threaded(self._shared.store.get, _owner(name))
-        except StoreError as error:
-            reason = f"whose session this is cannot be looked up now: {error}"
-            raise unavailable(reason, 1) from None
-        return None if snapshot is None else snapshot.document.decode()
 
     def _name_of(self, session: str) -> str:
         return digest(f"{self._route.path}\n{self._route.upstream}\n{session}")

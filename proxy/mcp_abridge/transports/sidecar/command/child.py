@@ -188,9 +188,7 @@ class ChildServer:
         if self._pressing is not None:
             self._pressing.cancel()
         assert self._forwarding is not None
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_STRAGGLERS):
-                await asyncio.shield(self._forwarding)
+        await asyncio.wait({self._forwarding}, timeout=_STRAGGLERS)
         self._forwarding.cancel()
         self._transport.close()
         await asyncio.sleep(0)  # the loop closes the descriptors
