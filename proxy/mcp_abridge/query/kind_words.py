@@ -29,7 +29,7 @@ _IN_ZONE = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.,]+ ?(Z|UTC|[-+]\d\d(?::?\d\d)?)
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _BY_DAY = re.compile(
     r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?"
-    rf"(?:\d\d?/\d\d?/\d\d|\d\d?[. -]+{_MONTH}\b|{_MONTH}\.? \d)"
+    rf"(?:\d\d?/\d\d?/\d\d|\d\d?[. /-]+{_MONTH}\b|{_MONTH}\.? \d)"
 )
 _NULLS = ("", "null", "None", "nil", "undefined", "NULL")  # texts that are meant as null
 _NAMES = 8  # member names in a message

@@ -197,6 +197,8 @@ def _values(column: Column, facts: Facts) -> list[str]:
     plain = [name for name in counted or () if _PLAIN.match(name) and "`" not in name]
     if plain and all(value[:1] in (b"[", b"t", b"f") for value in values):
         return [f"`{name}`" for name in plain]
+    if column.role == roles.STATE and all(map(bytes.isdigit, values)):
+        return [f"`{value.decode()}`" for value in sorted(values)]
     texts = [content for value in sorted(values) if (content := text(Raw(value))) is not None]
     if counted and texts:
         texts = [name for name in counted if not _LITERAL.fullmatch(name)]

@@ -3,7 +3,11 @@
 import re
 
 NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
-CLOCK = re.compile(rb'\[*"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.,+Z-]*)?)?"')
+CLOCK = re.compile(
+    rb'\[*"(?:\d{4}-\d\d(?:-\d\d(?:[T ][\d:.,+Z-]*)?)?"|\d\d/[A-Z][a-z][a-z]/\d{4}:\d\d:)'
+)
+BY_DAY = re.compile(rb'"\d\d/')
+"""A time that begins with its day, and so does not sort as a text."""
 EPOCH = re.compile(rb'"?\d{9}')  # seconds since 1970, or smaller units
 SINCE_1970 = re.compile(rb"1\d{9}(?:\d{3}){0,3}(?:\.\d+)?")
 """A time of this century, before 2033, in seconds or smaller units."""

@@ -243,7 +243,9 @@ def _number_name(column: Column) -> str:
 def in_order_of_time(column: Column) -> bool:
     """Return True if the column holds times in their order, as in a log or a time series."""
     values = [(len(value), value) if value[:1] != b'"' else (0, value) for value in column.values]
-    if len(set(values)) < 2 or values not in (sorted(values), sorted(values, reverse=True)):
+    if len(set(values)) < 2 or any(map(forms.BY_DAY.match, column.values)):
+        return False
+    if values not in (sorted(values), sorted(values, reverse=True)):
         return False
     return Worth(column).clock
 
@@ -252,4 +254,5 @@ def is_out_of_order(times: Column) -> bool:
     """Return True if times that sort as numbers or as texts do not stand in their order."""
     numbers = all(value[:1].isdigit() for value in times.values)
     alike = numbers or all(map(forms.CLOCK.match, times.values))
-    return alike and len({*times.values}) > 1 and not in_order_of_time(times)
+    by_day = any(map(forms.BY_DAY.match, times.values))
+    return alike and not by_day and len({*times.values}) > 1 and not in_order_of_time(times)

@@ -66,7 +66,7 @@ PLACES = frozenset(  # and addresses: numbers that are none to compare
     _worth(
         _1="line lineno startline line_number number nr no code offset position seq sequence"
         " ordinal address addr zip zipcode postcode plz phone serial isbn ean etag"
-        " lat lon lng latitude longitude"
+        " lat lon lng latitude longitude status"
     )
 )
 AMOUNTS = _worth(
@@ -76,7 +76,7 @@ AMOUNTS = _worth(
     " precipitation rain rainfall snow snowfall showers"
 )
 _PLURAL = re.compile("[a-z]{3,}(?<![sui])s")
-UNITS = _worth(_1="ms s sec seconds h kb mb gb kg km eur usd gbp chf cents")
+UNITS = _worth(_1="ms s sec seconds h kb mb gb kg km eur usd gbp chf cents sent")
 TYPED = ("number", "value")  # a value that is called by the object around it
 RATES = frozenset(  # are no amounts
     _worth(_1="avg average max mean median min per percent percentage pct rate ratio unit gusts")
