@@ -594,6 +594,132 @@ def test_the_rows_of_a_text_that_is_shown_can_be_filtered_counted_ranked_and_add
     assert total == sum(time for _, time, _ in cases)
 
 
+AT = "[{day}/Nov/2026:06:25:24 +0000]"
+COMMON = f'198.51.100.{{client}} - {{user}} {AT} "{{request}}" {{status}} {{size}}'
+COMBINED = f'{COMMON} "-" "Mozilla/5.0 (X11; Linux) (KHTML, like \\"Gecko\\")"'
+ACCESS_LOGS = {
+    "common": COMMON,
+    "combined": COMBINED,
+    "host": f'www.example.com:443 {COMBINED} "10.0.0.1" {{took}}',
+    "names": f'{COMBINED} rt={{took}} uct="-" urt="0.10"',
+    "lists": f"{COMBINED} 412 {{took}} [shop-80] 10.0.0.1:80, 10.0.0.2:80 0.001, {{took}} 502, 200",
+}
+
+
+def requests_of(form: str) -> tuple[list[Row], list[str]]:
+    """Return requests, and the lines in which a server logs them."""
+    words = ["GET /a/{n}?b=1 HTTP/1.1", "POST /b HTTP/2.0", "\\x16\\x03", "-"]
+    rows = [
+        {
+            "client": n * 37 % 19,
+            "user": ("-", "ann", "-", "jane doe")[n % 4],
+            "day": (n // 9 + 24) % 28 + 1,
+            "request": words[{3: 2, 17: 3}.get(n % 50, n % 4 == 1)].format(n=n),
+            "status": 502 if n * 37 % 101 % 9 == 3 else 200,
+            "size": n * 31 if n % 7 else "-",
+            "took": f"{n * 37 % 101 / 100:.2f}",
+        }
+        for n in range(300)
+    ]
+    return rows, [ACCESS_LOGS[form].format(**row) for row in rows]
+
+
+@pytest.mark.parametrize("form", ACCESS_LOGS)
+def test_requests_of_an_access_log_can_be_asked_and_its_text_is_shown(form: str) -> None:
+    requests, lines = requests_of(form)
+    text = "\n".join(lines)
+    rule = Selection((), 3 * BUDGET, print)(None, None).otherwise
+    assert rule is not None
+    outcome = shape(job(rule, answer(tool_result(text)), keep=True))
+    assert texts(outcome.raw)[0].startswith(lines[0])
+    page, *offers = notes(outcome)["rows"].split("; ")
+    host = "host, " * (form == "host")
+    assert page.startswith(f"300 rows of {host}remote_addr, time_local, method, path, status, ")
+    assert page.endswith("read from an access log: view='rows[0:20]'")
+    offered = [re.fullmatch(r"""view=(["'])(.*)\1 ([a-z ]+)""", each) for each in offers]
+    views = {each[3]: each[2] for each in offered if each}
+    assert [*views] == ["filters", "counts", "finds the greatest", "adds up"]
+    filtered, counts, most, total = (value(text, each) for each in views.values())
+    assert views["filters"].startswith("rows[?status==`502`].")
+    statuses = Counter(str(row["status"]) for row in requests)
+    assert len(filtered) == statuses["502"] > 9
+    assert counts == statuses
+    greatest = views["finds the greatest"].partition("&")[2].rstrip(")")
+    assert most[greatest] == (299 * 31 if greatest == "body_bytes_sent" else 1.0)
+    assert total == sum(row["size"] for row in requests if row["size"] != "-")
+    assert value(text, "count_by(rows, &remote_addr)") == Counter(
+        f"198.51.100.{row['client']}" for row in requests
+    )
+    starts = range(0, len(text), 500)
+    assert "".join(view(text, f"text[{start}:{start + 500}]") for start in starts) == text
+    names = "method, path, protocol, request, remote_user, body_bytes_sent"
+    for at, row in enumerate(requests[:60]):
+        *parts, request, user, size = value(text, f"rows[{at}].[{names}]")
+        assert " ".join(filter(None, parts)) + (request or "") == row["request"]
+        assert (user or "-", "-" if size is None else size) == (row["user"], row["size"])
+    extra = {"host": "extra_2", "names": "rt", "lists": "extra_2"}.get(form)
+    if extra:
+        assert value(text, f"max_by(rows, &{extra}).{extra}") == 1.0
+    if form == "lists":
+        assert value(text, "rows[1].[extra_4, extra_6]") == ["10.0.0.1:80, 10.0.0.2:80", "502, 200"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("form", ACCESS_LOGS)
+def test_other_lines_of_an_access_log_are_rows_of_one_text(form: str, end: str) -> None:
+    requests, lines = requests_of(form)
+    cut = [lines[0][-60:], *lines[:99], "nginx: [emerg] bind() failed", "", *lines[99:]]
+    text = end.join([*cut, lines[7].rpartition(" ")[0] + ' "Mozil'])
+    document = Document(text)
+    read_structure(document, Fuel())
+    frame = document.closers[0].sources[0][2]
+    assert frame.form == "an access log and 3 other lines at [0], [100], [302]"
+    assert value(text, "length(rows)") == 303
+    assert value(text, "rows[?text].text") == [cut[0], cut[100], text.rpartition("\n")[2]]
+    failed = sum(row["status"] == 502 for row in requests)
+    assert value(text, "rows[?status==`502`] | length(@)") == failed
+    assert value(text, "rows[?status] | length(@)") == 300
+
+
+def test_times_of_an_access_log_are_not_taken_for_its_order() -> None:
+    _, lines = requests_of("names")
+    text = "\n".join(lines)
+    assert "sort_by" not in notes(first(text))["rows"]
+    assert "shows the last" not in view(text, "rows[0:299].[time_local, path, status]")
+    more = json.loads(view(text, "sort_by(rows, &time_local)[-1:].time_local"))["more"]
+    assert more == "time_local: compared as texts, not as times"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "access.log:{line}",
+        "{n}:{line}",
+        "  12 {line}",
+        "{line} {more}",
+        "localhost nginx {line}",
+    ],
+)
+def test_lines_that_only_have_a_request_in_them_are_no_access_log(line: str) -> None:
+    _, lines = requests_of("combined")
+    text = "\n".join(
+        line.format(line=each, n=n, more="x " * (n % 5)) for n, each in enumerate(lines)
+    )
+    assert "rows" not in notes(first(text))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ['a - - [1/Nov/ "', 'a - - [1/Nov/1] "GET / HTTP/1" 200 1 "', "a - b ", "a, ", '"\\', '"a" '],
+)
+def test_lines_that_nearly_are_an_access_log_are_gone_through_once(piece: str) -> None:
+    _, lines = requests_of("lists")
+    for text in (piece * 40_000, f"{piece}\n" * 40_000):
+        start = process_time()
+        read_structure(Document("\n".join([*lines[1:3] * 9, lines[1] + text])), Fuel())
+        assert process_time() - start < 2
+
+
 def test_a_log_with_two_dates_of_each_commit_has_its_messages() -> None:
     text = REPEATED["git log"](rows_of(99)).replace(
         "Date:   today", "AuthorDate: today\nCommit: C\nCommitDate: later"

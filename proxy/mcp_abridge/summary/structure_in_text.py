@@ -22,6 +22,7 @@ from mcp_abridge.document.measure import Structure, TextFrame, text_in
 from mcp_abridge.document.tree import Document, compact, encode
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.summary import notations
+from mcp_abridge.summary.access_log import access_log
 from mcp_abridge.summary.delimited import table
 from mcp_abridge.summary.markup import from_xml
 from mcp_abridge.summary.repeated import repeated
@@ -46,6 +47,8 @@ _JSON = msgspec.json.Decoder(Raw)
 _NO_JSON = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
 _NOTHING = (DocumentError, ValueError, RecursionError)
 _BOM = "\ufeff"
+_ACCESS_LOG = "an access log"
+_COMPACT = ("CSV", "TSV", _ACCESS_LOG)  # whose reader writes no blank
 
 TextStructure = tuple[Raw, TextFrame]
 
@@ -70,7 +73,7 @@ def read_structure(document: Document, fuel: Fuel, *, records: bool = False) -> 
         frame = replace(frame, loses=False)
     if names and frame.loses:
         return None
-    if frame.form not in ("CSV", "TSV"):
+    if not frame.form.startswith(_COMPACT):
         value = Raw(compact(value))
     structure = Structure(value, frame, names)
     structure.put_into(document)
@@ -136,10 +139,13 @@ def _documents_among_lines(text: str) -> TextStructure | None:
     documents = len(rows) - len(places)
     if documents < _FEWEST_DOCUMENTS or documents < 4 * others:
         return None
+    return Raw(encode(rows)), TextFrame(form=_form_among("NDJSON", others, places))
+
+
+def _form_among(form: str, others: int, places: list[str]) -> str:
     more = ["…"] * (len(places) > _OTHERS)
     at = ", ".join(places[:_OTHERS] + more)
-    form = f"NDJSON and {others} other line{'s' * (others > 1)} at {at}"
-    return Raw(encode(rows)), TextFrame(form=form)
+    return f"{form} and {others} other line{'s' * (others > 1)} at {at}" if others else form
 
 
 def _object(line: str) -> Raw | None:
@@ -224,6 +230,15 @@ def _table(text: str) -> TextStructure | None:
     return Raw(rows), TextFrame(before=text[:start], form=form)
 
 
+def _requests(text: str) -> TextStructure | None:
+    log = access_log(text)
+    if log is None:
+        return None
+    rows, others = log
+    places = [f"[{at}]" for at in others]
+    return rows, TextFrame(form=_form_among(_ACCESS_LOG, len(others), places), loses=True)
+
+
 def _repeated(text: str) -> TextStructure | None:
     rows = repeated(text)
     if rows is None:
@@ -268,4 +283,6 @@ def _xml(text: str) -> TextStructure | None:
 
 
 _OF_BRACKETS = (_documents, _documents_among_lines, _enclosed, _python)
-_OF_LINES = (_fenced, _enclosed, _documents_among_lines, _table, _repeated, _yaml, _xml)
+_OF_LINES = (
+    *(_fenced, _enclosed, _documents_among_lines, _requests, _table, _repeated, _yaml, _xml),
+)
