@@ -81,7 +81,11 @@ class Bridge:
         self._loop.call_soon_threadsafe(self._ends.put_nowait, end)
 
     async def _run(self) -> int:
-        self._heed_signals()
+        for number in platform.END_SIGNALS:
+            if not platform.ignores(number):
+                reason = f"the proxy was ended by {signal.Signals(number).name}"
+                platform.heed(number, self._ends.put_nowait, End(128 + number, reason, _HURRIED))
+        platform.release_signals()
         reading = self._loop.create_task(self._guarded(self._read_client()))
         taking = self._loop.create_task(self._guarded(self._take_lines()))
         end = await self._ends.get()
@@ -98,14 +102,6 @@ class Bridge:
         return end.code
 
     # The end
-
-    def _heed_signals(self) -> None:
-        for number in platform.END_SIGNALS:
-            if not platform.ignores(number):
-                reason = f"the proxy was ended by {signal.Signals(number).name}"
-                end = End(128 + number, reason, _HURRIED)
-                platform.heed(number, self._ends.put_nowait, end)
-        platform.release_signals()
 
     async def _late_answers(self, end: End, taking: "asyncio.Task[None]") -> End:
         async def hasten() -> None:

@@ -62,8 +62,12 @@ class Events:
         """Yield the events that `chunk` completes; iterate to the end. Raises TooLong."""
         buffer = self._buffer
         buffer += chunk
-        if not self._started and not self._begins():
-            return
+        if not self._started:
+            if len(buffer) < len(_BOM) and _BOM.startswith(buffer):
+                return
+            self._started = True
+            if buffer.startswith(_BOM):
+                del buffer[: len(_BOM)]
         start, line, at, size = 0, self._line, self._searched, len(buffer)
         lf = cr = at - 1  # the next of each, searched again only after it was passed
         while True:
@@ -100,14 +104,6 @@ class Events:
         self._buffer.clear()
         self._line = self._searched = 0
         return rest
-
-    def _begins(self) -> bool:
-        if len(self._buffer) < len(_BOM) and _BOM.startswith(self._buffer):
-            return False
-        self._started = True
-        if self._buffer.startswith(_BOM):
-            del self._buffer[: len(_BOM)]
-        return True
 
     def _too_long(self) -> TooLong:
         self._buffer.clear()
