@@ -50,18 +50,14 @@ def log_trouble(warn: Callable[[str], None]) -> None:
     times: dict[str, float] = {}
 
     def on_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        trouble, now = _trouble(context), loop.time()
+        error, now = context.get("exception"), loop.time()
+        trouble = f"{context['message']}: {type(error).__name__}: {error}"
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            many = platform.error_text(error).lower()
+            trouble = f"no connection can be taken: {many}; `ulimit -n` says how many there may be"
         if now - times.get(trouble, -_AGAIN) >= _AGAIN:
             times.clear()
             times[trouble] = now
             warn(trouble)
 
     asyncio.get_running_loop().set_exception_handler(on_exception)
-
-
-def _trouble(context: dict[str, Any]) -> str:
-    error = context.get("exception")
-    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        many = platform.error_text(error).lower()
-        return f"no connection can be taken: {many}; `ulimit -n` says how many there may be"
-    return f"{context['message']}: {type(error).__name__}: {error}"

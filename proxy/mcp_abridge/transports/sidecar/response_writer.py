@@ -184,7 +184,9 @@ class ResponseWriter(Struct, eq=False):
             return first
         if not others and first.lstrip()[:1] == b"[":
             return first
-        return b"[" + b",".join(_elements(self._bodies)) + b"]"
+        bodies = [body.strip() for body in self._bodies]
+        elements = [body[1:-1] if body[:1] == b"[" else body for body in bodies]
+        return b"[" + b",".join(elements) + b"]"
 
     def _own(self, *, stream: bool) -> CIMultiDict[str]:
         headers = CIMultiDict(self.headers)
@@ -232,9 +234,3 @@ def _responds(raw: bytes) -> bool:
         return True
     # Anything that is no request is part of the answer: pass it to the client.
     return message.envelope(raw).method is ABSENT and not message.asks(raw[: message.ENDS])
-
-
-def _elements(bodies: Iterable[bytes]) -> Iterable[bytes]:
-    for body in bodies:
-        inner = body.strip()
-        yield inner[1:-1] if inner[:1] == b"[" else inner

@@ -101,9 +101,11 @@ class CommandRoute:
         read = await read_post(request, self._route, self._shared.limits)
         if not read.messages or not all(each.is_message for each in read.messages):
             raise RequestRefused(400, INVALID, "the body is no JSON-RPC message")
-        if not _decodes(read.raw):
+        try:
+            _ = read.raw.isascii() or read.raw.decode()
+        except UnicodeDecodeError:
             # Some servers exit on invalid UTF-8, and end the calls of others.
-            raise RequestRefused(self._route.malformed_status, NOT_JSON, "Parse error")
+            raise RequestRefused(self._route.malformed_status, NOT_JSON, "Parse error") from None
         if not all(map(_ID.match, read.ids)):
             # The server may spell other ids differently, so its answers could not be matched.
             raise RequestRefused(400, INVALID, "the id of a request must be a text or an integer")
@@ -197,10 +199,3 @@ class CommandRoute:
         if not session.over:
             session.over = True
             self._ending.spawn(session.end(cause))
-
-
-def _decodes(raw: bytes) -> bool:
-    try:
-        return raw.isascii() or bool(raw.decode())
-    except UnicodeDecodeError:
-        return False

@@ -245,21 +245,16 @@ class UrlRoute:
         elif read.ids:
             answer = _writer(request, read, upstream)
             if upstream.content_type == STREAM:
-                return await self._streamed(context, answer, upstream)
+                context.answer = answer
+                await answer.begin()
+                while context.ours:
+                    await answer.add(message_event(context.ours.pop(0)))
+                await self._events(context, answer, upstream)
+                return await _finish(answer, context.ours)
             lines = await self._whole(context, upstream)
             return await _finish(answer, [*context.ours, *lines])
         context.drop()
         return await self._upstream.pass_on(request, upstream)
-
-    async def _streamed(
-        self, context: RequestContext, answer: ResponseWriter, upstream: HttpResponse
-    ) -> web.StreamResponse:
-        context.answer = answer
-        await answer.begin()
-        while context.ours:
-            await answer.add(message_event(context.ours.pop(0)))
-        await self._events(context, answer, upstream)
-        return await _finish(answer, context.ours)
 
     async def _whole(self, context: RequestContext, upstream: HttpResponse) -> list[bytes]:
         # Nothing is sent before the answer is complete: a failure can still become an error.
