@@ -50,8 +50,7 @@ def digest(text: str) -> str:
 class Held(Protocol):
     """A thing that a caller holds: a session, or a process."""
 
-    @property
-    def caller(self) -> str: ...
+    caller: str
 
 
 Thing = TypeVar("Thing", bound=Held)

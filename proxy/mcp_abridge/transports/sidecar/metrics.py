@@ -4,7 +4,8 @@ Invariant: no metric has more than a thousand sets of labels; the rest count as 
 """
 
 import platform
-from typing import Generic, TypeVar
+from collections import defaultdict
+from typing import TypeVar
 
 from prometheus_client import (
     CollectorRegistry,
@@ -42,7 +43,11 @@ class Metrics:
         ProcessCollector(registry=self._registry)
         build = Info("mcp_abridge_build", "What is running.", registry=self._registry)
         build.info({"version": version, "python": platform.python_version()})
-        seconds = Histogram(
+        # The sets of labels of each metric that has any number of them.
+        self._limiters = defaultdict[object, Limiter[Labels]](
+            lambda: Limiter(_MAX_SERIES, _RESERVE)
+        )
+        self._seconds = Histogram(
             "mcp_server_operation_duration_seconds",
             "From a client's request to the end of its answer.",
             ("route", "mcp_method_name", "gen_ai_tool_name", "error_type"),
@@ -53,17 +58,13 @@ class Metrics:
         says += "wire and as far as the model reads them."
         self._sizes = self._counter("mcp_abridge_response_bytes", says, "route", "tool", "stage")
         says = "Calls of tools by what became of their responses."
-        calls = self._counter("mcp_abridge_calls", says, "route", "tool", "outcome")
+        self._calls = self._counter("mcp_abridge_calls", says, "route", "tool", "outcome")
         says = "What rules warned of; the answers went out all the same."
-        warnings = self._counter("mcp_abridge_warnings", says, "route", "rule", "kind")
+        self._warnings = self._counter("mcp_abridge_warnings", says, "route", "rule", "kind")
         says = "HTTP requests that the proxy itself answered with an error."
-        refusals = self._counter("mcp_abridge_refused_requests", says, "route", "status")
+        self._refusals = self._counter("mcp_abridge_refused_requests", says, "route", "status")
         says = "Calls that the ledger could not record; the log says why."
         self._unrecorded = self._counter("mcp_abridge_unrecorded_calls", says)
-        self._seconds = _Bounded(seconds)
-        self._calls = _Bounded(calls)
-        self._warnings = _Bounded(warnings)
-        self._refusals = _Bounded(refusals)
         # A tool has all of its stages, or none.
         self._tools = Limiter[Labels](_MAX_SERIES // len(STAGES) - 1, _RESERVE // len(STAGES))
         self.requests = self._gauge("mcp_abridge_open_requests", "HTTP requests that are open.")
@@ -77,7 +78,7 @@ class Metrics:
         """Count the calls of a meter's row; see `mcp_abridge.storage.meter.Meters`."""
         tool = label(row.tool)
         others = (route, OTHER, row.outcome), (OTHER, OTHER, row.outcome)
-        self._calls.of((route, tool, row.outcome), *others).inc(row.calls)
+        self._of(self._calls, (route, tool, row.outcome), *others).inc(row.calls)
         labels = self._tools.admit((route, tool), (route, OTHER), (OTHER, OTHER))
         for stage, size in zip(STAGES, row.sent_sizes, strict=True):
             self._sizes.labels(*labels, stage).inc(size)
@@ -86,7 +87,7 @@ class Metrics:
         """Count the warnings of a rule; see `mcp_abridge.storage.meter.Meters`."""
         rule = label(warned.rule)
         labels = (route, rule, label(warned.kind))
-        series = self._warnings.of(labels, (route, rule, OTHER), (OTHER,) * 3)
+        series = self._of(self._warnings, labels, (route, rule, OTHER), (OTHER,) * 3)
         series.inc(warned.count)
 
     def unrecorded(self, calls: int) -> None:
@@ -98,13 +99,14 @@ class Metrics:
         """Count an HTTP request; only those that carried a message have a duration."""
         failed = status >= 400
         if failed and record.answered_by == "proxy":
-            self._refusals.of((route, str(status)), (route, OTHER), (OTHER, OTHER)).inc()
+            labels = (route, str(status)), (route, OTHER), (OTHER, OTHER)
+            self._of(self._refusals, *labels).inc()
         if not record.method:
             return
         method, tool = label(record.method), label(record.tool)
         error = str(status) if failed else _UNNAMED_ERROR if record.failure else ""
         others = (route, method, OTHER, error), (OTHER,) * 4
-        self._seconds.of((route, method, tool, error), *others).observe(seconds)
+        self._of(self._seconds, (route, method, tool, error), *others).observe(seconds)
 
     def exposition(self) -> tuple[bytes, str]:
         """Return the metrics in the Prometheus text format, and its media type.
@@ -124,11 +126,5 @@ class Metrics:
     def _gauge(self, name: str, says: str) -> Gauge:
         return Gauge(name, says, registry=self._registry)
 
-
-class _Bounded(Generic[Metric]):
-    def __init__(self, metric: Metric) -> None:
-        self._metric = metric
-        self._limiter = Limiter[Labels](_MAX_SERIES, _RESERVE)
-
-    def of(self, *candidates: Labels) -> Metric:
-        return self._metric.labels(*self._limiter.admit(*candidates))
+    def _of(self, metric: Metric, *candidates: Labels) -> Metric:
+        return metric.labels(*self._limiters[metric].admit(*candidates))

@@ -20,12 +20,11 @@ from mcp_abridge.transports.sidecar.sidecar import Sidecar
 _EARLIER = 3  # upstreams of a route that were replaced, and whose sessions go on
 
 
-class WatchedRules:
+class WatchedRules(Struct, eq=False):
     """The rule files of a Watch, for a `ruleset.selection.Selection`, which must not block."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-        self._reading: asyncio.Future[None] | None = None
+    _watch: Watch
+    _reading: asyncio.Future[None] | None = None
 
     def files(self) -> tuple[RuleFile, ...]:
         """The rules of the last version of the files that was valid."""
