@@ -206,12 +206,11 @@ class Driver(Struct, eq=False):
 
 
 @asynccontextmanager
-async def in_time(
-    driver: Driver, late: Callable[[Routed], None], slots: Collection[bytes]
-) -> AsyncIterator[None]:
-    """Leave this context, without an error, once one of these calls is overdue, after `late`."""
+async def in_time(driver: Driver, slots: Collection[bytes]) -> AsyncIterator[list[Routed]]:
+    """Leave this context, with messages and no error, once one of these calls is overdue."""
+    late: list[Routed] = []
     if driver.session.time_left(slots) is None:
-        yield
+        yield late
         return
 
     async def leave() -> None:
@@ -219,7 +218,7 @@ async def in_time(
             await asyncio.sleep(seconds)
             # Calls with progress in the meantime have more time.
             if any(routed := await driver.expire(slots)):
-                late(routed)
+                late.append(routed)
                 timeout.reschedule(asyncio.get_running_loop().time())
                 return
 
@@ -227,7 +226,7 @@ async def in_time(
     tasks.spawn(leave())
     try:
         async with timeout:
-            yield
+            yield late
     except TimeoutError:
         if not timeout.expired():
             raise

@@ -10,7 +10,7 @@ from mcp_abridge.document.message import LISTEN
 from mcp_abridge.document.tree import ABSENT
 from mcp_abridge.transports.aio import give_way
 from mcp_abridge.transports.correlation import correlate, progress_token
-from mcp_abridge.transports.driver import OVERDUE, Routed, in_time
+from mcp_abridge.transports.driver import OVERDUE, in_time
 from mcp_abridge.transports.http import headers
 from mcp_abridge.transports.http.negotiation import Wanted
 from mcp_abridge.transports.sidecar import header_checks
@@ -84,13 +84,12 @@ class _Exchange:
         pooled = PooledRequest(self._key, progress_token(read.first), cut, lasts=lasts)
         server = await self._route.pool.open(pooled, self._record.token)
         send = partial(server.send, pooled)
-        late: list[Routed] = []
         try:
             send(routed.all_to_server)
             self._driver.session.restart_deadlines(slots)
             await self._say(*routed.to_client)
             while pooled.awaited:
-                async with in_time(self._driver, late.append, slots):
+                async with in_time(self._driver, slots) as late:
                     if pooled.forwarded:
                         await server.child.ready()
                     await self._pass_on(pooled, send)
@@ -99,7 +98,6 @@ class _Exchange:
                     if not pooled.awaited:
                         self._record.answered_by, self._record.failure = "proxy", OVERDUE
                     await self._say(*overdue.to_client)
-                late.clear()
         finally:
             server.cancel(pooled)
         if not pooled.forwarded:

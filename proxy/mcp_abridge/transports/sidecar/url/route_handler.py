@@ -9,7 +9,6 @@ disconnects.
 """
 
 import asyncio
-from functools import partial
 
 from aiohttp import web
 from msgspec import Raw
@@ -113,11 +112,12 @@ class UrlRoute:
         if routed.queries:
             return await self._ask(context, routed.queries[0])
         if routed.to_server:
-            late = partial(self._overdue, context)
-            timing = in_time(context.driver, late, context.slots)
             ask = self._upstream.ask(request, routed.to_server[0], read)
-            async with timing, ask as upstream:
+            async with in_time(context.driver, context.slots) as late, ask as upstream:
                 return await self._answered(context, upstream)
+            for overdue in late:
+                self._take_back(context, overdue.to_server)
+                context.ours += overdue.to_client
             record.failure = OVERDUE
         record.answered_by = "proxy"
         if not read.ids:
@@ -196,10 +196,6 @@ class UrlRoute:
             room -= sum(map(len, routed.to_client))
             context.ours += routed.to_client if room >= 0 else ()
         raise NoAnswer(_UNANSWERED)
-
-    def _overdue(self, context: RequestContext, late: Routed) -> None:
-        self._take_back(context, late.to_server)
-        context.ours += late.to_client
 
     def _take_back(self, context: RequestContext, lines: list[bytes]) -> None:
         """Send cancellations to the server, unless closing the connection has that meaning."""
