@@ -31,7 +31,7 @@ from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, messa
 from mcp_abridge.transports.sidecar.route import Request, Route, Services
 from mcp_abridge.transports.sidecar.session_registry import RequestContext, SessionRegistry
 from mcp_abridge.transports.sidecar.url import http_sse
-from mcp_abridge.transports.sidecar.url.upstream import Upstream, request_id
+from mcp_abridge.transports.sidecar.url.upstream import Upstream
 
 _MOST_ASIDE = 1 << 20  # bytes of messages to the client during a query; later ones are dropped
 _NOBODY = "nobody can be asked anything before the call that this is about"
@@ -189,8 +189,7 @@ class UrlRoute:
                 continue
             if id in answered_ids(event.data):
                 return event.data
-            if (key := request_id(event)) is not None:
-                await self._upstream.decline(context, key, _NOBODY)
+            if await self._upstream.decline(context, event, _NOBODY):
                 continue
             routed = await context.driver.from_server(event.data, context.exchange)
             room -= sum(map(len, routed.to_client))
@@ -277,8 +276,8 @@ class UrlRoute:
         try:
             async for event in upstream.events():
                 resumable |= event.id is not None and not context.exchange
-                if context.post.accepts == "json" and (id := request_id(event)) is not None:
-                    await self._upstream.decline(context, id, _UNASKED)
+                if context.post.accepts == "json":
+                    await self._upstream.decline(context, event, _UNASKED)
                 for each in await self._translated(context, event):
                     await answer.add(each)
                 if answer.complete:

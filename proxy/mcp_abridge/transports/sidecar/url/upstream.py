@@ -84,9 +84,16 @@ class Upstream:
             async with asyncio.timeout(_ACCEPTED), ask as upstream:
                 await upstream.whole()
 
-    async def decline(self, context: RequestContext, id: bytes, reason: str) -> None:
-        """Answer a request of the server with an error, lest it wait for the client."""
-        await self.tell(context, message.error(id, FAILED, reason))
+    async def decline(self, context: RequestContext, event: Event, reason: str) -> bool:
+        """Answer a request of the server with an error, lest it wait; False for other events."""
+        raw = event.data or b""
+        if message.responds_to(raw) is not None:  # usual, and it may be long
+            return False
+        read = message.envelope(raw)
+        if read.method is ABSENT or read.key is None:
+            return False
+        await self.tell(context, message.error(read.key, FAILED, reason))
+        return True
 
     async def pass_on(self, request: Request, response: HttpResponse) -> web.StreamResponse:
         """Pass on an answer unchanged; raises NoAnswer, after closing one that has begun."""
@@ -159,12 +166,3 @@ class Upstream:
 def _name(pair: str) -> str:
     """Return the name of a parameter of a query, as a server reads it."""
     return unquote_plus(pair.partition("=")[0])
-
-
-def request_id(event: Event) -> bytes | None:
-    """Return the id of the server's request that an event holds, None for other events."""
-    raw = event.data or b""
-    if message.responds_to(raw) is not None:  # usual, and it may be long
-        return None
-    read = message.envelope(raw)
-    return None if read.method is ABSENT else read.key
