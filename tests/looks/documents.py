@@ -175,6 +175,14 @@ def _groups(groups: list[list[dict[str, Any]]]) -> dict[str, Any]:
     }
 
 
+def _days(rows: list[dict[str, Any]], count: int) -> dict[str, Any]:
+    """Return days without a name, each with some rows."""
+    days = [
+        (f"2026-{n % 12 + 1:02}-{n % 28 + 1:02}", rows[n % 3 : n % 3 + 5]) for n in range(count)
+    ]
+    return {"results": [{"time": {"start": day}, "groups": some} for day, some in days]}
+
+
 def _pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return rows as arrays of names with values."""
     return {
@@ -213,6 +221,7 @@ VALUES = st.one_of(
     ROWS.map(_pairs),
     st.builds(_series, ROWS, st.integers(0, 40)),
     st.lists(ROWS, min_size=2, max_size=4).map(_groups),
+    st.builds(_days, ROWS, st.integers(30, 50)),
     RECORDS,
     RECORDS.map(lambda record: {"issue": {"key": "A-1", "fields": record}}),
     st.builds(tree, st.integers(1, 5), st.integers(1, 4)),

@@ -12,8 +12,9 @@ from typing import Any
 _WHOLE = re.compile(r"(\d+) of \1")
 _NODES_IN_VIEW = re.compile(r"nodes\(([^,()]+), &([^()]+?)\)")
 _NODES = re.compile(r"nodes\((.+), &(.+)\)(.*)")
-_GROUPS_IN_VIEW = re.compile(r"unnest\(entries\(([^()]+)\), &value\)")
-_GROUPS = re.compile(rf"{_GROUPS_IN_VIEW.pattern}(.*)")
+_ROWS = r"unnest\((?:entries\()?([^()]+?)\)?, &([^()]+?)\)"
+_UNNESTED = re.compile(rf"{_ROWS}(.*)")
+_UNNESTED_IN_VIEW = re.compile(rf"{_ROWS}\[(?:\*|\d+:\d+)\]")
 
 
 def nodes(top: Any, name: str) -> list[dict[str, Any]]:
@@ -95,7 +96,7 @@ def in_rows(source: Any, notes: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
             series.add(path)
     for place, name in _NODES_IN_VIEW.findall(more):
         trees[top if place == "@" else re.sub(r"\[\d+\]", "", place)] = name.strip('"')
-    groups = {"" if place == "@" else place for place in _GROUPS_IN_VIEW.findall(more)}
+    unnested = {"" if at == "@" else at: name for at, name in _UNNESTED_IN_VIEW.findall(more)}
     for path, member in _records(source, ""):
         before, arrays = (f"{path}.{name}".lstrip(".") for name in ("records", _spelled(member)))
         if any(_parts(note, before) for note in notes) or f"{before}[" in more:
@@ -107,26 +108,32 @@ def in_rows(source: Any, notes: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     for note, text in notes.items():
         if tree := _NODES.fullmatch(note):
             trees[tree[1]], note = tree[2].strip('"'), tree[1] + tree[3]
-        if of := _GROUPS.fullmatch(note):
-            groups.add("" if of[1] == "@" else of[1])
-            note = ("items" if of[1] == "@" else of[1]) + of[2]
+        if of := _UNNESTED.fullmatch(note):
+            unnested["" if of[1] == "@" else of[1]] = of[2]
+            note = ("items" if of[1] == "@" else of[1]) + of[3]
         for path in series:
             before = f"{path}.rows" if path else "rows"
             if _parts(note, before):
                 note = (path or "items") + note.removeprefix(before)
         if not _WHOLE.fullmatch(str(text)):
             renamed[note] = text
-    return _replaced(_in_groups(source, groups, ""), trees, series, top), renamed
+    return _replaced(_unnested(source, unnested, ""), trees, series, top), renamed
 
 
-def _in_groups(value: Any, groups: set[str], path: str) -> Any:
-    """Return a document with rows in place of objects of arrays of them."""
+def _unnested(value: Any, names: dict[str, str], path: str) -> Any:
+    """Return a document with rows in place of arrays, and of objects of arrays, of them."""
+    if path in names:
+        name = names[path].strip('"')
+        entries = (
+            [{"key": key, name: rows} for key, rows in value.items()]
+            if isinstance(value, dict)
+            else value
+        )
+        return [each | {name: row} for each in entries for row in each.get(name) or ()]
     if not isinstance(value, dict):
         return value
-    if path in groups:
-        return [{"key": key, "value": row} for key, rows in value.items() for row in rows]
-    names = zip(value, _inner(value, path), strict=True)
-    return {name: _in_groups(each, groups, at) for name, (at, each) in names}
+    inner = zip(value, _inner(value, path), strict=True)
+    return {name: _unnested(each, names, at) for name, (at, each) in inner}
 
 
 def _records(value: Any, path: str) -> Iterator[tuple[str, str]]:

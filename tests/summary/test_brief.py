@@ -1030,3 +1030,32 @@ def test_things_that_differ_from_row_to_row_are_no_columns() -> None:
     document, notes = brief({"models": rows}, 3000)
     assert document["models"]["columns"] == ["name", "owner"]
     assert notes["models"].endswith("without fields")
+
+
+def test_a_column_that_is_left_out_is_filtered_and_counted_if_no_other_tells_kinds() -> None:
+    rows = [
+        {"summary": f"Meeting {n}", "description": f"{n} {'x' * 300}", "sequence": n % 4}
+        | {"start": {"dateTime": f"2026-{n % 12 + 1:02}-{n % 28 + 1:02}T09:00:00Z"}}
+        | {"organizer": {"displayName": ("Ada Berg", "Bo Ek", "Cy Falk")[n % 3]}}
+        for n in range(90)
+    ]
+    _, notes = brief({"items": rows}, 3000, structured=True)
+    assert "count_by(items, &organizer.displayName)" in notes["more"]
+
+
+def test_the_last_by_a_time_of_the_one_thing_in_each_row_is_offered() -> None:
+    rows = [
+        {
+            "owner": "6207",
+            "Instances": [{"Name": f"queue {n}", "State": ("on", "off")[n % 2]} | time],
+        }
+        for n in range(90)
+        for time in [{"LaunchTime": f"2026-{n * 5 % 12 + 1:02}-{n % 28 + 1:02}T09:00:{n % 60:02}Z"}]
+    ]
+    _, notes = brief({"Reservations": rows}, 3000)
+    [view] = re.findall(
+        r"sort_by\(Reservations, &Instances\[0\]\.LaunchTime\)\[-3:\][^ ']*", notes["more"]
+    )
+    latest = max(rows, key=lambda row: row["Instances"][0]["LaunchTime"])
+    last = look(Document({"Reservations": rows}), f"{view.partition('.[')[0]} | [-1]")
+    assert last["Instances"][0]["Name"] == latest["Instances"][0]["Name"]

@@ -142,7 +142,7 @@ def test_many_rows_with_others_inside_stand_in_brief_and_views_of_both_are_offer
     assert "count_by(jobs[].messages[], &rule)" in views
 
 
-def test_many_rows_without_a_name_of_their_own_show_what_is_inside_of_the_first() -> None:
+def test_of_many_rows_without_a_name_those_inside_stand_in_brief_with_what_is_around() -> None:
     rows = [
         {"id": f"{n * 7919:08x}", "history": str(n * 104729), "mails": mails}
         for n in range(60)
@@ -150,7 +150,8 @@ def test_many_rows_without_a_name_of_their_own_show_what_is_inside_of_the_first(
             [{"subject": f"Mail {n} {m}", "size": n + m, "text": "x" * 200} for m in range(3)]
         ]
     ]
-    parts, _, views = look_at(rows)
-    assert "Mail 0 0" in json.dumps(parts)
-    assert [view for view in views if "mails[]" in view]
-    assert not [view for view in views if "jobs, &" in view]
+    parts, notes, views = look_at(rows)
+    assert "mails.subject" in parts["columns"]
+    assert notes["unnest(jobs, &mails)"].startswith("2 of 5 columns")
+    [greatest] = [view for view in views if view.startswith("max_by(")]
+    assert value_of(rows, greatest)["mails"]["subject"] == "Mail 59 2"

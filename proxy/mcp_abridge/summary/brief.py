@@ -155,7 +155,7 @@ def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
     states = [each for each in plain if each.role == roles.STATE] if len(rows) >= MANY else []
     clock = clock_of(columns)
     names = [each.names for each in states[:_MAYBE_RARE]]
-    return facts_of(rows, values, names, () if clock is None else clock.names, room)
+    return facts_of(rows, values, names, clock.names if clock and clock.plain else (), room)
 
 
 def examples_of(rows: list[Raw], place: str, *, inside: bool) -> tuple[str, tuple[Example, ...]]:

@@ -58,6 +58,10 @@ def examples(
     plain = filter(_selectable, dict.fromkeys((*rare, *states, *own)))
     some = (*plain, *filter(_beside_a_name, columns))
     categories = [(each, values) for each in some if (values := _values(each, facts))]
+    if not categories:  # of what is left out of the rows at hand, the first
+        rest = (each for each in columns if each.role != roles.APPENDIX and _single(each))
+        pairs = ((each, _values(each, facts)) for each in filter(_selectable, rest))
+        categories = [*islice((pair for pair in pairs if pair[1]), 1)]
     category, values = categories[0] if categories else (None, [])
     # Amounts are asked for by a state, and by what is shown of each row: a project, a person.
     several = [each for each, _ in categories if each not in rare]
@@ -110,7 +114,7 @@ def examples(
 
 def clock_of(columns: Sequence[Column]) -> Column | None:
     """Return the times of rows that are out of their order: the last of them is asked for."""
-    times = (each for each in columns if each.role == roles.TIME and each.plain)
+    times = (each for each in columns if each.role == roles.TIME and _single(each))
     return next(filter(roles.is_out_of_order, filter(_selectable, times)), None)
 
 

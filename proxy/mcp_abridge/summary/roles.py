@@ -218,6 +218,8 @@ def is_quantity(column: Column) -> bool:
 def is_amount(column: Column) -> bool:
     """Return True if the values of a column can be added up: sizes, durations, but no prices."""
     own = _words_of_amount(column)
+    if own[-1:] == ("volume",) and words.BOOKS.intersection(column.names):
+        return False
     amounts = own[-1:] and (own[-1] in words.AMOUNTS or words.counts_things(own))
     return bool(amounts) and column.plain and words.RATES.isdisjoint(own) and is_quantity(column)
 

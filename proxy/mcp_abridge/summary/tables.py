@@ -16,10 +16,16 @@ from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.tree import encode, level
 from mcp_abridge.query import shapes
 from mcp_abridge.query.shapes import nodes, rows_of, side_by_side, tree_member
-from mcp_abridge.summary.columns import elements_of, members_of, pairs_in, sample_of
+from mcp_abridge.summary.all_rows import columns_in
+from mcp_abridge.summary.columns import NULL, elements_of, members_of, pairs_in, sample_of
+from mcp_abridge.summary.layout import MANY
 from mcp_abridge.summary.place import Place, member_place
+from mcp_abridge.summary.roles import NAME, in_order
 
 LARGEST = 1 << 19  # bytes of what is made rows: all of it is opened
+_ROOM = 1000  # bytes with which there is room to say that rows are of another place
+_MOST = 4 * LARGEST  # bytes of rows with what is around them, which is there for each
+_TELLING = 4  # columns among which a name has to be
 _SEVERAL = 8  # members that are a map if they are alike
 _GROUPS = 5  # arrays that are those of a map if their elements are alike
 _PAIR = 2  # members of a name with a value
@@ -32,6 +38,15 @@ def inner_rows(rows: Sequence[Raw], size: int, place: str) -> tuple[list[Raw], s
 
     Arrays of names with values are none. No rows if there is no such array.
     """
+    name = _of_most_bytes(rows, size)
+    if name is None:
+        return [], ""
+    every = (elements_of(members.get(name)) for members in members_of(rows))
+    return [*chain.from_iterable(every)], f"{place}[].{spelled(name)}[]"
+
+
+def _of_most_bytes(rows: Sequence[Raw], size: int) -> str | None:
+    """Return the name of that array."""
     outer = members_of(sample_of(rows)) if len(rows) > 1 and size <= LARGEST else []
     sizes = Counter[str]()
     for members in outer:
@@ -43,10 +58,8 @@ def inner_rows(rows: Sequence[Raw], size: int, place: str) -> tuple[list[Raw], s
         enough = share > (1 / 2 if len(some) >= INNER * len(outer) else _NEARLY_ALL)
         several = len(some) > len(outer) and nameable(name)
         if enough and several and not _are_pairs(arrays):
-            every = (elements_of(members.get(name)) for members in members_of(rows))
-            inner = [*chain.from_iterable(every)]
-            return inner, f"{place}[].{spelled(name)}[]"
-    return [], ""
+            return name
+    return None
 
 
 def _is_pair(members: dict[str, Raw]) -> bool:
@@ -61,22 +74,51 @@ def _are_pairs(arrays: list[list[Raw]]) -> bool:
     return any(map(_is_pair, some)) or bool(pairs_in(present, len(present))[0])
 
 
-def in_rows(value: Any, at: Place) -> tuple[list[Raw], Place]:
+def in_rows(value: Any, at: Place, room: int) -> tuple[list[Raw], Place]:
     """Return the rows of an opened array or object, and their place; none of any other shape."""
     path, place = at
+    ample = room >= _ROOM
     if isinstance(value, list):
         name = tree_member(value)
         if name is not None:
             of = f"&{spelled(name)}"
             at = f"nodes({path or '@'}, {of})", f"nodes({place or '@'}, {of})"
             return [Raw(encode(node)) for node in nodes(value, name)], at
+        name = _of_most_bytes(value, 0) if ample and len(value) >= MANY else None
+        if name is not None and not _have_name(value) and (rows := _with_outer(value, name)):
+            unnest = f"unnest({{}}, &{spelled(name)})".format
+            return rows, (unnest(path or "@"), unnest(place or "@"))
     elif (arrays := side_by_side(value)) is not None:
         at = f"{path}.rows".lstrip("."), f"{place}.rows".lstrip(".")
         return [Raw(encode(row)) for row in rows_of(arrays)], at
-    elif isinstance(value, dict) and (rows := _in_groups(value)):
+    elif ample and isinstance(value, dict) and (rows := _in_groups(value)):
         unnest = "unnest(entries({}), &value)".format
         return rows, (unnest(path or "@"), unnest(place or "@"))
     return [], at
+
+
+def _have_name(rows: list[Raw]) -> bool:
+    """Return True if rows have a name that does not lie in an array."""
+    columns = in_order(columns_in(rows))
+    return any(each.plain and each.role == NAME for each in columns[:_TELLING])
+
+
+def _with_outer(rows: list[Raw], name: str) -> list[Raw]:
+    """Return the objects in an array of each row with what is around it, as `unnest` has them."""
+    inner, size = list[Raw](), 0
+    for members in members_of(rows):
+        array = members.get(name, NULL)
+        elements = elements_of(array)
+        for element in elements:
+            inner.append(Raw(encode(members | {name: element})))
+            size += len(memoryview(inner[-1]))
+        if (
+            size > _MOST
+            or memoryview(array)[0] not in b"[n"
+            or any(memoryview(each)[0] != 0x7B for each in elements)
+        ):
+            return []
+    return inner
 
 
 def _in_groups(value: dict[str, Raw]) -> list[Raw]:

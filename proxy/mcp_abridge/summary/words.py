@@ -60,7 +60,7 @@ NO_QUANTITIES = {
     *(TIMES - {"time"}),
     *("id", "iid", "uid", "column", "col", "index", "offset", "orderindex", "page", "pid", "port"),
     "position",
-    *("row", "year"),
+    *("revision", "row", "seq", "sequence", "version", "year"),
 }
 PLACES = frozenset(  # and addresses: numbers that are none to compare
     _worth(
@@ -75,6 +75,7 @@ AMOUNTS = _worth(
     " revenue mrr arr fee tax net gross budget time distance weight volume"
     " precipitation rain rainfall snow snowfall showers"
 )
+BOOKS = frozenset(("journal", "venue", "issue"))  # whose volumes are not added up
 _PLURAL = re.compile("[a-z]{3,}(?<![sui])s")
 UNITS = _worth(_1="ms s sec seconds h kb mb gb kg km eur usd gbp chf cents sent")
 TYPED = ("number", "value")  # a value that is called by the object around it

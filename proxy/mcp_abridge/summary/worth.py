@@ -103,18 +103,22 @@ class Worth:
         if not self.numeric:
             return self._mostly(forms.CLOCK)
         if words.TIMES.isdisjoint(self.words[-1:]):
-            return self._runs()
+            timely = not words.TIMES.isdisjoint(self.words)  # `created_at_i`
+            return self._runs() or (timely and self._all_of_this_century())
         # What takes some time is no clock: `resolution_time: 5400`.
         return self.words[-1] != "time" or self._mostly(forms.EPOCH)
 
     def _runs(self) -> bool:
         """Return True of numbers like those of today's clocks that rise or fall from row to row."""
-        alike = self.filled == 1 and all(map(forms.SINCE_1970.fullmatch, self.values))
+        alike = self.filled == 1 and self._all_of_this_century()
         if not alike or self.word(words.KEYS) or self.word(words.VALUES):
             return False
         times = [*map(float, self.values)]
         steps = {before < after for before, after in pairwise(times)}
         return len(steps) == 1 and self.distinct == 1 and 10 * max(times) < 12 * min(times)
+
+    def _all_of_this_century(self) -> bool:
+        return all(map(forms.SINCE_1970.fullmatch, self.values))
 
     def _mostly(self, pattern: re.Pattern[bytes]) -> bool:
         half = len(self.values) // 2
