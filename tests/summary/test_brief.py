@@ -1044,7 +1044,7 @@ def test_a_column_that_is_left_out_is_filtered_and_counted_if_no_other_tells_kin
 
 
 def test_the_last_by_a_time_of_the_one_thing_in_each_row_is_offered() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "owner": "6207",
             "Instances": [{"Name": f"queue {n}", "State": ("on", "off")[n % 2]} | time],
