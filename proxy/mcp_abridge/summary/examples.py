@@ -99,10 +99,12 @@ def examples(
         yield _greatest(place or "@", quantity)
     useful = [each for each in columns if each.role != roles.APPENDIX and _single(each)]
     useful.sort(key=roles.counts_things)  # what is measured comes first
-    for amount in islice(filter(roles.is_amount, useful), _SUMS):
+    amounts = [*islice(filter(roles.is_amount, useful), _SUMS)]
+    if amounts and not groups:
+        groups = [*islice((name for name in own if _recurs(rows, name)), 1)]
+    for amount in amounts:
         if amount is not quantity and not _numbers(_odd(rows, amount)):
             continue
-        groups = groups or [*islice((name for name in own if _recurs(rows, name)), 1)]
         each = "" if place.endswith("[]") else "[*]"
         yield f"sum({place or '@'}{each}.{amount.name})", SUM
         yield from latest
