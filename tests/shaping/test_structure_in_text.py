@@ -485,6 +485,17 @@ def of_pods(rows: list[Row]) -> str:
 
 REPEATED: dict[str, Callable[[list[Row]], str]] = {
     "logfmt": lambda rows: "".join(f'id={r["id"]} level=info msg="row of all"\n' for r in rows),
+    "logfmt behind a time and a program": lambda rows: "".join(
+        f"2026-11-25T23:40:{r['id'] % 60:02}Z host app[1]: id={r['id']} status=20{r['id'] % 3}\n"
+        for r in rows
+    ),
+    "ls": lambda rows: (
+        "total 9148\n"
+        + "".join(
+            f"-rw-r--r-- 1 ann staff {r['id']:>9} Oct {r['id'] % 28 + 1:2} 11:14 {r['id']} b.txt\n"
+            for r in rows
+        )
+    ),
     "kubectl": of_pods,
     "ps": lambda rows: (
         "USER         id %CPU STAT START   TIME COMMAND\n"

@@ -1059,3 +1059,20 @@ def test_the_last_by_a_time_of_the_one_thing_in_each_row_is_offered() -> None:
     latest = max(rows, key=lambda row: row["Instances"][0]["LaunchTime"])
     last = look(Document({"Reservations": rows}), f"{view.partition('.[')[0]} | [-1]")
     assert last["Instances"][0]["Name"] == latest["Instances"][0]["Name"]
+
+
+def test_a_column_whose_values_recur_is_counted_if_none_is_a_state() -> None:
+    rows = [
+        {
+            "NAMES": f"tariff-{n}",
+            "IMAGE": f"registry.example/{n * 7 % 23}",
+            "ID": f"{n * 7919:012x}",
+        }
+        for n in range(200)
+    ]
+    _, notes = brief({"items": rows}, 3000)
+    assert "count_by(items, &IMAGE)" in notes["more"]
+    for row in rows:
+        row["notice-type"] = row.pop("IMAGE")
+    _, notes = brief({"items": rows}, 3000)
+    assert 'count_by(items, &"notice-type")' in notes["more"]

@@ -82,6 +82,11 @@ def examples(
         uncounted = (each for each, _ in categories if each.names not in facts.complete)
         counted = next(uncounted, category)
         yield f"count_by({place or '@'}, &{counted.name})", COUNTS
+    else:
+        several = [each for each in columns if each.role != roles.APPENDIX and _single(each)]
+        recurring = (each for each in several if each.names in facts.counts or _recurs(rows, each))
+        for counted in islice(recurring, 1):
+            yield f"count_by({place or '@'}, &{counted.name})", COUNTS
     clock = clock_of(columns)
     latest = list[Example]()
     if clock is not None and _sorts(rows, clock, facts):

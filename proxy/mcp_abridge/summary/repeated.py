@@ -132,22 +132,45 @@ _FIELD = re.compile(
 
 
 def _logfmt(text: str) -> Rows | None:
+    """Read pairs of a name and a value, and words before them: a time, a host, a program."""
     rows = []
     for line in text.splitlines():
         if not line.strip():
             continue
         pairs = _PAIR.findall(line)
+        row = {name: cell[1:-1] if cell[:1] == '"' else cell for name, cell in pairs}
         plain = len(pairs) > 1 and " ".join(map("=".join, pairs)) == line  # quicker to tell
-        if not plain and _PAIRS.fullmatch(line) is None:
+        match = None if plain else _PAIRS.fullmatch(line)
+        if len(row) != len(pairs) or "\\" in line or not (plain or match):
             return None
-        rows.append({name: cell[1:-1] if cell[:1] == '"' else cell for name, cell in pairs})
-        if len(rows[-1]) != len(pairs) or "\\" in line:
-            return None
+        if match is not None and match["before"]:
+            if "before" in row:
+                return None
+            row = {"before": match["before"].rstrip(), **row}
+        rows.append(row)
     return Rows(rows, "logfmt")
 
 
 _PAIR = re.compile(r'([A-Za-z_][\w.@/-]*)=("[^"]*"|[^\s"]*)')
-_PAIRS = re.compile(rf"(?:{_PAIR.pattern}(?: +|\s*$)){{2,}}")
+_PAIRS = re.compile(rf'(?P<before>(?:[^\s="]+ +){{0,5}})(?:{_PAIR.pattern}(?: +|\s*$)){{2,}}')
+
+
+def _listing(text: str) -> Rows | None:
+    """Read the lines of `ls -l`."""
+    total, newline, rest = text.partition("\n")
+    lines = (rest if total.startswith("total ") else text).splitlines()
+    matches = [*map(_FILE.fullmatch, lines)]
+    if not all(matches):
+        return None
+    before = f"{total}{newline}" if total.startswith("total ") else ""
+    return Rows([match.groupdict() for match in matches if match], "ls -l", before)
+
+
+_FILE = re.compile(
+    r"(?P<mode>[-bcdlps][-rwxsStT]{9}[.+@]?) +(?P<links>\d+) +(?P<owner>\S+) +(?P<group>\S+) +"
+    r"(?P<size>[\d.]+[KMGT]?) +(?P<modified>[A-Z][a-z]{2} +\d+ +[\d:]{4,5}|"
+    r"\d{4}-\d\d-\d\d [\d:.]+(?: [-+]\d{4})?) (?P<name>.+)"
+)
 
 
 def _aligned(text: str) -> Rows | None:
@@ -284,6 +307,7 @@ _Form = tuple[re.Pattern[str], Callable[[str], Rows | None]]
 _FORMS: Iterable[_Form] = (
     (re.compile(r"\Acommit [0-9a-f]{7,64}\b[^\n]*\n(?:Merge: [^\n]*\n)?Author: "), _git_log),
     (re.compile(rf"\A{_PAIRS.pattern}", re.MULTILINE), _logfmt),
+    (re.compile(rf"\A(?:total [^\n]*\n)?{_FILE.pattern}\n"), _listing),
     (
         re.compile(r"\A[A-Z][A-Z()/_-]*(?: [A-Z]+)*(?: {2,}[A-Z][A-Z()/_-]*(?: [A-Z]+)*)+ *\r?\n"),
         _aligned,
