@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from mcp_abridge.document.printable import printable
+from mcp_abridge.transports.stdio.pipes import ready
 
 Level = Literal["error", "warning", "info", "debug"]
 LogForm = Literal["text", "json"]
@@ -212,7 +213,8 @@ class PollSink:
 
     def wait(self, seconds: float) -> None:
         """Wait until there may be more room."""
-        self._poll.poll(seconds * 1000)
+        # With an object of its own: another thread may write, and none polls while another does.
+        ready(self._descriptor, "POLLOUT", seconds)
 
     def flush(self, seconds: float) -> None:
         """Wait until all is written, as what was accepted is."""
