@@ -96,7 +96,7 @@ def judge_later(job: ShapeJob, outcome: ShapeResult) -> None:
         raise Wrong("what comes of a snapshot is a page or a view", outcome.outcome)
     if outcome.outcome in ("page", "view"):
         _sized(job, outcome, after)
-        _speaks(after, job.snapshot.document.decode("utf-8", "surrogatepass"))
+        _speaks(after, job.snapshot.raw.decode("utf-8", "surrogatepass"))
 
 
 def _line(job: ShapeJob, outcome: ShapeResult) -> Response:

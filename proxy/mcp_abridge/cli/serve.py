@@ -34,11 +34,10 @@ from mcp_abridge.storage.meter import Meters, Row
 from mcp_abridge.storage.rule_history import RuleHistory
 from mcp_abridge.storage.scope import place
 from mcp_abridge.storage.snapshots import Memory, Store
-from mcp_abridge.system import platform
+from mcp_abridge.system import allocator, platform
 from mcp_abridge.transports.aio import log_trouble
 from mcp_abridge.transports.client.forward_proxy import ForwardProxy, forward_proxy
 from mcp_abridge.transports.log import Level, Log
-from mcp_abridge.transports.sidecar import memory
 from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, WatchedTokens
 from mcp_abridge.transports.sidecar.metrics import Metrics
 from mcp_abridge.transports.sidecar.reload import Configuration, Replacement, WatchedRules
@@ -333,7 +332,7 @@ def _prepare() -> None:
 
     Threads that run Python must neither hold up the event loop nor have memory arenas of their own.
     """
-    memory.share_arena()
+    allocator.share_arena()
     sys.setswitchinterval(0.001)  # until a thread yields to the others, 0.005 by default
     logging.getLogger().addHandler(logging.NullHandler())
     platform.descriptors(65_536)

@@ -58,7 +58,7 @@ def used_values(session: Sequence[Replay], definitions: str = "") -> list[UsedVa
 def _stored(answer: Replay) -> Iterator[str]:
     for _, result in answer.shaped:
         if result.snapshot is not None:
-            yield from (leaf for _, leaf in _leaves(loads(result.snapshot.document)))
+            yield from (leaf for _, leaf in _leaves(loads(result.snapshot.raw)))
 
 
 def _parts(answer: Replay) -> Any:

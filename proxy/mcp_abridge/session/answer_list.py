@@ -39,7 +39,7 @@ def outputs(
     if pending.lists:
         return None if snapshot is None else _answer(state, pending, rule, snapshot, match)
     if snapshot is not None:
-        document = opened(Document.read(snapshot.document).cell[0])
+        document = opened(Document.read(snapshot.raw).cell[0])
         if isinstance(document, dict) and NAME in document:
             return None
     if pending.as_task:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cache, partial
-from io import BytesIO
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -13,7 +12,6 @@ from mcp_abridge.document.measure import Structure
 from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import (
     ABSENT,
-    LARGE,
     Document,
     Value,
     encode,
@@ -31,7 +29,7 @@ from mcp_abridge.shaping.budget import ESCAPED, overrun
 from mcp_abridge.shaping.job import ShapeContext, ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.frame import Frame, VisibleSize, as_structure, without_blocks
 from mcp_abridge.shaping.result.write import write_for
-from mcp_abridge.storage.snapshots import Snapshot, age_in_words
+from mcp_abridge.storage.snapshots import Snapshot, age_in_words, encode_text
 from mcp_abridge.transforms.abridge import NAME, AbridgeStep, abridge
 
 _OTHERS = ("image", "audio", "resource", "resource_link")  # blocks that the first answer had
@@ -93,9 +91,10 @@ def cut_page(
     answer: _Answer | None = None  # of a view: it is written again, and asked once
     structure = snapshot.structure
     if content is None:
-        content = text(Document.read(snapshot.document).cell[0])
+        stored = snapshot.document
+        content = stored if isinstance(stored, str) else text(Document.read(stored).cell[0])
     while True:
-        document = Document.read(snapshot.document) if content is None else Document(content)
+        document = Document.read(snapshot.raw) if content is None else Document(content)
         call = steps.call(job, frame, context, excess)
         end = None if job.view is None else rule.snapshot_step.cut
         structure = steps.read_structure(rule, document, call, structure)
@@ -289,21 +288,13 @@ def unchanged_text(document: Document) -> str | None:
     return source if unchanged and isinstance(source, str) else None
 
 
-def freeze(document: Document) -> Callable[[], bytes]:
-    """Return a function that gives the bytes of the current document; free if it is unopened."""
+def freeze(document: Document) -> Callable[[], bytes | str]:
+    """Return a function that gives the current document for a snapshot; free if it is unopened."""
     source = document.source
     unopened = type(source) is Raw or isinstance(source, str)
     if unopened and not (document.changed or document.closers):
-        return cache(lambda: _encode_text(source) if isinstance(source, str) else encode(source))
+        if isinstance(source, str):
+            return lambda: source if source.isascii() else encode_text(source)
+        return cache(lambda: encode(source))
     now = document.encode()
     return lambda: now
-
-
-def _encode_text(content: str) -> bytes:
-    """Return a text as JSON; written in parts, a long one takes half the memory meanwhile."""
-    output = BytesIO()
-    output.write(b'"')
-    for first in range(0, len(content), LARGE):
-        output.write(encode(content[first : first + LARGE])[1:-1])
-    output.write(b'"')
-    return output.getvalue()

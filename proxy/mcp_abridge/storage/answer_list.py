@@ -73,7 +73,7 @@ def listing(answers: Iterable[StoredAnswer]) -> Snapshot:
 
 def read(snapshot: Snapshot) -> list[StoredAnswer]:
     """Return the stored answers in the snapshot of a list."""
-    return _LIST.decode(snapshot.document)
+    return _LIST.decode(snapshot.raw)
 
 
 _LIST = msgspec.json.Decoder(list[StoredAnswer])

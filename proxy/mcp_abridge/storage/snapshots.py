@@ -7,6 +7,7 @@ of the caller who holds most, lest one caller push out what is kept for all othe
 import struct
 import time
 from collections import OrderedDict
+from io import BytesIO
 from threading import Lock, Thread
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.measure import Structure
+from mcp_abridge.document.tree import LARGE, encode
 from mcp_abridge.system import platform
 
 _GLANCES = 30  # how often an aging store looks for expired snapshots during their lifetime
@@ -26,21 +28,38 @@ ANYBODY = "anybody"
 
 
 class Snapshot(Struct, frozen=True):
-    """A document (JSON) before the first window, and the encoded Frame of the result around it.
+    """A document before the first window, and the encoded Frame of the result around it.
 
-    `structure` is what a text was read as, for views: it may be read from the text again. `age` is
-    the whole seconds since it was stored, as a store returns it; 0 for the first few.
+    The document is JSON, or a text of ASCII itself: that is the one that the answer was made of,
+    and takes no second memory beside it. `structure` is what a text was read as, for views: it may
+    be read from the text again. `age` is the whole seconds since it was stored, as a store returns
+    it; 0 for the first few.
     """
 
     frame: bytes
-    document: bytes
+    document: bytes | str
     structure: Structure | None = None
     age: int = 0
+
+    @property
+    def raw(self) -> bytes:
+        """The document as JSON."""
+        return encode_text(self.document) if isinstance(self.document, str) else self.document
 
     @property
     def size(self) -> int:
         read = 0 if self.structure is None else self.structure.size
         return len(self.frame) + len(self.document) + read
+
+
+def encode_text(content: str) -> bytes:
+    """Return a text as JSON; written in parts, a long one takes half the memory meanwhile."""
+    output = BytesIO()
+    output.write(b'"')
+    for first in range(0, len(content), LARGE):
+        output.write(encode(content[first : first + LARGE])[1:-1])
+    output.write(b'"')
+    return output.getvalue()
 
 
 class Key(Struct, frozen=True):
@@ -82,7 +101,7 @@ def pack(snapshot: Snapshot, label: str) -> bytes:
     raw_label = label.encode()
     raw_label = raw_label if len(raw_label) <= LABELS - _HEAD.size else b""
     head = _HEAD.pack(_MARK, time.time(), len(snapshot.frame), len(raw_label))
-    return head + raw_label + snapshot.frame + snapshot.document
+    return head + raw_label + snapshot.frame + snapshot.raw
 
 
 def unpack(raw: bytes) -> Snapshot | None:

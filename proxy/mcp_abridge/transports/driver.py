@@ -83,8 +83,8 @@ class Driver(Struct, eq=False):
         try:
             snapshot = await threaded(self.session.state.store.get, key)
             if snapshot is not None:
-                self.session.rules.recall(msgspec.json.decode(snapshot.document, type=PeerInfo))
-                self._shared = snapshot.document
+                self.session.rules.recall(msgspec.json.decode(snapshot.raw, type=PeerInfo))
+                self._shared = snapshot.raw
         except Exception as error:
             what = "what other replicas know of the server was not read: "
             self.session.state.store_failed(error, what)

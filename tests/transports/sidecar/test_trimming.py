@@ -11,7 +11,7 @@ GLIBC = hasattr(ctypes.CDLL(None), "malloc_trim")
 
 BLOCKS = """
 from pathlib import Path
-from mcp_abridge.transports.sidecar.memory import trim
+from mcp_abridge.system.allocator import trim
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 // 1_000_000

@@ -147,7 +147,7 @@ class SessionRegistry(Struct, eq=False):
             except StoreError as error:
                 reason = f"whose session this is cannot be looked up now: {error}"
                 raise unavailable(reason, 1) from None
-            owner = None if snapshot is None else snapshot.document.decode()
+            owner = None if snapshot is None else snapshot.raw.decode()
         # One begun before a restart is of nobody known: it goes on if there is one caller only.
         if owner != token and not (owner is None and names == {token}):
             raise RequestRefused(404, INVALID, NO_SESSION)
