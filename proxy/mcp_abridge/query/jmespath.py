@@ -17,7 +17,7 @@ from mcp_abridge.errors import Refusal
 from mcp_abridge.query.functions import ARRAY, MeteredFunctions
 from mcp_abridge.query.kind_words import TESTS
 from mcp_abridge.query.lookups import Lookups, slip_of
-from mcp_abridge.query.shapes import is_array
+from mcp_abridge.query.shapes import has_arrays, is_array
 
 # Units of a step that makes an array or an object, before its elements or members.
 _COSTS = dict.fromkeys(
@@ -202,8 +202,10 @@ class Interpreter(TreeInterpreter):
         base = self._array(node, value)
         if base is None:
             return None
-        merged: list[Any] = []
         self.fuel.burn(len(base) * self.element >> 1)
+        if not has_arrays(base):
+            return [*base]
+        merged: list[Any] = []
         for element in base:
             if is_array(element):
                 inner = self.open(element)

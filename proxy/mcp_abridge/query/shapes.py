@@ -16,6 +16,7 @@ from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.tree import Value, opened, to_text
 from mcp_abridge.query.heads import names_columns
 
+_BATCH = 1024  # values that are looked at together
 _SAMPLE = 200  # elements that are looked through for a tree, rows for what a head stands above
 _FEWEST = 3  # rows below a head
 RECORDS = "records"
@@ -82,6 +83,25 @@ def _arrays(value: Raw) -> Iterator[tuple[str, Raw]]:
 def is_array(value: Value) -> bool:
     """Return True for an array, opened or not."""
     return memoryview(value)[0] == 0x5B if type(value) is Raw else isinstance(value, list)
+
+
+def has_arrays(values: list[Value]) -> bool:
+    """Return True if one of the values is an array.
+
+    >>> has_arrays([Raw(b"1"), Raw(b'"[2]"')]), has_arrays([Raw(b"1"), Raw(b"[2]")])
+    (False, True)
+    """
+    for first in range(0, len(values), _BATCH):
+        batch = values[first : first + _BATCH]
+        try:
+            # One look at many unopened values, where JSON has no NUL; most have no bracket at all.
+            whole = b"\0".join((b"", *batch))
+            some = b"[" in whole and b"\0[" in whole
+        except TypeError:
+            some = any(map(is_array, batch))
+        if some:
+            return True
+    return False
 
 
 def side_by_side(value: Value) -> dict[str, list[Value]] | None:

@@ -90,11 +90,15 @@ def cut_page(
         frame, _ = without_blocks(frame, _OTHERS)
     answer: _Answer | None = None  # of a view: it is written again, and asked once
     structure = snapshot.structure
-    if content is None:
-        stored = snapshot.document
-        content = stored if isinstance(stored, str) else text(Document.read(stored).cell[0])
+    stored, first = snapshot.document if content is None else content, None
+    if isinstance(stored, bytes):
+        first = Document.read(stored)
+        if (content := text(first.cell[0])) is not None:
+            stored, first = content, None
     while True:
-        document = Document.read(snapshot.raw) if content is None else Document(content)
+        if first is None:
+            first = Document(stored) if isinstance(stored, str) else Document.read(stored)
+        document, first = first, None
         call = steps.call(job, frame, context, excess)
         end = None if job.view is None else rule.snapshot_step.cut
         structure = steps.read_structure(rule, document, call, structure)
