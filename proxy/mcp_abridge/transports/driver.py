@@ -58,7 +58,7 @@ class Driver(Struct, eq=False):
     _shared: bytes = b""  # the facts of the server last written to the store
     _memory: Key | None = None  # the key of the facts that replicas share
     _recalling: asyncio.Task[None] | None = None
-    _waking: asyncio.Task[None] | None = None
+    _timer: asyncio.TimerHandle | None = None  # for the next call that will be overdue
     _tasks: Tasks = field(default_factory=Tasks)
 
     @property
@@ -144,21 +144,23 @@ class Driver(Struct, eq=False):
 
     def stop(self) -> None:
         """Wait no more for calls that will be overdue."""
+        if self._timer is not None:
+            self._timer.cancel()
         self._tasks.cancel()
 
     async def _routed(self, outputs: Sequence[Output]) -> Routed:
         routed = Routed([], [], [])
         await self._perform_all(outputs, routed)
         if self.late is not None:
-            if self._waking is not None:
-                self._waking.cancel()
-            seconds = self.session.time_left()
-            self._waking = None if seconds is None else self._tasks.spawn(self._end_late(seconds))
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            if (seconds := self.session.time_left()) is not None:
+                loop = asyncio.get_running_loop()
+                self._timer = loop.call_later(seconds, lambda: self._tasks.spawn(self._end_late()))
         return routed
 
-    async def _end_late(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        self._waking = None  # what follows is not to be cancelled by a later message
+    async def _end_late(self) -> None:
         # Calls with progress in the meantime have more time.
         routed = await self.expire()
         if self.late is not None and any(routed):
