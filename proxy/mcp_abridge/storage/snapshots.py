@@ -150,11 +150,11 @@ def digest(*parts: str | None) -> str:
     # Imported late: it takes 3 ms, and no snapshot in memory needs it.
     from hashlib import sha256
 
-    hashing = sha256()
+    sized: list[bytes] = []
     for part in parts:
         raw = (part or "").encode("utf-8", "surrogatepass")  # JSON may hold a lone surrogate
-        hashing.update(b"-" if part is None else b"%d:%b" % (len(raw), raw))
-    return hashing.hexdigest()[:40]
+        sized.append(b"-" if part is None else b"%d:%b" % (len(raw), raw))
+    return sha256(b"".join(sized)).hexdigest()[:40]
 
 
 class Store(Protocol):
