@@ -219,7 +219,7 @@ class SizeReducer(Struct, kw_only=True):
         if parts is None and self.breadth:
             rows = brief(value, room, at[1], self.lookout, table=self.table)
             if rows is not None:
-                many = count >= MANY and rows.has_name
+                many = rows.has_name and (count >= MANY or size > 8 * room)
                 both = filter(None, chain(*zip_longest(rows.examples, views)))
                 views = tuple(both) if many or not views else views
                 slim = few and rows.omitted and len(rows.value) < room // 4
