@@ -286,6 +286,8 @@ TEXT = "; did you mean the text 'Pending', in single quotes?"
         ("items[*].size", f"no element has 'size'; {ROW}", ITEMS),
         ("items[?user.logn == 'ann']",
          "no element has 'logn' in 'user'; members: login; did you mean 'login'?", ITEMS),
+        ("max_by(items, &login)",
+         f"no element has 'login'; {ROW}; did you mean user.login?", ITEMS),
         ("items[].labels[].nam",
          "no element has 'nam'; members: name; did you mean 'name'?", ITEMS),
         ("items[0].*.x", "no element has 'x'; members: login", ITEMS),

@@ -20,7 +20,7 @@ from mcp_abridge.query.kind_words import a_kind
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression
-from mcp_abridge.query.shapes import made_rows
+from mcp_abridge.query.shapes import inner_place, made_rows
 
 Names = tuple[str, ...]  # names of members, each inside the previous one
 
@@ -116,6 +116,7 @@ class _Place:
         # The members of the objects that lack a wanted one; none if there is no object.
         self._lacking: dict[Names, dict[str, None]] = {}
         self._instead: dict[Names, Any] = {}  # a value without names that stands there
+        self._first: dict[Names, dict[str, Any]] = {}  # an object that lacks the member
         self._names_of = "members"
 
     def scan(self, base: Sequence[Any], open: Callable[[Any], Any], fuel: Fuel) -> None:
@@ -152,6 +153,7 @@ class _Place:
             del self.missing[path]
             return
         names = self._lacking.setdefault(path, {})
+        self._first.setdefault(path, value)
         if len(names) < _NAMES:
             names.update(dict.fromkeys(islice(value, _NAMES)))
 
@@ -195,6 +197,9 @@ class _Place:
             return f"{message}{_without_names(self._instead[path])}"
         message += f"{self._names_of}: {_listed(names) or 'none'}"
         suggests = name not in names and not (compared and name in self._quoted)
+        inner = inner_place(self._first.get(path), name) if suggests else None
+        if inner is not None:
+            return f"{message}; did you mean {server_name('.'.join((*parents, inner)))}?"
         nearby = map(server_name, filter(nameable, names))
         like = did_you_mean(name, nearby) if suggests else ""
         text = f"; did you mean the text {word}, in single quotes?" if compared else ""

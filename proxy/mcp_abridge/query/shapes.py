@@ -19,6 +19,7 @@ from mcp_abridge.query.heads import names_columns
 _BATCH = 1024  # values that are looked at together
 _SAMPLE = 200  # elements that are looked through for a tree, rows for what a head stands above
 _FEWEST = 3  # rows below a head
+_DEEPEST = 8  # objects and arrays around a member that is looked for
 RECORDS = "records"
 _ROWS = re.compile(rb'\[\s*(?:\[|\{\s*"\w+"\s*:\s*\[\s*\{)')  # arrays, perhaps each as in `f[].v`
 _HEADS = re.compile("(?i)col|field|head|manifest|meta|schema|names|rowtype")
@@ -102,6 +103,30 @@ def has_arrays(values: list[Value]) -> bool:
         if some:
             return True
     return False
+
+
+def inner_place(value: Value, name: str) -> str | None:
+    """Return where an object has a member of this name further inside, in objects or arrays.
+
+    >>> inner_place({"_source": Raw(b'{"http": {"bytes": 3}}')}, "bytes")
+    '_source.http.bytes'
+    >>> inner_place({"tags": Raw(b'[{"label": "x"}]'), "label": 1}, "label")
+    'tags[].label'
+    """
+    level = [("", value)]
+    for _ in range(_DEEPEST):
+        below = list[tuple[str, Value]]()
+        for at, each in level:
+            inner = opened(each)
+            if isinstance(inner, list):
+                below += ((f"{at}[]", element) for element in inner[:1])
+            elif isinstance(inner, dict):
+                if at and name in inner:
+                    return f"{at}.{spelled(name)}"
+                pairs = ((key, member) for key, member in inner.items() if nameable(key))
+                below += ((f"{at}.{spelled(key)}".lstrip("."), member) for key, member in pairs)
+        level = below[:_SAMPLE]
+    return None
 
 
 def side_by_side(value: Value) -> dict[str, list[Value]] | None:
