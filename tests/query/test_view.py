@@ -83,13 +83,14 @@ def test_a_text_read_as_structure_can_be_looked_at_as_both(
         ("meta.größe", 7),
         ("meta.$ref", "#/a"),
         ("items[?x-y > 1] | length(@)", 1),
+        ("count_by(items, &Given to)", {"Ann": 2}),
     ],
 )
 def test_a_name_with_signs_needs_no_quotes_if_there_is_such_a_member(
     expression: str, value: object
 ) -> None:
     whole = {
-        "items": [{"id": n, "x-y": n, "a": {"b-c": n}} for n in (1, 2)],
+        "items": [{"id": n, "x-y": n, "a": {"b-c": n}, "Given to": "Ann"} for n in (1, 2)],
         "meta": {"app.io/name": "web", "größe": 7, "$ref": "#/a"},
     }
     assert plain(look(Document.read(encode(whole)), expression)) == value

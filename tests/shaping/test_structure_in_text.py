@@ -156,17 +156,25 @@ def test_a_text_beside_a_few_words_is_read_as_if_it_stood_alone(form: str) -> No
         assert view(text, expression) in parts
 
 
-@pytest.mark.parametrize("closing", ["## Next Steps", "# Using this information", "### More"])
-def test_sections_are_rows_before_a_closing_one_without_fields(closing: str) -> None:
+@pytest.mark.parametrize(
+    "closing",
+    [
+        "## Next Steps\n\n- Use the id to see more.",
+        "## Next Steps\n\n- To see more: use the id.",
+        "# Using this information\n\n- Use the id to see more.",
+        "### More\n\n- Use the id to see more.",
+    ],
+)
+def test_sections_are_rows_before_a_closing_one_without_their_fields(closing: str) -> None:
     issues = "".join(
         f"## SHOP-{n}\n\n- **Status**: {'open' if n % 2 else 'closed'}\n- **Events**: {n * 37}\n\n"
         for n in range(90)
     )
-    text = f"# Issues\n\n{issues}{closing}\n\n- Use the id to see more.\n"
+    text = f"# Issues\n\n{issues}{closing}\n"
     outcome = first(text)
     [look, _] = texts(outcome.raw)
     assert look.startswith("# Issues\n\n{")
-    assert re.search(rf"\n\n{closing}\n+- Use the id to see more\.$", look)
+    assert look.split()[-len(closing.split()) :] == closing.split()
     assert value(text, "length(@)") == 90
     assert value(text, "[?Status=='open'] | length(@)") == 45
 
@@ -451,6 +459,16 @@ def test_comments_before_a_table_may_be_many(head: str) -> None:
     name, number, _ = head.split("\t")
     answer = json.loads(view(text, f"""rows[?{number}==`7`]."{name}\""""))
     assert answer["view"] == ["chr7"]
+
+
+def test_a_first_column_of_csv_without_a_name_is_an_index() -> None:
+    rows = "".join(f"{n},Row {n},{n * 3 % 97}.5\n" for n in range(900))
+    assert value(f",name,amount\n{rows}", "[7]") == {"1": 7, "name": "Row 7", "amount": 21.5}
+    readings = "".join(f",,{n % 7},2026-11-14T00:00:{n % 60:02}Z,{n}.5\n" for n in range(900))
+    notes = "#group,false,false,true,false\n#datatype,string,long,dateTime,double\n#default,a,,,\n"
+    answer = value(f"{notes},result,table,_time,_value\n{readings}", "max_by(@, &_value)")
+    assert answer["table"] == 899 % 7
+    assert answer["_value"] == 899.5
 
 
 def test_blanks_after_the_commas_of_csv_are_no_part_of_its_cells() -> None:

@@ -5,6 +5,7 @@ Without it, each such view costs a model a second call.
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from mcp_abridge.document.names import spelled
 
@@ -132,6 +133,8 @@ _BARE_GREP = re.compile(
     r"""(?:\s+\|\s+(?:head|tail|wc)\b.*)?$"""
 )
 _PATH_WITH_SIGNS = re.compile(r"[\w$@#/:.-]+")
+_WORDS_IN_A_ROW = re.compile(r"[\w$#/:%-]+(?: [\w$#/:%-]+)+")
+_ATTEMPTS = 100  # names that are looked for in a document
 _ODD = re.compile(r"(?=.*[^\W\d])(?=.*(?:[^\w.]|[^\x00-\x7f]))")  # with a letter and a sign
 _SLASHES = re.compile(r"^/(?P<pattern>.+)/(?P<options>i?)$")
 
@@ -170,19 +173,28 @@ def quoted(view: str, exists: Callable[[str], bool]) -> str:
 
     >>> quoted("[?a.x-y > b.c/d].z-z", {"x-y", "b.c/d"}.__contains__)
     '[?a."x-y" > "b.c/d"].z-z'
+    >>> quoted("count_by(rows, &Assigned to)", {"Assigned to"}.__contains__)
+    'count_by(rows, &"Assigned to")'
     """
-    view, literals = _masked(view)
+    attempts = iter(range(_ATTEMPTS))
 
-    def path(match: re.Match[str]) -> str:
-        names, parts = list[str](), match[0].split(".")
+    def is_name(text: str) -> bool:
+        return bool(_ODD.match(text)) and next(attempts, None) is not None and exists(text)
+
+    def spelled_parts(match: re.Match[str], separator: str) -> str:
+        names, parts = list[str](), match[0].split(separator)
         while parts:
-            spans = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
-            name = next((each for each in spans if _ODD.match(each) and exists(each)), None)
+            spans = (separator.join(parts[:end]) for end in range(len(parts), 0, -1))
+            name = next(filter(is_name, spans), None)
             names.append(parts[0] if name is None else spelled(name))
-            del parts[: 1 if name is None else name.count(".") + 1]
-        return ".".join(names)
+            del parts[: 1 if name is None else name.count(separator) + 1]
+        return separator.join(names)
 
-    return _unmasked(_PATH_WITH_SIGNS.sub(path, view), literals)
+    for pattern, separator in ((_WORDS_IN_A_ROW, " "), (_PATH_WITH_SIGNS, ".")):
+        view, literals = _masked(view)
+        view = pattern.sub(partial(spelled_parts, separator=separator), view)
+        view = _unmasked(view, literals)
+    return view
 
 
 def _masked(view: str) -> tuple[str, dict[str, str]]:

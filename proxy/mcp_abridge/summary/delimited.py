@@ -34,6 +34,7 @@ _FIRST = 50  # rows that show of most texts that they are none
 _SEPARATORS = "\t,;"
 _PREAMBLE = 10  # lines before a head
 _COMMENTS = 500  # lines that are looked at for a head, with those that begin with #
+_INDEX = ["1"]  # the name of a first column without one
 _FEWEST = 3  # rows below the head of a text that may be no CSV at all
 _LONGEST_HEAD = 10_000
 _QUOTED_NUMBER = re.compile(r'(?:^|[\t,;]) ?"-?[0-9][0-9.eE+-]*"(?=[\t,;\r\n]|\Z)', re.MULTILINE)
@@ -62,11 +63,13 @@ def from_csv(text: str) -> tuple[str, int]:
     rows = partial(_rows, text, next((each for each in _SEPARATORS if each in first), ","))
     with _errors():
         head = next(rows(), [])
-        if not is_head(head):
+        unnamed = _unnamed(head)
+        if not is_head(head[unnamed:]):
             raise DocumentError(
                 f"a head of {len(head)} columns without a name each: {first[:80]!r}"
             )
-        return as_json(head, lambda: islice(rows(), 1, None), end).decode(), end
+        names = _INDEX * unnamed + head[unnamed:]
+        return as_json(names, lambda: islice(rows(), 1, None), end).decode(), end
 
 
 def table(text: str) -> tuple[bytes, int, str] | None:
@@ -105,18 +108,24 @@ def _table(text: str, separator: str, literal: bool, quotes: bool, *, first: boo
         head, *sample = islice(rows(), _FIRST)
         if len(head) < 2 or len(sample) < _FEWEST:
             return None
-        columns = [*zip(*sample, strict=True)]
-        if not (is_head(head) or (first and _is_regular(head, columns, separator))):
+        columns, unnamed = [*zip(*sample, strict=True)], _unnamed(head)
+        if not (is_head(head[unnamed:]) or (first and _is_regular(head, columns, separator))):
             return None
         columns = [*zip(*islice(rows(), 1, _SAMPLE), strict=True)]
-        has_head = names_columns(head, columns)
+        has_head = names_columns(head[unnamed:], columns[unnamed:])
         if not (has_head or (first and _is_regular(head, columns, separator))):
             return None
-        names = head if has_head else [str(number) for number in range(1, len(head) + 1)]
+        names = [str(number) for number in range(1, len(head) + 1)]
+        names = _INDEX * unnamed + head[unnamed:] if has_head else names
         as_texts = quotes and not literal and _QUOTED_NUMBER.search(text) is not None
         return as_json(
             names, lambda: islice(rows(), int(has_head), None), len(text), texts=as_texts
         )
+
+
+def _unnamed(head: list[str]) -> int:
+    """Return 1 if the first column has no name, as that of an index in pandas and in R, else 0."""
+    return int(len(head) > 2 and not head[0])
 
 
 def _first_lines(text: str) -> Iterator[str]:
@@ -140,9 +149,11 @@ def _beginnings(lines: list[str]) -> Iterator[tuple[int, str]]:
             continue
         for each in (each for each in _SEPARATORS if each in some[0]):
             widths = {_width(line, each) for line in some}
-            if len(widths) == 1 and widths.isdisjoint((1, _width(before, each))):
+            above = 1 if before.startswith("#") else _width(before, each)
+            if len(widths) == 1 and widths.isdisjoint((1, above)):
                 yield start, each
-                return
+                if not some[0].startswith("#"):  # which may be a comment above the head
+                    return
 
 
 def _width(line: str, separator: str) -> int:

@@ -178,7 +178,7 @@ def _odd(rows: list[Raw], column: Column) -> dict[str, None]:
 
 def _recurs(rows: list[Raw], column: Column) -> bool:
     """Return True of names that stand in several rows each, as in each day or page."""
-    if not column.textual or column.role != roles.NAME:
+    if not column.textual or column.role not in (roles.NAME, roles.PERSON):
         return False
     some = rows[: _READ if column.plain else _OPENED]
     return _SEVERAL * len({*_cells(some, column)}) <= len(some)

@@ -16,7 +16,7 @@ _FIELD = rf"(?:[ \t]*(?:[-*+] +)?\*\*({_NAME})(?::\*\*|\*\*:)|[-*+] +({_NAME}):)
 _HEADING = re.compile(r"^(#{1,6}) +(.+?)[ \t#]*$", re.MULTILINE)
 _LINE = re.compile(_FIELD)
 _LINES = re.compile(rf"^{_FIELD}", re.MULTILINE)
-_PREAMBLE = 12  # lines
+_PREAMBLE = 20  # lines
 
 SIGN = re.compile(rf"\A(?:[^\n]*\n){{0,{_PREAMBLE}}}?{_FIELD}\n\s*?(?:#|{_FIELD})")
 """A field before another or a heading, near the beginning of a text."""
@@ -45,7 +45,7 @@ def sections(text: str) -> Rows | None:
     before, *parts = re.split(rf"^(?={begin})", text, flags=re.MULTILINE)
     read = [_section(part) for part in parts]
     closing = ""
-    while len(read) > 1 and not read[-1].row.keys() - {"heading"}:
+    while len(read) > 1 and opening not in read[-1].row:  # what to do next, say
         closing = f"{parts.pop()}{closing}"
         read.pop()
     if any(opening not in each.row or len(each.row) < 2 for each in read):
