@@ -153,7 +153,8 @@ def run(arguments: argparse.Namespace) -> int:
     Returns 1 if they fail, 2 if a recording cannot be replayed. Raises AbridgeError or OSError.
     """
     for path in arguments.paths:
-        os.stat(path)  # what is not there should not be taken for empty
+        if not os.path.lexists(path):  # what is not there should not be taken for empty
+            return refuse("replay", NO_CALL.format(f"{path}, which is not there"))
     if arguments.html is not None or arguments.watch:
         return _show_page(arguments)
     if arguments.open:
