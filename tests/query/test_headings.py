@@ -132,11 +132,38 @@ PERL = "use strict;\n# a comment\n\n=head1 NAME\n\n# one\n\n=head2 Use\n\n=cut\n
 PAGE = "<!DOCTYPE html>\n<h1>A</h1>\n<pre>\n# no\n\n# heading\n</pre><h2>B</h2>\n<h2>C</h2>\n"
 TOML = '[project]\nname = "a"\n\n[tool.ruff]\nx = 1\n\n[[tool.files]]\ny = 2\n'
 MANUAL = "LS(1)   User\n\nNAME\n       ls - list\n\nSYNOPSIS\n       ls\n\nSEE ALSO\n       dir\n"
+REPORT = """Contents
+1 Safety ........ 2
+2 Storage ....... 3
+
+1 Safety
+
+Read all of it:
+1. Open the lid
+2. Close the lid
+
+1.1 For users
+a
+
+3.5 kg is the weight.
+
+2 Storage
+2.1 is no heading
+
+2.1 In winter
+b
+"""
+LAW = (
+    "THE COUNCIL,\n\nArticle 9 of it says so.\n\nCHAPTER I\n\nUSE OF PORTS\n\nArticle 1\n\n"
+    "Scope\n\nPage 2\n\nArticle 2\n\n1. All ports are ports.\n\nsee\nArticle 3\n"
+)
 
 
 @pytest.mark.parametrize(
     ("text", "outline"),
     [
+        (REPORT, ["1 1 Safety", "2 1.1 For users", "1 2 Storage", "2 2.1 In winter"]),
+        (LAW, ["1 CHAPTER I USE OF PORTS", "2 Article 1 Scope", "2 Article 2"]),
         (RST, ["1 Guide", "2 Setting up", "3 Below", "2 Using it"]),
         ("One\n===\n\ntext\n\nTwo\n---\n\nThree\n---\n", ["1 One", "2 Two", "2 Three"]),
         (ASCIIDOC, ["1 = Guide", "2 == One", "3 === Inner", "2 == Two"]),

@@ -63,8 +63,14 @@ _CODE = (
 )
 _SECTIONS = r"""(?m)^\[{1,2}[\w .:"'/@-]+\]{1,2}[ \t]*$"""
 _MANUAL = r"(?m)^[A-Z][A-Z0-9 ,/()-]{2,40}$"
+_NUMBER = r" {0,4}\d{1,2}(?:\.\d{1,2})"
+_NUMBERED = rf"(?m)^{_NUMBER}{{0,4}}\.?[ \t]{{1,4}}\pL.{{1,100}}$"
+_INNER_NUMBER = rf"(?m)^{_NUMBER}{{1,4}}\.?[ \t]{{1,4}}\p{{Lu}}"
 _PARTS = rf"(?m)(?:{_DECLARATION})|{_FUNCTION}|{_HEADS}"
-_ANY = "|".join(f"(?:{form})" for form in (_DIFF, _PARTS, _BELOW, _SECTIONS, _MANUAL))
+_ARTICLE = r"(?m)^\p{Lu}\pL{2,12} (?:\d{1,3}[a-z]?|[IVXLC]{1,7})\.?[ \t]*$"
+_FORMS = (_DIFF, _PARTS, _BELOW, _SECTIONS, _MANUAL, _INNER_NUMBER, _ARTICLE)
+_ANY = "|".join(f"(?:{form})" for form in _FORMS)
+_PAGES = ("page", "seite", "página")  # which have no content of their own
 _LEVEL = re.compile(r"(#+|=+) |(?:<[hH]|=head)([1-6])|\\(part|chapter|(?:sub)*section)")
 _LATEX = ("part", "chapter", "section", "subsection", "subsubsection")
 _COMMAND = re.compile(r"\\\w+\*?|[{}]")
@@ -89,7 +95,8 @@ def headings(text: str, fuel: Fuel) -> list[Heading]:
     if not any_heading(text, fuel):
         return []
     most = list[_Place]()
-    for readers in ((_files,), (_code, _markup), (_underlined,), (_sections,), (_manual,)):
+    lone = ((each,) for each in (_underlined, _sections, _manual, _articles, _chapters))
+    for readers in ((_files,), (_code, _markup), *lone):
         for read in readers:
             most = max(most, [*islice(read(text, fuel), MOST)], key=len)
         if len(most) >= _FEWEST:
@@ -230,3 +237,33 @@ def _manual(text: str, fuel: Fuel) -> Iterator[_Place]:
     for start, end in _spans(_MANUAL, text, fuel):
         if text[end : end + _SHOWN].lstrip("\n")[:1] in (" ", "\t"):
             yield start, 1, text[start:end]
+
+
+def _chapters(text: str, fuel: Fuel) -> Iterator[_Place]:
+    """Yield numbered headings in their order, an empty line above: `2 Storage`, `2.1 Transport`."""
+    places, last = list[_Place](), tuple[int, ...]((-1,))
+    for start, end in _spans(_NUMBERED, text, fuel):
+        number, words = text[start:end].split(None, 1)
+        own = tuple(map(int, number.strip(".").split(".")))
+        following = last < own and (own[0] <= last[0] + 1 or not places)
+        if following and _apart(text, start) and ".." not in words:  # as in a table of contents
+            places.append((start, len(own), text[start:end]))
+            last = own
+    return iter(places if any(level > 1 for _, level, _ in places) else [])
+
+
+def _articles(text: str, fuel: Fuel) -> Iterator[_Place]:
+    """Yield what a word and a number name, as in laws: `Article 5`, with the title below it."""
+    levels: list[str] = []
+    for start, end in _spans(_ARTICLE, text, fuel):
+        word = text[start:end].split()[0]
+        if _apart(text, start) and word.lower() not in _PAGES:
+            levels += () if word in levels else (word,)
+            title, line, _ = text[end : end + _SHOWN].strip().partition("\n")
+            titled = line and not title.endswith((".", ":", ",", ";")) and title[:1].isalpha()
+            yield start, 1 + levels.index(word), f"{text[start:end]} {title if titled else ''}"
+
+
+def _apart(text: str, start: int) -> bool:
+    """Return True of a line with an empty one above."""
+    return not text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : start].strip()

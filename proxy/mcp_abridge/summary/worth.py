@@ -174,7 +174,7 @@ class Worth:
         if not textual or self.clock or self.numeric or self._mostly(forms.PLACE):
             return -9
         telling = [value[:_BEGINNING] for value in self.values if value != _EMPTY]
-        text, count = b"\n".join(telling), max(len(self.values), 1)
+        text, count = b"\n".join(telling), max(len(self.column.cells), 1)
         self.in_words = len({*forms.without_numbers(text).split(b"\n")})
         word = self.word(words.NAMES)
         score = len({*telling}) / count + 2 * self.in_words / count + (b" " in text)
