@@ -582,6 +582,20 @@ def test_sections_with_more_than_fields_stay_a_text_and_their_rows_can_be_asked(
     assert "rows" not in notes(first("\n".join([*parts[:9], "### Without fields\n", *parts[9:]])))
 
 
+def test_lines_with_a_place_or_a_speaker_stay_a_text_and_can_be_asked() -> None:
+    hits = "".join(f"./a/b{n % 7}.py:{n}:{n % 5}: E501 line {n} is long\n" for n in range(1, 200))
+    assert "rows of path, line, column, text, read from hits" in notes(first(hits))["rows"]
+    assert value(hits, "count_by(rows, &path)")["./a/b3.py"] == 29
+    chat = "".join(
+        f"{n % 28 + 1}/06/2026, 09:{n % 60:02} - {['Ann', 'Bo'][n % 2]}: It is {n},\nI think\n"
+        for n in range(200)
+    )
+    assert "rows[?author=='Bo'].[text, time]" in notes(first(chat))["rows"]
+    assert view(chat, "rows[3].text") == "It is 3,\nI think"
+    log = "".join(f"[2026-11-24 10:00:{n % 60:02}] app.ERROR: {n} is bad\n" for n in range(200))
+    assert "rows" not in notes(first(log))
+
+
 def test_lines_whose_words_do_not_stand_below_those_of_the_first_are_no_rows() -> None:
     lines = [f"{'of it' * (n % 7)} {n} row: all {'is well ' * (n % 5)}here" for n in range(400)]
     for head in ("What was found in all of it", "NAME  AGE  SIZE  STATE  TYPE"):

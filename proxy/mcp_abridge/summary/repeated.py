@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, takewhile
 
 from mcp_abridge.errors import DocumentError
+from mcp_abridge.summary.line_heads import HITS, TALK, hits, talk
 from mcp_abridge.summary.markup import Element, elements
 from mcp_abridge.summary.origin import BLOCKS
 from mcp_abridge.summary.rows import Rows
@@ -316,6 +317,8 @@ _FORMS: Iterable[_Form] = (
     (_TABLE, _barred),
     (re.compile(r"\A(?:<\?[^\n]*\?>\s*)?<testsuites?\b"), _junit),
     (SIGN, sections),
+    (HITS, hits),
+    (TALK, talk),
     (re.compile(r"\A(?:[^\n]*\n){0,5}?(?:\S+ +){3}\S[^\n]*\n"), _spaced),
     (
         re.compile(

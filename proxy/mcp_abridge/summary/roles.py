@@ -156,10 +156,10 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     choice += take(SECOND, 5, _SHORT)
     choice += take(second)
     choice += take(PERSON, 0, _SHORT)
-    choice += take(TIME)
-    choice += take(NAME, 3, _SHORT)
     if not any(each.column.role == KEY for each in choice):
         choice += take(LONG_KEY)
+    choice += take(TIME)
+    choice += take(NAME, 3, _SHORT)
     choice += take(STATE, 1)
     choice += take(VALUE, 2)
     for each in sorted(waiting, key=lambda each: each.rest):

@@ -86,7 +86,7 @@ SHARE = 3.97  # worth of a percentage: it says more of a row than a count, `tota
 OTHERS = _worth(  # things that have names of their own
     _1="user account author owner creator reporter assignee committer actor customer project repo"
     " repository parent team milestone organization links avatar icon context agent host tool"
-    " subject location address"
+    " subject location address geo geoip cloud os browser"
 )
 TEXTS = frozenset(("content", "plain_text", "text"))
 PEOPLE = _worth(

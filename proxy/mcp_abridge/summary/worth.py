@@ -50,7 +50,8 @@ class Worth:
         keys = [step.key for step in column.path if isinstance(step, Pair)]
         self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
         self.words = compounds.get(self.names[-1]) or words.split(self.names[-1])
-        alone = len(column.path) == 3 and column.path[1] == 0  # of the one thing in each row
+        alone = len(column.path) == 3 and column.path[1] == 0
+        self._alone = alone  # of the one thing in each row
         array = str(column.path[0]) if alone else array
         self.own = (alone or len(column.path) == 1) and words.is_id_of(self.words, array)
         self._is_id = self.words[-1:] == ("id",)
@@ -198,10 +199,10 @@ class Worth:
         word = self.word(words.KEYS)
         if not word:
             return self._worth_as_number()
-        word -= self._away + len(self.names) + self._indexes
+        word -= self._away + (1 if self._alone else len(self.names) + self._indexes)
         word -= self.column.size / (20 if 2 * self.in_words > self.kinds else 10)
         word -= self._is_id and not self.own and len(self.words) > 1  # of another thing
-        return word + 2 * self.own - 4 * self.opaque
+        return word + (2 + self._alone) * self.own - 4 * self.opaque
 
     def _worth_as_number(self) -> float:
         """Return the worth of an id that only its form tells: `PurchaseOrder`."""

@@ -1,0 +1,61 @@
+r"""Lines with a place or a speaker at their head, as rows: hits of a search, findings, chats.
+
+Without it, a model counts by eye which file has most hits of `grep -rn`, or who wrote most.
+"""
+
+import re
+
+from mcp_abridge.summary.rows import Rows
+
+_PATH = r"(?:[A-Za-z]:(?=[\\/]))?(?=[^\s:]*[\\/.][A-Za-z])[^\s:\[\"<>|]+"
+_HIT = rf"({_PATH})(?::(\d+):(?:(\d+)(?::| -))?|\((\d+)(?:,(\d+))?\):)[ \t]?(.*)"
+_DAY = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?"
+_CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?"
+_TIME = rf"\u200e?(?:\[((?:{_DAY} )?{_CLOCK})\]|({_DAY} {_CLOCK}) -)"
+_SAID = rf"{_TIME} (?:<([^>\n]+)> |([^:\n]{{1,60}}): )?(.*)"
+_LEVEL = re.compile(
+    r"(?:.*[. ])?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRITICAL|FATAL)"
+)
+
+HITS = re.compile(rf"\A(?:[^\n]*\n){{0,3}}?{_HIT}\n(?:[^\n]*\n){{0,4}}?{_HIT}\n")
+"""Two hits near the beginning of a text."""
+TALK = re.compile(rf"\A(?:[^\n]*\n){{0,3}}?{_SAID}\n(?:[^\n]*\n){{0,3}}?{_SAID}\n")
+"""Two messages near the beginning of a text."""
+
+_ONE_HIT, _ONE_SAID = re.compile(_HIT), re.compile(_SAID)
+_OTHERS = 4  # lines that belong to one above, on average at most
+
+
+def hits(text: str) -> Rows | None:
+    """Return the hits of a search, or the findings of a linter or compiler.
+
+    Lines without a place belong to the one above.
+
+    >>> hits("a/b.py:3: x = 1\\na/b.py:7:2: E1 no\\n  y\\n").rows[1]
+    {'path': 'a/b.py', 'line': '7', 'column': '2', 'text': 'E1 no\\n  y'}
+    """
+    return _rows(text, _ONE_HIT, "hits", ("path", *("line", "column") * 2, "text"))
+
+
+def talk(text: str) -> Rows | None:
+    """Return the messages of a chat; a line without a time belongs to the one above.
+
+    >>> talk("01/06/2026, 09:15 - Ann: the pot?\\n01/06/2026, 09:16 - Bo: yes\\n").rows[1]
+    {'time': '01/06/2026, 09:16', 'author': 'Bo', 'text': 'yes'}
+    """
+    rows = _rows(text, _ONE_SAID, "a chat", ("time", "time", "author", "author", "text"))
+    authors = [row.get("author", "ERROR") for row in rows.rows] if rows is not None else []
+    people = [each for each in authors if not _LEVEL.fullmatch(each)]  # else it is a log
+    return rows if 2 * len(people) > len(authors) else None
+
+
+def _rows(text: str, form: re.Pattern[str], name: str, names: tuple[str, ...]) -> Rows | None:
+    rows, others = list[dict[str, str]](), 0
+    for line in text.splitlines():
+        if match := form.fullmatch(line):
+            pairs = zip(names, match.groups(), strict=True)
+            rows.append({name: cell for name, cell in pairs if cell is not None})
+        elif rows and line.strip():
+            rows[-1]["text"] += f"\n{line}"
+            others += 1
+    return Rows(rows, name, loses=True) if others <= _OTHERS * len(rows) else None
