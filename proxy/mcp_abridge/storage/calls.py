@@ -40,14 +40,14 @@ class RecentCalls:
         self._clock = clock
         self._secret = cache(secret)
         self._lock = Lock()
-        self._new: list[tuple[str, str]] = []
+        self._new: dict[tuple[str, str], None] = {}
         self._times: OrderedDict[bytes, float] = OrderedDict()
         self._unshared: set[bytes] = set()
 
     def add(self, caller: str, call: str) -> None:
         """Remember a call, a short text; returns at once."""
         with self._lock:
-            self._new.append((caller, call))
+            self._new[caller, call] = None
             if len(self._new) >= _BATCH:
                 self._hash_new()
         if self._wake is not None and not self._wake.is_set():
