@@ -6,6 +6,7 @@ Unopened parts stay the bytes that the upstream sent, so that a kept value keeps
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from struct import Struct as Bytes
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -54,6 +55,8 @@ _ARRAY = msgspec.json.Decoder(list[Raw])
 _STRING = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder(Raw)
 UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+head = Bytes("B").unpack_from  # the first byte in a tuple, in half the time of a memoryview
+OBJECT, ARRAY, STRING = (0x7B,), (0x5B,), (0x22,)
 _KINDS = {'"': "string", "{": "object", "[": "array", "n": "null"}
 _WORDS: dict[bytes, Value] = {b"null": None, b"true": True, b"false": False}
 
@@ -197,20 +200,19 @@ class Document:
 
 def level(value: Raw) -> Value:
     """Decode the outermost level of `value`: dict or list of Raw, str, bool, None, Raw numbers."""
-    raw = memoryview(value)
-    head = raw[0]
+    kind = head(value)
     try:
-        # Decoded from the Raw itself: parts decoded from the view would keep the view alive, which
+        # Decoded from the Raw itself: parts decoded from a view would keep the view alive, which
         # takes several times as much memory.
-        if head == 0x7B:
+        if kind == OBJECT:
             return _OBJECT.decode(value)
-        if head == 0x5B:
+        if kind == ARRAY:
             return _ARRAY.decode(value)
-        if head == 0x22:
+        if kind == STRING:
             return _STRING.decode(value)
     except UNREADABLE as error:
         raise DocumentError(f"not JSON: {error}") from error
-    return _WORDS.get(bytes(raw), value) if len(raw) < 6 else value
+    return _WORDS.get(bytes(value), value) if len(value) < 6 else value
 
 
 def opened(value: Value) -> Value:
@@ -229,7 +231,7 @@ def opened(value: Value) -> Value:
 def text(value: Value) -> str | None:
     """Return `value` as a string if it is one, else None."""
     if type(value) is Raw:
-        value = level(value) if memoryview(value)[0] == 0x22 else None
+        value = level(value) if head(value) == STRING else None
     return value if isinstance(value, str) else None
 
 
@@ -270,7 +272,7 @@ def _buffer_of(value: Value, encoder: msgspec.json.Encoder) -> bytearray:
 def _about(value: Value) -> int:
     """Estimate the bytes of many elements: a buffer that grows moves, and leaves holes behind."""
     if isinstance(value, dict):
-        return sum(map(_about, islice(value.values(), _STEP)))
+        return sum(_about(e) for e in islice(value.values(), _STEP) if type(e) is not Raw)
     if not isinstance(value, list) or len(value) < _MANY:
         return 0
     return len(encode(value[::_STEP])) * (_STEP + 1)

@@ -88,7 +88,7 @@ def abridge(
         structure = Raw(b"") if inside is None else document.json_of(document.cell[0])
         around = len(encode({"items": [], NAME: task.origin})) if task.origin else 0
         room = bound - around
-        if len(memoryview(structure)) <= room and size(document) <= room:
+        if len(structure) <= room and size(document) <= room:
             document.changed |= form != ""  # unchanged, the longer text would be restored
             if task.origin:
                 if inside is not None and not (inside.before or inside.after):
@@ -120,7 +120,7 @@ def examples_of(document: Document, call: Call) -> list[str]:
     place = "rows" if frame is not None and frame.loses and memoryview(value)[0] == 0x5B else ""
     lookout = Lookout(call.tool, _EXAMINED, sought_by(call.arguments), call.ordered)
     reducer = SizeReducer(breadth=True, table=True, lookout=lookout, omissions=[], facts=[])
-    reducer.fit(value, min(_EXAMINED, len(memoryview(value)) // 4), (place, place))
+    reducer.fit(value, min(_EXAMINED, len(value) // 4), (place, place))
     examples = next((cut.examples for cut in reducer.cuts if cut.examples), ())
     return [view for view, _ in examples]
 
@@ -188,7 +188,7 @@ class _Task(Struct, frozen=True):
         return self._whole_structure(self.document.json_of(value))
 
     def _whole_structure(self, structure: Raw) -> list[Notice]:
-        size = len(memoryview(structure))
+        size = len(structure)
         if size <= self.bound and not self.origin:
             return []
         fitted, notices = self._structured(structure, self._look(size))

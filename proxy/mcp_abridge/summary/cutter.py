@@ -94,7 +94,7 @@ class SizeReducer(Struct, kw_only=True):
         Only containers and strings of more than 40 characters are cut, and none is emptied: it
         would look as if it had been empty. `beside`: other long values share the room.
         """
-        size = len(memoryview(raw))
+        size = len(raw)
         if size <= room:
             return raw
         if room < len(f'"{MARK}"'.encode()) or rigid(raw) or depth > DEEPEST:
@@ -229,7 +229,7 @@ class SizeReducer(Struct, kw_only=True):
                 bare = name and not many and inside not in rows.names
                 if parts is None and not bare:
                     return self._rows(replace(rows, examples=views), count, size, at)
-            elif plain and not numbered and len(memoryview(value[-1])) + 3 <= room:
+            elif plain and not numbered and len(value[-1]) + 3 <= room:
                 last = [bytes(value[-1])]
                 room -= len(last[0]) + 1
                 value = value[:-1][: _PLENTY if beside else None]
@@ -319,7 +319,7 @@ class SizeReducer(Struct, kw_only=True):
 
         A member of which nothing can be shown is empty.
         """
-        sizes = [len(memoryview(raw)) for _, raw, _ in entries]
+        sizes = [len(raw) for _, raw, _ in entries]
         if sum(min(size, least) for size in sizes) > room:
             return None
         rest = room - 1 - sum(len(prefix) + 1 for prefix, _, _ in entries)
@@ -359,7 +359,7 @@ class SizeReducer(Struct, kw_only=True):
         undo = None
         for prefix, raw, at in entries:
             rest -= len(prefix) + 1
-            most, needed_size = rest, len(memoryview(raw))
+            most, needed_size = rest, len(raw)
             if needed_size > min(rest, limit * 3 // 2):
                 whole = needed_size < (_FAIR if self.breadth else _AMPLE)  # of hits, no part serves
                 if parts and (whole or rest < min(needed_size // 2, _AMPLE)):

@@ -65,7 +65,7 @@ def without_data(
     `omissions` gains one for each, shown or not. `numbered`: each element of the array has a path
     of its own. The value at the place `exempt` stays: a view shows it.
     """
-    if len(memoryview(raw)) < _SHORTEST or depth > DEEPEST:
+    if len(raw) < _SHORTEST or depth > DEEPEST:
         return raw
     if depth == 0 and not _may_hold_data(memoryview(raw)):
         return raw  # to open all takes four times as long
@@ -85,7 +85,7 @@ def without_data(
     parts: Iterable[tuple[Any, Raw]] = inner.items() if head == 0x7B else enumerate(inner)
     for key, part in parts:
         # A later call may have to pass some members back.
-        if len(memoryview(part)) < _SHORTEST or (head == 0x7B and HANDLE.search(key)):
+        if len(part) < _SHORTEST or (head == 0x7B and HANDLE.search(key)):
             continue
         below = member_place(at, key) if head == 0x7B else element_place(at, key, numbered)
         inner[key] = without_data(part, below, omissions, exempt=exempt, depth=depth + 1)

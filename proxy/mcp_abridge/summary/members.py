@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Raw
 
-from mcp_abridge.document.tree import level, loads
+from mcp_abridge.document.tree import ARRAY, OBJECT, STRING, head, level, loads
 from mcp_abridge.summary import forms, words
 from mcp_abridge.summary.cuts import NOTE_END
 from mcp_abridge.summary.place import Place
@@ -24,18 +24,18 @@ Entry = tuple[bytes, Raw, Place]
 
 def rigid(raw: Raw) -> bool:
     """Return True if a value cannot be cut: a number, a literal, an empty or short string."""
-    head, length = memoryview(raw)[0], len(memoryview(raw))
-    if head == 0x22:
+    kind, length = head(raw), len(raw)
+    if kind == STRING:
         # A character takes from one byte to six.
         if not WHOLE + 2 < length <= 6 * WHOLE + 2:
             return length <= WHOLE + 2
         return len(text := level(raw)) <= WHOLE or text.endswith(NOTE_END)
-    return head not in (0x7B, 0x5B) or length <= 2
+    return kind not in (OBJECT, ARRAY) or length <= 2
 
 
 def is_end(raw: Raw) -> bool:
     """Return True of a value that cannot be cut, and of a point of a time series."""
-    return rigid(raw) or (memoryview(raw)[0] == 0x5B and len(memoryview(raw)) <= WHOLE)
+    return rigid(raw) or (head(raw) == ARRAY and len(raw) <= WHOLE)
 
 
 def telling(entries: Sequence[Entry], room: int) -> list[Entry]:
@@ -50,7 +50,7 @@ def telling(entries: Sequence[Entry], room: int) -> list[Entry]:
     room //= 1 if len(fixed) == len(entries) else 2
     names = {name for name, raw, _ in entries if not rigid(raw)}
     for name, raw, _ in (*fixed[:1], *sorted(fixed[1:], key=worth, reverse=True)):
-        size = len(name) + len(memoryview(raw)) + 1
+        size = len(name) + len(raw) + 1
         if size < room:
             names.add(name)
             room -= size

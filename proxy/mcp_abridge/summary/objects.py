@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from mcp_abridge.document.tree import text
+from mcp_abridge.document.tree import ARRAY, head, text
 from mcp_abridge.summary.cells import Cells, Reading, Tree
 from mcp_abridge.summary.columns import ColumnPath, elements_of, members_of, names_of
 
@@ -52,7 +52,7 @@ class Objects:
 
     def _array(self, tree: Tree, value: Raw | None, at: ColumnPath) -> Any:
         """Return an array with the members in `tree` alone of each of its elements."""
-        if value is None or memoryview(value)[0] != 0x5B:
+        if value is None or head(value) != ARRAY:
             return value
         return [self._element(tree, element, at) for element in elements_of(value)]
 

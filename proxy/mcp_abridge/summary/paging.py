@@ -39,7 +39,7 @@ def server_total(members: Mapping[str, Raw]) -> dict[str, Total]:
     >>> server_total({"total": Raw(b'{"value": 10000, "relation": "gte"}'), "hits": page["items"]})
     {'hits': (10000, '10000+')}
     """
-    filled = (name for name, raw in members.items() if len(memoryview(raw)) > len("[]"))
+    filled = (name for name, raw in members.items() if len(raw) > len("[]"))
     arrays = [name for name in filled if memoryview(members[name])[0] == 0x5B]
     if len(arrays) != 1:
         return {}
