@@ -58,7 +58,9 @@ def in_order(
         equal.setdefault(cells, []).append(column)
     firsts = [each for each in equal.values() if each[0] not in useless]
     compounds = words.compounds({column.names[-1] for column in columns if column.names})
-    useful = [Worth(each, sought, things, others, compounds, array) for each, *others in firsts]
+    useful = [
+        Worth(each, things, compounds, array).in_all(sought, others) for each, *others in firsts
+    ]
     useful.sort(key=lambda each: each.column.position)
     useless.sort(key=lambda each: each.position)
     order = [*_order(useful), *useless]
@@ -212,7 +214,7 @@ def is_quantity(column: Column) -> bool:
         return False
     if len({*column.values}) < 2 or words.is_place(_number_name(column)):
         return False
-    return Worth(column).value > -9
+    return Worth(column).worth_as_value() > -9
 
 
 def is_amount(column: Column) -> bool:

@@ -31,21 +31,18 @@ _INSIDE = 6  # worth that a state of an object in an array of the row has less t
 class Worth:
     """The worth of a column in each role; -9: in none. `array` is the name of the rows.
 
-    All of it is read at once, since nearly all of it is compared. `sought` are words that the call
-    looks for, `things` the places of objects with an id of their own; `equal` columns have the same
-    values. `compounds` are names that are two words in one.
+    `things` are the places of objects with an id of their own, `compounds` names that are two words
+    in one.
     """
 
     def __init__(
         self,
         column: Column,
-        sought: Collection[str] = (),
         things: Collection[Names] = (),
-        equal: Sequence[Column] = (),
         compounds: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
         array: str = "",
     ) -> None:
-        self.column, self.values = column, column.values
+        self.column, self.values, self._things = column, column.values, things
         names = column.names or ("",)
         keys = [step.key for step in column.path if isinstance(step, Pair)]
         self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
@@ -58,7 +55,10 @@ class Worth:
         self._lowered = [name.lower() for name in self.names]
         self._last = self._lowered[-1].lstrip("@_$")
         self._each = column.path.count(EACH)
-        self.kinds = len({*self.values})
+        kinds = {*self.values}
+        self.kinds = len(kinds)
+        half = self.values[: len(self.values) // 2 + 1]
+        self._some = kinds if len(kinds) < len(half) else half
         self.distinct = self.kinds / max(len(self.values), 1)
         self.filled = len(self.values) / len(column.cells)
         self.numeric = all(map(forms.NUMBER.fullmatch, self.values))
@@ -84,20 +84,27 @@ class Worth:
         self._prose = not words.PROSE.keys().isdisjoint(self._lowered[0 if indexes else -1 :])
         # The text of a field may lie in an array: of rich text, and then it has no name.
         self._of_element = indexes > 0 and self._lowered[-1] not in words.TEXTS
+        self._spoken = {word for name in self.names[-2:] for word in words.split(name)}
+
+    def in_all(self, sought: Collection[str] = (), equal: Sequence[Column] = ()) -> "Worth":
+        """Find the worth in all roles at once, since nearly all of it is compared.
+
+        `sought` are words that the call looks for; `equal` columns have the same values.
+        """
         self.bare = -9.0  # worth as a name, but for the words of its own name
         self.in_words = 0  # values that differ in their words, numbers aside
         self.name = self._worth_as_name(sought)
         if equal:  # which stand for it: an id that is the name, too
-            same = (Worth(each, sought, things).name for each in equal)
+            same = (Worth(each, self._things).in_all(sought).name for each in equal)
             self.name = max(self.name, *same)
         self.second = self.name - _PARTS * (self._each > 0)
         self.key = self._worth_as_key()
         self.state = self._worth_as_state()
-        self.value = self._worth_as_value()
-        self._spoken = {word for name in self.names[-2:] for word in words.split(name)}
+        self.value = self.worth_as_value()
         self.time = self._worth_as_time()
         self.schedule = -9.0 if words.SCHEDULES.isdisjoint(self._spoken) else self.time
         self.person = self._worth_as_person()
+        return self
 
     def _is_clock(self) -> bool:
         """Return True of times and dates, by their form; of numbers, by their name, too."""
@@ -122,8 +129,7 @@ class Worth:
         return all(map(forms.SINCE_1970.fullmatch, self.values))
 
     def _mostly(self, pattern: re.Pattern[bytes]) -> bool:
-        half = len(self.values) // 2
-        if not any(map(pattern.match, self.values[: half + 1])):  # which often says it of all
+        if not any(map(pattern.match, self._some)):  # which often says it of all
             return False
         return 2 * len([*filter(None, map(pattern.match, self.values))]) > len(self.values)
 
@@ -249,7 +255,7 @@ class Worth:
         own, record = (not each.isdisjoint(self._spoken) for each in (words.EVENTS, words.RECORDS))
         return 1 + self.filled - self._away + 0.5 * own - record
 
-    def _worth_as_value(self) -> float:
+    def worth_as_value(self) -> float:
         if not self.numeric or self.clock or not words.NO_QUANTITIES.isdisjoint(self.words[-1:]):
             return -9
         word = max(self.word(words.VALUES), words.SHARE * self._is_share())
