@@ -3,15 +3,26 @@
 `tree.rows` decodes to such a type.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypedDict
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from mcp_abridge.document.tree import UNREADABLE, Number, Value, decoded, has_minus_zero, loads
+from mcp_abridge.document.tree import (
+    ARRAY,
+    UNREADABLE,
+    Number,
+    Value,
+    decoded,
+    has_minus_zero,
+    head,
+    level,
+    loads,
+)
 
+_NONE = Raw(b"[]")
 _OBJECT_OR_NULL = msgspec.json.Decoder(dict[str, Raw] | None)
 
 
@@ -108,6 +119,30 @@ def each_row(
 ) -> list[msgspec.Struct | None] | None:
     """Decode unopened objects and nulls to Structs; None if any is another kind. See `rows`."""
     return None if row is None else _each(values, msgspec.json.Decoder(row | None))
+
+
+def rows_in(
+    values: Iterable[Raw | None], row: type[msgspec.Struct] | None
+) -> list[list[msgspec.Struct | None]] | None:
+    """Decode the elements of each array to Structs; other values have none. See `each_row`."""
+    arrays = [_NONE if each is None or head(each) != ARRAY else each for each in values]
+    if row is None:
+        return None
+    kind: Any = list[row | None]  # type: ignore[valid-type]
+    return _each(arrays, msgspec.json.Decoder(kind))
+
+
+def members_in(values: Sequence[Raw | None], name: str) -> list[list[Raw | None]]:
+    """Return the member `name` of each element of each array, None for one without it.
+
+    Other values have no elements.
+    """
+    rows: Any = rows_in(values, row_type((name,)))
+    if rows is not None:
+        return [[None if e is None or e.f0 is UNSET else e.f0 for e in each] for each in rows]
+    arrays = (level(each) if each is not None and head(each) == ARRAY else [] for each in values)
+    opened = ([*map(level, each)] for each in arrays)
+    return [[e.get(name) if isinstance(e, dict) else None for e in each] for each in opened]
 
 
 def _each(values: Iterable[Raw], decoder: msgspec.json.Decoder[Any]) -> list[Any] | None:

@@ -13,7 +13,8 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.names import nameable, spelled
-from mcp_abridge.document.tree import Value, opened, to_text
+from mcp_abridge.document.rows import members_in
+from mcp_abridge.document.tree import Value, encode, opened, to_text
 from mcp_abridge.query.heads import names_columns
 
 _BATCH = 1024  # values that are looked at together
@@ -64,21 +65,20 @@ def tree_member(rows: Sequence[Raw]) -> str | None:
     for row in islice(rows, _SAMPLE):
         if memoryview(row)[0] != 0x7B or len([*islice(_OBJECTS.finditer(row), 2)]) < 2:
             continue  # it need not be opened
-        for name, inner in _arrays(row):
-            below = chain.from_iterable(map(_arrays, islice(opened(inner), _SAMPLE)))
-            if nameable(name) and any(each == name for each, _ in below):
-                return name
+        members: dict[str, Raw] = opened(row)
+        for name, inner in members.items():
+            if _OBJECTS.match(inner) and nameable(name) and _may_hold(bytes(inner), name):
+                [below] = members_in([inner], name)
+                if any(map(_OBJECTS.match, filter(None, below[:_SAMPLE]))):
+                    return name
     return None
 
 
-def _arrays(value: Raw) -> Iterator[tuple[str, Raw]]:
-    """Yield the members of an object that are arrays of objects."""
-    members = opened(value) if memoryview(value)[0] == 0x7B else {}
-    for name, member in members.items():
-        if memoryview(member)[0] == 0x5B:
-            first = next(iter(opened(member)), None)
-            if first is not None and memoryview(first)[0] == 0x7B:
-                yield name, member
+def _may_hold(json: bytes, name: str) -> bool:
+    """Return False if a name that needs no escapes, and has none, is not in JSON."""
+    # One byte is found ten times as fast as two.
+    escapes = b"\\" in json and (b"\\u" in json or b"\\/" in json)
+    return escapes or encode(name) in json
 
 
 def is_array(value: Value) -> bool:
@@ -142,7 +142,9 @@ def side_by_side(value: Value) -> dict[str, list[Value]] | None:
     """
     columns = dict[str, list[Value]]()
     # Members called `rows` are found by that name themselves.
-    if not isinstance(value, dict) or "rows" in value or not all(map(is_array, value.values())):
+    if not isinstance(value, dict) or len(value) < 2 or "rows" in value:
+        return None
+    if not all(map(is_array, value.values())):
         return None
     for name, each in value.items():
         columns[name] = column = opened(each)
@@ -151,7 +153,7 @@ def side_by_side(value: Value) -> dict[str, list[Value]] | None:
     heads = [opened(column[0]) for column in columns.values()]
     # Numbers that are unopened keep their spelling.
     numbers = any(isinstance(each, int | float | Raw) and type(each) is not bool for each in heads)
-    if len(columns) < 2 or not numbers or any(isinstance(each, dict | list) for each in heads):
+    if not numbers or any(isinstance(each, dict | list) for each in heads):
         return None
     return columns
 
