@@ -5,16 +5,16 @@ unread: 15 ms for 10 MB.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
-from itertools import islice
-from operator import attrgetter, itemgetter
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain, islice, repeat
+from operator import attrgetter, mul, sub
+from typing import Any, overload
 
 from msgspec import UNSET, Raw, Struct
 
 from mcp_abridge.document.names import LONGEST_LABEL
-from mcp_abridge.document.rows import each_object, each_row, row_type
-from mcp_abridge.document.tree import encode, text
+from mcp_abridge.document.rows import each_object, each_row, row_type, rows_in
+from mcp_abridge.document.tree import ARRAY, encode, head, text
 from mcp_abridge.summary.columns import (
     EACH,
     Column,
@@ -23,6 +23,7 @@ from mcp_abridge.summary.columns import (
     elements_of,
     expression,
     head_of,
+    members_of,
     sample_of,
 )
 
@@ -31,16 +32,16 @@ Names = tuple[str, ...]
 
 NOTHING = (b"null", b'""')  # it is not said that all rows have nothing
 _NULL = Raw(b"null")
+_ARRAYS = {ARRAY, head(_NULL)}
 _BATCH = 1024  # rows that are read at a time
 _VALUES = 8  # different values that are counted
 _RARE = 20  # those of which a few rows have one
 _STATES = 3  # columns whose values are counted, though none is rare
 _PLACES = 5  # rows that have a rare value, which are named
-_ENDING = itemgetter(slice(-2, None))
 _NO_JSON = b"\0"  # what stands in no JSON
 
 
-def columns_in(rows: list[Raw]) -> list[Column]:
+def columns_in(rows: Sequence[Raw]) -> list[Column]:
     """Return the columns of a sample of rows; an array that has several elements in any is whole.
 
     Else `[delete, create]` would count as `delete`, if each array of the sample has one element.
@@ -67,7 +68,7 @@ def _whole(column: Column) -> Column:
     return Column(path, cells, column.position)
 
 
-def cells_of(rows: list[Raw], paths: Collection[Names]) -> dict[Names, list[bytes]]:
+def cells_of(rows: Sequence[Raw], paths: Collection[Names]) -> dict[Names, list[bytes]]:
     """Return the value at each path in each row; null if there is none.
 
     >>> cells_of([Raw(b'{"a": {"b": 1}}'), Raw(b'{"a": 2}')], [("a", "b")])
@@ -80,10 +81,14 @@ def cells_of(rows: list[Raw], paths: Collection[Names]) -> dict[Names, list[byte
 
 
 def _in_batches(
-    rows: list[Raw], paths: Collection[Names]
+    rows: Sequence[Raw], paths: Collection[Names]
 ) -> Iterator[tuple[int, Names, list[bytes]]]:
     """Yield the position of some rows, and the values at a path in them."""
     if not paths:  # arrays of numbers or texts have no members
+        return
+    if isinstance(rows, Unnested):
+        for path, every in rows.cells(paths):
+            yield from ((at, path, every[at : at + _BATCH]) for at in range(0, len(rows), _BATCH))
         return
     reader = _Reader.of(paths)
     for first in range(0, len(rows), _BATCH):
@@ -101,9 +106,9 @@ def _spellings(values: list[Any]) -> list[bytes]:
     """
     try:
         whole = _NO_JSON.join(values) + _NO_JSON
-    except TypeError:  # there is UNSET
-        return [b"null" if each is UNSET else bytes(each) for each in values]
-    first = bytes(values[0])
+    except TypeError:
+        whole = _NO_JSON.join([_NULL if e is UNSET else e for e in values]) + _NO_JSON
+    first = whole[: whole.index(_NO_JSON)]
     if whole == (first + _NO_JSON) * len(values):
         return [first] * len(values)
     return whole[:-1].split(_NO_JSON)
@@ -142,7 +147,7 @@ class _Reader(Struct):
 
 
 def _one_by_one(
-    rows: list[Raw], paths: Collection[Names], outer: Names = ()
+    rows: Sequence[Raw], paths: Collection[Names], outer: Names = ()
 ) -> Iterator[tuple[Names, list[Raw]]]:
     """Do the same for rows of different kinds, more slowly."""
     opened = [(each_object([row]) or [None])[0] or {} for row in rows]
@@ -152,6 +157,70 @@ def _one_by_one(
             yield from _one_by_one(values, rest, (*outer, name))
         else:
             yield (*outer, name), values
+
+
+class Unnested(Sequence[Raw]):
+    """The elements of an array in each row, each with what is around it in the place of the array.
+
+    Without it, what is around would be written and read once for each of them.
+    """
+
+    def __init__(self, rows: Sequence[Raw], name: str) -> None:
+        self._rows, self._name, self._members = rows, name, members_of(rows)
+        self._arrays = [each.get(name, _NULL) for each in self._members]
+        opened = [*map(elements_of, self._arrays)]
+        self._sizes, self._elements = [*map(len, opened)], [*chain.from_iterable(opened)]
+        self._owners = self._for_each([*range(len(opened))])
+        self._around: dict[int, list[bytes]] = {}  # of rows that are written
+
+    def _for_each(self, values: list[Any]) -> list[Any]:
+        return [*chain.from_iterable(map(repeat, values, self._sizes))]
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    @overload
+    def __getitem__(self, at: int) -> Raw: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Raw]: ...
+    def __getitem__(self, at: int | slice) -> Raw | list[Raw]:
+        if isinstance(at, slice):
+            return [self[each] for each in range(*at.indices(len(self)))]
+        row = self._owners[at]
+        if row not in self._around:
+            with_hole = self._members[row] | {self._name: Raw(_NO_JSON)}
+            self._around[row] = encode(with_hole).split(_NO_JSON)
+        before, after = self._around[row]
+        return Raw(b"%b%b%b" % (before, self._elements[at], after))
+
+    def are_objects(self, most: int) -> bool:
+        """Return True if all elements are objects, and all rows have no more than `most` bytes.
+
+        Instead of an array, a row may have null.
+        """
+        elements = _NO_JSON.join([b"", *self._elements])
+        if elements.count(b"\0{") < len(self) or not {*map(head, self._arrays)} <= _ARRAYS:
+            return False
+        around = map(sub, map(len, self._rows), map(len, self._arrays))
+        size: int = sum(map(mul, around, self._sizes))
+        return size + len(elements) - len(self) <= most
+
+    def cells(self, paths: Collection[Names]) -> Iterator[tuple[Names, list[bytes]]]:
+        """Yield the values at each path in all rows."""
+        for name, rests in _heads(paths).items():
+            own = name == self._name
+            values = self._elements if own else [m.get(name, _NULL) for m in self._members]
+            reader = _Reader.of(rests)
+            read = rows_in(self._arrays, reader.kind) if own and rests else None
+            if read is None:
+                cells = cells_of(values, rests)
+            else:
+                every = [*chain.from_iterable(read)]
+                cells = {path: _spellings(each) for path, each in reader.members(every)}
+            if (name,) in paths:
+                cells[()] = [*map(bytes, values)]
+            for rest, each in cells.items():
+                yield (name, *rest), each if own else self._for_each(each)
 
 
 class Facts(Struct):
@@ -188,7 +257,7 @@ class Facts(Struct):
 
 
 def facts_of(
-    rows: list[Raw],
+    rows: Sequence[Raw],
     constant: dict[Names, bytes],
     states: list[Names],
     clock: Names,
@@ -207,7 +276,7 @@ def facts_of(
         if path in counted:
             counted[path].add(first, values)
         if path == clock:
-            facts.endings.update(map(_ENDING, values))
+            facts.endings |= _endings(values)
     odd = [path for path in constant if len(counted[path].counts) > 1]
     # The one row that is unlike the others tells more than what is the same in all.
     few = [path for path in odd if len(rows) - max(counted[path].counts.values()) <= _PLACES]
@@ -236,6 +305,13 @@ def facts_of(
     return facts
 
 
+def _endings(values: list[bytes]) -> set[bytes]:
+    """Return the last two bytes of each value; they are often the same."""
+    ending = values[0][-2:]
+    alike = _NO_JSON.join([*values, b""]).count(ending + _NO_JSON) == len(values)
+    return {ending} if alike else {each[-2:] for each in values}
+
+
 def _size(path: Names, value: bytes) -> int:
     return len(encode(".".join(path))) + len(value) + 2
 
@@ -246,6 +322,13 @@ def _short(value: Raw) -> bool:
         return len(content) <= LONGEST_LABEL and content.isprintable()
     spelled = bytes(value)
     return len(spelled) <= LONGEST_LABEL and b"{" not in spelled and spelled != b"[]"
+
+
+def _counted(values: list[bytes]) -> Iterable[tuple[bytes, int]]:
+    first = values[0]
+    if first is values[-1] and values.count(first) == len(values):  # as `_spellings` has them
+        return ((first, len(values)),)
+    return Counter(values).items()
 
 
 class _Counts(Struct):
@@ -259,7 +342,8 @@ class _Counts(Struct):
 
     def add(self, first: int, values: list[bytes]) -> None:
         """Add the values of some rows, the first of which has the position `first`."""
-        for value, count in Counter(values).items():
+        full = len(self.counts) > _RARE
+        for value, count in () if full else _counted(values):
             if len(self.counts) > _RARE:
                 return
             if self.counts[value] <= _PLACES:

@@ -11,8 +11,8 @@ all rows.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from functools import cache, cached_property
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from operator import is_not
 from typing import Any
@@ -24,7 +24,7 @@ from mcp_abridge.document.names import label, spelled
 from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.all_rows import NOTHING, Facts, Names, columns_in, facts_of
-from mcp_abridge.summary.cells import Opened, read, tree_of
+from mcp_abridge.summary.cells import read, tree_of
 from mcp_abridge.summary.columns import (
     EACH,
     NULL,
@@ -92,7 +92,7 @@ class Brief(Struct):
 
 
 def brief(
-    rows: list[Raw],
+    rows: Sequence[Raw],
     room: int,
     place: str,
     lookout: Lookout,
@@ -143,7 +143,7 @@ def brief(
     return None
 
 
-def _facts(columns: list[Column], rows: list[Raw], room: int) -> Facts:
+def _facts(columns: list[Column], rows: Sequence[Raw], room: int) -> Facts:
     """Read the members that seem to be the same in all rows, and those that tell a state."""
     plain = [each for each in columns if each.plain]
     but = int(len(rows) >= MANY)  # the one row that is unlike the others may be in the sample
@@ -173,7 +173,7 @@ class _Page:
     """The rows and columns of a layout, as they are written."""
 
     def __init__(
-        self, layout: Layout, facts: Facts, rows: list[Raw], lookout: Lookout, table: bool
+        self, layout: Layout, facts: Facts, rows: Sequence[Raw], lookout: Lookout, table: bool
     ) -> None:
         self.columns, self._facts, self._rows = layout.columns, facts, rows
         self.whole = layout.whole
@@ -184,8 +184,8 @@ class _Page:
         first = rows[: self.count - self.last]
         self.rows = [*first, *rows[len(rows) - self.last :]] if self.last else first
         paths = [*(each.path for each in self.columns), *facts.paths]
-        opened = layout.opened.setdefault((self.count, self.last), Opened())
-        self.reading = read(self.rows, paths, opened)
+        layout.opened = layout.opened.of(self.count - self.last, self.last)
+        self.reading = read(self.rows, paths, layout.opened)
         self.misaligned = [*self._misaligned()] if table else []
         self.clips: list[_Clip] = []
         self._whole_sizes: dict[ColumnPath, float] = {}  # the average bytes of cells before the cut
@@ -197,11 +197,11 @@ class _Page:
 
         Elements that lack a member have no value in its column: the others would move up.
         """
-        gap, first = cache(self.reading.opened.has_gap), dict[ColumnPath, ColumnPath]()
+        gaps, first = self.reading.opened.gaps, dict[ColumnPath, ColumnPath]()
         for column in self.columns:
             if EACH in column.path:
                 beside = first.setdefault(array_of(column.path), column.path)
-                if beside != column.path and (gap(beside) or gap(column.path)):
+                if beside != column.path and any(gaps[beside] + gaps[column.path]):
                     yield column
 
     def _cut(self, clips: dict[ColumnPath, int]) -> None:
@@ -212,7 +212,7 @@ class _Page:
             cells = self.reading.cells[path]
             whole, long, parts = [*cells], dict[int, str](), list[str]()
             for row, cell in enumerate(cells):
-                if cell is None or len(memoryview(cell)) <= clip + 2:
+                if cell is None or len(cell) <= clip + 2:
                     continue
                 content = text(cell)
                 if content is None:
@@ -223,8 +223,7 @@ class _Page:
             for row, part in zip(long, encode_lines(parts), strict=True):
                 cells[row] = Raw(part)
             if any(map(is_not, cells, whole)):
-                sizes = (len(memoryview(each)) for each in whole if each is not None)
-                self._whole_sizes[path] = sum(sizes) / len(whole)
+                self._whole_sizes[path] = sum(map(len, filter(None, whole))) / len(whole)
             self._tell_apart(cells, whole, clip)
             if long and not (single or isinstance(path[0], Pair)):
                 self.reading.left_out[head_of(path)] = None
@@ -264,18 +263,19 @@ class _Page:
         if EACH in path and self._table:
             parts, room, elements = list[Raw](), clip, elements_of(cell)
             for part in elements:
-                content = text(part)
-                most = max(room, CLIPS[0])
-                if content is not None and len(content) > most:
+                size, most = len(part), max(room, CLIPS[0])
+                if size > most and (content := text(part)) is not None and len(content) > most:
                     part = Raw(encode(f"{content[:most]}…"))
-                room -= len(bytes(part))
+                    size = len(bytes(part))
+                room -= size
                 parts.append(part)
                 if room <= 0:
                     break
             if parts != elements:
                 self.reading.left_out[head_of(path)] = None
-            return Raw(encode(parts if len(parts) == len(elements) else [*parts, "…"]))
-        if len(memoryview(cell)) <= max(_HUGE, 2 * clip):
+            mark = [] if len(parts) == len(elements) else [_CUT]
+            return Raw(b"[%b]" % b",".join(parts + mark))
+        if len(cell) <= max(_HUGE, 2 * clip):
             return cell
         self.reading.left_out[names_of(path)] = None
         return _CUT if self._table else None
@@ -339,7 +339,7 @@ class _Page:
 
     @cached_property
     def _size(self) -> int:
-        return sum(len(memoryview(row)) for row in self.rows)
+        return sum(map(len, self.rows))
 
     def _following(self, columns: list[Column], room: int) -> str:
         """Return the rest of a view that shows what is missing: the next rows, or more columns."""

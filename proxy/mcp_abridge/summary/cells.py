@@ -3,21 +3,21 @@
 Invariant: each member of an opened object is in a cell, or its path is in `left_out`.
 """
 
-from collections.abc import Collection, Iterator
-from itertools import chain
+from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate, chain, islice, takewhile
 from typing import Any
 
 from msgspec import Raw, Struct
 
-from mcp_abridge.document.tree import level, text
-from mcp_abridge.summary.all_rows import Names
+from mcp_abridge.document.rows import members_in
+from mcp_abridge.document.tree import ARRAY, head, text
+from mcp_abridge.summary.all_rows import Names, cells_of
 from mcp_abridge.summary.columns import (
     EACH,
     NULL,
     ColumnPath,
     ColumnStep,
     Pair,
-    array_of,
     elements_of,
     head_of,
     members_of,
@@ -43,25 +43,31 @@ class Level(Struct):
 
 class Opened(Struct):
     """The values at each path, in each row, and the levels below them; the cells of columns in
-    arrays. `arrays` are the values and the rest of the path from which these are read."""
+    arrays, and in which rows an element of an array on the way has no value.
 
+    They are those of so many rows at either end.
+    """
+
+    first: int = 0
+    last: int = 0
     levels: dict[ColumnPath, Level] = {}
     cells: dict[ColumnPath, Cells] = {}
-    arrays: dict[ColumnPath, tuple[Cells, ColumnPath]] = {}
+    gaps: dict[ColumnPath, list[bool]] = {}
 
-    def has_gap(self, path: ColumnPath) -> bool:
-        """Return True if an element of the last array on a path has no value there.
+    def of(self, first: int, last: int) -> "Opened":
+        """Return the values of so many rows at either end, as far as they are opened."""
+        if first > self.first or last != self.last:
+            return Opened(first, last)
 
-        Columns go on in arrays of objects alone, by a name.
-        """
-        values, rest = self.arrays[path]
-        end = len(array_of(rest))
-        array, rest, inner = path[: len(path) - len(rest) + end], rest[:end], rest[end:]
-        if array not in self.levels:
-            self.levels[array] = _level([part for each in values for part in _below(each, rest)])
-        name = names_of(inner)[0]
-        parts = (members.get(name) for members in self.levels[array].rows)
-        return any(next(_below(part, inner[1:]), NULL) == NULL for part in parts)
+        def some(each: list[Any]) -> list[Any]:
+            return [*each[:first], *each[len(each) - last :]]
+
+        if first == self.first:
+            return self
+        cells = {path: some(each) for path, each in self.cells.items()}
+        levels = {path: _level(cells[path], some(e.rows)) for path, e in self.levels.items()}
+        gaps = {path: some(each) for path, each in self.gaps.items()}
+        return Opened(first, last, levels, cells, gaps)
 
 
 class Reading(Struct):
@@ -85,7 +91,9 @@ def tree_of(paths: Collection[ColumnPath]) -> Tree:
     return tree
 
 
-def read(rows: list[Raw], paths: Collection[ColumnPath], opened: Opened | None = None) -> Reading:
+def read(
+    rows: Sequence[Raw], paths: Collection[ColumnPath], opened: Opened | None = None
+) -> Reading:
     """Return the cells of the columns at `paths`, and what the rows have beside them.
 
     `opened` is what earlier readings of the same rows have opened.
@@ -96,8 +104,17 @@ def read(rows: list[Raw], paths: Collection[ColumnPath], opened: Opened | None =
     ([b'1', b'["a","b"]', b'2'], [('tags',), ('x', 'z')])
     """
     reading = Reading(Opened() if opened is None else opened)
-    _walk(reading, tree_of(paths), [*rows], ())
+    reading.opened.cells[()] = [*rows]
+    _walk(reading, tree_of(paths), reading.opened.cells[()], ())
     return reading
+
+
+def values_of(rows: Sequence[Raw], path: ColumnPath) -> list[bytes]:
+    """Return the value of one column in each row, null if there is none."""
+    names = () if isinstance(path[0], Pair) else head_of(path)
+    values = [*map(Raw, cells_of(rows, [names])[names])] if names else [*rows]
+    cells = _column(values, path[len(names) :])[0] if len(names) < len(path) else values
+    return [bytes(each or NULL) for each in cells]
 
 
 def _walk(reading: Reading, tree: Tree, values: Cells, at: ColumnPath) -> None:
@@ -129,14 +146,13 @@ def _walk(reading: Reading, tree: Tree, values: Cells, at: ColumnPath) -> None:
         for rest in rests:
             path = (*at, *rest)
             if path not in opened.cells:
-                opened.arrays[path] = values, rest
-                opened.cells[path] = [_cell(each, rest) for each in values]
+                opened.cells[path], opened.gaps[path] = _column(values, rest)
             reading.cells[path] = [*opened.cells[path]]
 
 
 def _is_told(value: Raw, paths: list[ColumnPath]) -> bool:
     """Return True if a value is an array whose elements, or all their members, are at `paths`."""
-    if memoryview(value)[0] != 0x5B or max(map(len, paths)) > 2:
+    if head(value) != ARRAY or max(map(len, paths)) > 2:
         return False
     for place, members in enumerate(members_of(elements_of(value))):
         rests = {path[1:] for path in paths if path[0] in (EACH, place)}
@@ -160,8 +176,8 @@ def _keys_beside(values: Cells, tree: Tree) -> Iterator[Names]:
                 yield () if key is None else (key,)
 
 
-def _level(values: Cells) -> Level:
-    members = members_of(values)
+def _level(values: Cells, members: list[dict[str, Raw]] | None = None) -> Level:
+    members = members_of(values) if members is None else members
     others = any(
         not each and value is not None and bytes(memoryview(value)[:4]) not in _EMPTY
         for each, value in zip(members, values, strict=True)
@@ -174,45 +190,48 @@ def _paths(tree: Tree, at: ColumnPath = ()) -> Iterator[ColumnPath]:
         yield from _paths(further, (*at, step)) if further else [(*at, step)]
 
 
-def _cell(value: Raw | None, path: ColumnPath) -> Raw | None:
-    """Return the value at a path in an array, or an array of the first values if it has several.
+def _column(values: Sequence[Raw | None], path: ColumnPath) -> tuple[Cells, list[bool]]:
+    """Return the value at a path in each array, or an array of the first values if it has several.
 
-    More of them than are shown: of a tree of files, all elements would be opened for a few names.
+    More of them than are shown. Beside them stands in which an element on the way has no value.
     """
     start = path.index(EACH) if EACH in path else len(path)
-    value = next(_below(value, path[:start]), None)
-    if start == len(path):
-        return value
-    if value is None or memoryview(value)[0] != 0x5B:
-        return None
-    parts, size = list[Raw](), 0
-    for part in _below(value, path[start:]):
-        if part == NULL:
-            continue
-        parts.append(part)
-        if size > _SHOWN:
-            break
-        size += len(memoryview(part))
-    return Raw(b"[%b]" % b",".join(parts))
+    cells = [each for [each] in _below(values, path[:start])]
+    gaps = [False] * len(cells)
+    for row, parts in enumerate(_below(cells, path[start:]) if start < len(path) else ()):
+        some = [each for each in parts if each is not None and each != NULL]
+        gaps[row] = len(some) < len(parts)
+        content = b",".join(some)
+        if len(content) > _SHOWN:
+            sizes = accumulate(map(len, some), initial=0)
+            content = b",".join(some[: 1 + sum(1 for _ in takewhile(_SHOWN.__ge__, sizes))])
+        is_array = (value := cells[row]) is not None and head(value) == ARRAY
+        cells[row] = Raw(b"[%b]" % content) if is_array else None
+    return cells, gaps
 
 
-def _below(value: Raw | None, path: ColumnPath) -> Iterator[Raw]:
-    if value is None:
-        return
+def _below(values: Sequence[Raw | None], path: ColumnPath) -> list[Sequence[Raw | None]]:
+    """Return the values at a path in each value, None for one that is absent."""
     if not path:
-        yield value
-        return
+        return [[each] for each in values]
+    arrays: list[Sequence[Raw | None]]
     step, rest = path[0], path[1:]
     if isinstance(step, str):
-        if memoryview(value)[0] == 0x7B:
-            yield from _below(level(value).get(step), rest)
-    elif isinstance(step, Pair):
-        element = paired(members_of(elements_of(value)), step) or {}
-        yield from _below(element.get(names_of(rest)[0]), rest[1:])
+        return _below([each.get(step) for each in members_of(values)], rest)
+    if step is EACH and rest and isinstance(name := rest[0], str):
+        rest = rest[1:]
+        arrays = [*members_in(values, name)]
     else:
-        elements = elements_of(value)
-        for each in elements[step:][:1] if isinstance(step, int) else elements:
-            yield from _below(each, rest)
+        arrays = [*map(elements_of, values)]
+    if isinstance(step, Pair):
+        elements = (paired(members_of(array), step) or {} for array in arrays)
+        return _below([each.get(names_of(rest)[0]) for each in elements], rest[1:])
+    if isinstance(step, int):
+        return _below([a[step] if len(a) > max(step, 0) else None for a in arrays], rest)
+    if not rest:
+        return arrays
+    parts = iter(_below([*chain.from_iterable(arrays)], rest))
+    return [[*chain.from_iterable(islice(parts, len(array)))] for array in arrays]
 
 
 _EMPTY = (b"null", b"{}")

@@ -7,14 +7,14 @@ the rows says which columns there are; each has an expression that views take.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 
 from msgspec import Raw, Struct
 
 from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.rows import each_object
-from mcp_abridge.document.tree import level, text
+from mcp_abridge.document.tree import ARRAY, OBJECT, STRING, head, level, text
 from mcp_abridge.summary.forms import NUMBER
 
 _SAMPLE = 16  # rows from which the columns are chosen, or a few more
@@ -142,10 +142,10 @@ def sample_of(rows: Sequence[Raw]) -> list[Raw]:
 
 def columns_of(rows: list[Raw]) -> list[Column]:
     """Return the columns of a sample of rows in their order; none if these are no like objects."""
-    opened, heads = _Opened(len(rows)), {memoryview(row)[0] for row in rows}
+    opened, heads = _Opened(len(rows)), {*map(head, rows)}
     if not (
-        (heads == {0x7B} and opened.members((), rows, None))
-        or (heads == {0x5B} and opened.row_pairs(rows))
+        (heads == {OBJECT} and opened.members((), rows, None))
+        or (heads == {ARRAY} and opened.row_pairs(rows))
     ):
         return []
     columns = [*opened.columns.values()]
@@ -217,27 +217,25 @@ class _Opened:
         """Open rows that are arrays of names with values themselves."""
         arrays = [*map(elements_of, rows)]
         elements = chain.from_iterable(array[:_KEYS] for array in arrays)
-        return {memoryview(each)[0] for each in elements} == {0x7B} and self._pairs(
-            (), arrays, len(rows)
-        )
+        return {*map(head, elements)} == {OBJECT} and self._pairs((), arrays, len(rows))
 
     def _elements(self, path: ColumnPath, values: list[Raw], owners: list[int] | None) -> bool:
         arrays = [*map(elements_of, values)]
         present = [array for array, value in zip(arrays, values, strict=True) if value != NULL]
         some = [array[: _ELEMENTS if owners is None else _ELEMENTS // 2] for array in arrays]
         parts = sum(map(len, arrays)) / max(sum(map(len, some)), 1)
-        kinds = {memoryview(raw)[0] for raw in chain.from_iterable(some)}
-        if kinds == {0x7B, 0x22}:  # of objects among texts, their members
-            some = [[each for each in array if memoryview(each)[0] == 0x7B] for array in some]
-            kinds = {0x7B}
+        kinds = {*map(head, chain.from_iterable(some))}
+        if kinds == {OBJECT, STRING}:  # of objects among texts, their members
+            some = [[each for each in array if head(each) == OBJECT] for array in some]
+            kinds = {OBJECT}
         lengths = {*map(len, present)}
         equal = owners is None and len(present) > 2 and len(lengths) == 1
         single = owners is None and lengths <= {0, 1}
-        if kinds == {0x7B} and equal and max(lengths) in range(2, _CELLS + 1):
+        if kinds == {OBJECT} and equal and max(lengths) in range(2, _CELLS + 1):
             heads = {tuple(members) for array in present for members in members_of(array[:1])}
             if len({*heads, *map(tuple, members_of(present[0]))}) == 1 == len(min(heads)):
                 return self._by_position(path, arrays, max(lengths))
-        if kinds == {0x7B}:
+        if kinds == {OBJECT}:
             if owners is None and self._pairs(path, arrays, len(present)):
                 return True
             if single:
@@ -248,10 +246,10 @@ class _Opened:
             of_elements = [row for row, array in zip(rows, some, strict=True) for _ in array]
             self._open((*path, step), [*chain.from_iterable(some)], of_elements)
             return True
-        if kinds == {0x5B} and owners is None and self._ends(path, arrays):
+        if kinds == {ARRAY} and owners is None and self._ends(path, arrays):
             return True
         points = equal and max(lengths) in range(2, _POINT + 1)
-        plain = bool(kinds) and kinds.isdisjoint((0x7B, 0x5B))
+        plain = bool(kinds) and kinds.isdisjoint((OBJECT, ARRAY))
         return plain and (points or single) and self._by_position(path, arrays, max(lengths))
 
     def _by_position(self, path: ColumnPath, arrays: list[list[Raw]], count: int) -> bool:
@@ -270,7 +268,7 @@ class _Opened:
         return bool(points)
 
     def _pairs(self, path: ColumnPath, arrays: list[list[Raw]], count: int) -> bool:
-        opened = [*map(members_of, arrays)]
+        opened = [*map(members_of, arrays)] if may_be_pairs(arrays) else []
         pairs, value = pairs_in([row[:_KEYS] for row in opened], count)
         for pair in pairs:
             elements = (paired(row, pair) or {} for row in opened)
@@ -285,10 +283,10 @@ def _is_index(opened: list[dict[str, Raw]], names: int) -> bool:
     """
     values = [raw for members in opened for raw in members.values()]
     filled = len(values) / (names * len([*filter(None, opened)]))
-    kinds = {memoryview(raw)[0] for raw in values}
-    if kinds == {0x7B} and filled <= _OF_THINGS:
+    kinds = {*map(head, values)}
+    if kinds == {OBJECT} and filled <= _OF_THINGS:
         return len({*map(frozenset, map(level, values))}) == 1
-    return kinds == {0x5B} and filled <= 1 / 2
+    return kinds == {ARRAY} and filled <= 1 / 2
 
 
 def members_of(values: Iterable[Raw | None]) -> list[dict[str, Raw]]:
@@ -296,18 +294,24 @@ def members_of(values: Iterable[Raw | None]) -> list[dict[str, Raw]]:
     present = [NULL if value is None else value for value in values]
     opened = each_object(present)
     if opened is None:
-        opened = [level(each) if memoryview(each)[0] == 0x7B else None for each in present]
+        opened = [level(each) if head(each) == OBJECT else None for each in present]
     return [each or {} for each in opened]
 
 
 def elements_of(value: Raw | None) -> list[Raw]:
     """Return the elements of an array; none of any other value."""
-    return [] if value is None or memoryview(value)[0] != 0x5B else level(value)
+    return [] if value is None or head(value) != ARRAY else level(value)
 
 
 def paired(array: Iterable[dict[str, Raw]], pair: Pair) -> dict[str, Raw] | None:
     """Return the element whose member `pair.name` is `pair.key`."""
     return next((each for each in array if text(each.get(pair.name)) == pair.key), None)
+
+
+def may_be_pairs(arrays: Iterable[list[Raw]]) -> bool:
+    """Return True if the first element of all may be a name with a value."""
+    [first] = members_of(islice(chain.from_iterable(arrays), 1)) or [{}]
+    return len(first) == 2 or any(each in first for each in _VALUES)
 
 
 def pairs_in(rows: list[list[dict[str, Raw]]], count: int) -> tuple[list[Pair], str]:

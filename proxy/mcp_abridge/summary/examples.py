@@ -6,6 +6,7 @@ the rows at hand, so that a model only has to exchange these.
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache, partial
 from itertools import islice
 
 from msgspec import Raw
@@ -14,9 +15,9 @@ from mcp_abridge.document.names import nameable
 from mcp_abridge.document.tree import level, text
 from mcp_abridge.query.kind_words import are_odd_times, is_missing
 from mcp_abridge.summary import forms, roles
-from mcp_abridge.summary.all_rows import Facts, cells_of
-from mcp_abridge.summary.cells import read
-from mcp_abridge.summary.columns import EACH, LAST, NULL, Column, Pair, expression
+from mcp_abridge.summary.all_rows import Facts
+from mcp_abridge.summary.cells import values_of
+from mcp_abridge.summary.columns import EACH, LAST, Column, Pair, expression
 
 _SELECTED = 2  # columns that a filter selects
 _LATEST = 3  # rows that are the last by their time
@@ -38,7 +39,7 @@ Example = tuple[str, str]
 
 
 def examples(
-    rows: list[Raw],
+    rows: Sequence[Raw],
     columns: Sequence[Column],
     visible: Sequence[Column],
     place: str,
@@ -51,6 +52,7 @@ def examples(
     `columns` are in the order of `roles`, `visible` are those that the rows of the look have. Of
     `small` rows, those of a rare value are shown whole.
     """
+    recurs = cache(partial(_recurs, rows))
     names = [each for each in visible if _selectable(each)]
     rare = [each for each in columns if facts.tells_places(each.names) and each.plain]
     states = [each for each in columns if each.role == roles.STATE and _single(each)]
@@ -84,7 +86,7 @@ def examples(
         yield f"count_by({place or '@'}, &{counted.name})", COUNTS
     else:
         several = [each for each in columns if each.role != roles.APPENDIX and _single(each)]
-        recurring = (each for each in several if each.names in facts.counts or _recurs(rows, each))
+        recurring = (each for each in several if each.names in facts.counts or recurs(each))
         for counted in islice(recurring, 1):
             yield f"count_by({place or '@'}, &{counted.name})", COUNTS
     clock = clock_of(columns)
@@ -106,7 +108,7 @@ def examples(
     useful.sort(key=roles.counts_things)  # what is measured comes first
     amounts = [*islice(filter(roles.is_amount, useful), _SUMS)]
     if amounts and not groups:
-        groups = [*islice((name for name in own if _recurs(rows, name)), 1)]
+        groups = [*islice(filter(recurs, own), 1)]
     for amount in amounts:
         if amount is not quantity and not _numbers(_odd(rows, amount)):
             continue
@@ -164,38 +166,32 @@ def _numbers(odd: Collection[str]) -> bool:
     return all(map(is_missing, odd)) and all(map(nameable, odd))
 
 
-def _odd(rows: list[Raw], column: Column) -> dict[str, None]:
+def _odd(rows: Sequence[Raw], column: Column) -> dict[str, None]:
     """Return the texts of a column of numbers that are none."""
     if not column.textual:
         return {}
     odd = (
         cell
-        for cell in _cells(rows, column)
+        for cell in values_of(rows, column.path)
         if cell != b"null" and not forms.NUMBER.fullmatch(cell)
     )
     return dict.fromkeys(text(Raw(cell)) or "" for cell in odd)
 
 
-def _recurs(rows: list[Raw], column: Column) -> bool:
+def _recurs(rows: Sequence[Raw], column: Column) -> bool:
     """Return True of names that stand in several rows each, as in each day or page."""
     if not column.textual or column.role not in (roles.NAME, roles.PERSON):
         return False
     some = rows[: _READ if column.plain else _OPENED]
-    return _SEVERAL * len({*_cells(some, column)}) <= len(some)
+    parts = (some[: len(some) // _SEVERAL + 1], some)  # a few often say that they do not
+    return all(_SEVERAL * len({*values_of(part, column.path)}) <= len(some) for part in parts)
 
 
-def _cells(rows: list[Raw], column: Column) -> Sequence[bytes]:
-    """Return the values of a column in all rows."""
-    if column.plain:
-        return cells_of(rows, [column.names])[column.names]
-    return [bytes(value or NULL) for value in read(rows, [column.path]).cells[column.path]]
-
-
-def _sorts(rows: list[Raw], clock: Column, facts: Facts) -> bool:
+def _sorts(rows: Sequence[Raw], clock: Column, facts: Facts) -> bool:
     """Return True if times sort as they are written: not those of several zones."""
     if facts.endings and facts.endings <= {b'Z"', b"ll"}:  # in most lists: UTC, or null
         return True
-    cells = {*_cells(rows, clock)}
+    cells = {*values_of(rows, clock.path)}
     return not are_odd_times([*filter(None, (text(Raw(cell)) for cell in cells))])
 
 

@@ -27,12 +27,12 @@ class Layout:
     """The columns that are shown, the characters of each, and the number of rows.
 
     `whole`: all rows are to fit; if even the core does not for all, fewer rows are shown. `opened`
-    are rows that were read for an earlier choice, by their number.
+    is what was read of the rows of an earlier choice.
     """
 
     def __init__(self, columns: list[Column], count: int, room: int, table: bool) -> None:
         self._table, self._room, self._count = table, room, count
-        self.opened: dict[tuple[int, int], Opened] = {}
+        self.opened = Opened()
         usable = [each for each in columns if self._usable(each)]
         useful = [each for each in usable if each.role != roles.APPENDIX]
         usable = useful or usable[:1]

@@ -13,11 +13,17 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.names import nameable, spelled
-from mcp_abridge.document.tree import encode, level
+from mcp_abridge.document.tree import ARRAY, OBJECT, encode, head, level
 from mcp_abridge.query import shapes
 from mcp_abridge.query.shapes import nodes, rows_of, side_by_side, tree_member
-from mcp_abridge.summary.all_rows import columns_in
-from mcp_abridge.summary.columns import NULL, elements_of, members_of, pairs_in, sample_of
+from mcp_abridge.summary.all_rows import Unnested, columns_in
+from mcp_abridge.summary.columns import (
+    elements_of,
+    may_be_pairs,
+    members_of,
+    pairs_in,
+    sample_of,
+)
 from mcp_abridge.summary.layout import MANY
 from mcp_abridge.summary.place import Place, member_place
 from mcp_abridge.summary.roles import NAME, in_order
@@ -50,7 +56,7 @@ def _of_most_bytes(rows: Sequence[Raw], size: int) -> str | None:
     outer = members_of(sample_of(rows)) if len(rows) > 1 and size <= LARGEST else []
     sizes = Counter[str]()
     for members in outer:
-        sizes.update({name: len(memoryview(each)) for name, each in members.items()})
+        sizes.update(dict(zip(members, map(len, members.values()), strict=True)))
     for name, bytes_of in sizes.most_common(1):
         arrays = [elements_of(members.get(name)) for members in outer]
         some = [*chain.from_iterable(arrays)]
@@ -64,17 +70,17 @@ def _of_most_bytes(rows: Sequence[Raw], size: int) -> str | None:
 
 def _is_pair(members: dict[str, Raw]) -> bool:
     """Return True of a name with a plain value."""
-    return len(members) + any(memoryview(each)[0] == 0x7B for each in members.values()) <= _PAIR
+    return len(members) + any(head(each) == OBJECT for each in members.values()) <= _PAIR
 
 
 def _are_pairs(arrays: list[list[Raw]]) -> bool:
     """Return True of names with values, alone or with more beside them, such as a type."""
     some = members_of([*chain.from_iterable(arrays)][:: len(arrays)])
-    present = [members_of(array) for array in arrays if array]
+    present = [members_of(array) for array in arrays if array] if may_be_pairs(arrays) else []
     return any(map(_is_pair, some)) or bool(pairs_in(present, len(present))[0])
 
 
-def in_rows(value: Any, at: Place, room: int) -> tuple[list[Raw], Place]:
+def in_rows(value: Any, at: Place, room: int) -> tuple[Sequence[Raw], Place]:
     """Return the rows of an opened array or object, and their place; none of any other shape."""
     path, place = at
     ample = room >= _ROOM
@@ -103,22 +109,10 @@ def _have_name(rows: list[Raw]) -> bool:
     return any(each.plain and each.role == NAME for each in columns[:_TELLING])
 
 
-def _with_outer(rows: list[Raw], name: str) -> list[Raw]:
+def _with_outer(rows: list[Raw], name: str) -> Sequence[Raw]:
     """Return the objects in an array of each row with what is around it, as `unnest` has them."""
-    inner, size = list[Raw](), 0
-    for members in members_of(rows):
-        array = members.get(name, NULL)
-        elements = elements_of(array)
-        for element in elements:
-            inner.append(Raw(encode(members | {name: element})))
-            size += len(memoryview(inner[-1]))
-        if (
-            size > _MOST
-            or memoryview(array)[0] not in b"[n"
-            or any(memoryview(each)[0] != 0x7B for each in elements)
-        ):
-            return []
-    return inner
+    unnested = Unnested(rows, name)
+    return unnested if unnested.are_objects(_MOST) else []
 
 
 def _in_groups(value: dict[str, Raw]) -> list[Raw]:
@@ -126,7 +120,7 @@ def _in_groups(value: dict[str, Raw]) -> list[Raw]:
 
     They are what the function `unnest` of views makes of its entries.
     """
-    if len(value) < _GROUPS or any(memoryview(each)[0] != 0x5B for each in value.values()):
+    if len(value) < _GROUPS or any(head(each) != ARRAY for each in value.values()):
         return []
     arrays = {encode(name): elements_of(array) for name, array in value.items()}
     if not alike([array[0] for array in arrays.values() if array], _GROUPS):
@@ -148,7 +142,7 @@ def named_rows(
 
 def alike(members: list[Raw], least: int = _SEVERAL) -> bool:
     """Return True of objects that have the same members, as those of a map of records do."""
-    if len(members) < least or any(memoryview(each)[0] != 0x7B for each in members):
+    if len(members) < least or any(head(each) != OBJECT for each in members):
         return False
     first, *others = (level(each).keys() for each in (members[0], members[1], members[-1]))
     return all(2 * len(first & each) > len(first | each) for each in others)
