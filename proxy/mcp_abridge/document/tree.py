@@ -57,6 +57,7 @@ _ANY = msgspec.json.Decoder(Raw)
 UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 head = Bytes("B").unpack_from  # the first byte in a tuple, in half the time of a memoryview
 OBJECT, ARRAY, STRING = (0x7B,), (0x5B,), (0x22,)
+_LEVELS: dict[Any, Any] = {OBJECT: _OBJECT, ARRAY: _ARRAY, STRING: _STRING}
 _KINDS = {'"': "string", "{": "object", "[": "array", "n": "null"}
 _WORDS: dict[bytes, Value] = {b"null": None, b"true": True, b"false": False}
 
@@ -200,19 +201,15 @@ class Document:
 
 def level(value: Raw) -> Value:
     """Decode the outermost level of `value`: dict or list of Raw, str, bool, None, Raw numbers."""
-    kind = head(value)
+    decoder = _LEVELS.get(head(value))
+    if decoder is None:
+        return _WORDS.get(bytes(value), value) if len(value) < 6 else value
     try:
         # Decoded from the Raw itself: parts decoded from a view would keep the view alive, which
         # takes several times as much memory.
-        if kind == OBJECT:
-            return _OBJECT.decode(value)
-        if kind == ARRAY:
-            return _ARRAY.decode(value)
-        if kind == STRING:
-            return _STRING.decode(value)
+        return decoder.decode(value)
     except UNREADABLE as error:
         raise DocumentError(f"not JSON: {error}") from error
-    return _WORDS.get(bytes(value), value) if len(value) < 6 else value
 
 
 def opened(value: Value) -> Value:
