@@ -31,10 +31,10 @@ def trim() -> None:
 
 
 def _call_libc(name: str, *numbers: int) -> None:
-    # Imported late: the wrapper needs it for large answers alone.
-    import ctypes
+    with suppress(AttributeError, ImportError, OSError, TypeError):  # another C library
+        # Imported late: the wrapper needs it for large answers alone.
+        import ctypes
 
-    # The one argument of malloc_trim is a size_t.
-    kind = ctypes.c_size_t if len(numbers) == 1 else ctypes.c_int
-    with suppress(AttributeError, OSError, TypeError):  # another C library
+        # The one argument of malloc_trim is a size_t.
+        kind = ctypes.c_size_t if len(numbers) == 1 else ctypes.c_int
         getattr(ctypes.CDLL(None), name)(*map(kind, numbers))
