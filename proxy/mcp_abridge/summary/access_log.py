@@ -17,8 +17,8 @@ from mcp_abridge.document.possessive import possessive
 from mcp_abridge.document.rows import row_type
 from mcp_abridge.document.tree import encode
 from mcp_abridge.summary.notations import JSON_NUMBER
+from mcp_abridge.summary.rows import LONGEST
 
-_LONGEST = 4 << 20  # characters
 _BEGINNING = 16_000  # characters by which the fields are told
 _FIRST = 20  # lines by which they are told, at most
 _FEWEST = 3  # rows
@@ -55,7 +55,7 @@ def access_log(text: str) -> tuple[Raw, list[int]] | None:
     (b'},{"text":"192.0.2"}]', 4, [4])
     """
     beginning = text[:_BEGINNING]
-    if len(text) > _LONGEST or _SIGN.search(beginning) is None:
+    if len(text) > LONGEST or _SIGN.search(beginning) is None:
         return None
     lines = beginning.split("\n")[:_FIRST]
     shapes = Counter(filter(None, map(_shape, lines))).most_common(1)

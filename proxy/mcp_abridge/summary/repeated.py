@@ -12,10 +12,9 @@ from mcp_abridge.errors import DocumentError
 from mcp_abridge.summary.line_heads import HITS, TALK, hits, talk
 from mcp_abridge.summary.markup import Element, elements
 from mcp_abridge.summary.origin import BLOCKS
-from mcp_abridge.summary.rows import Rows
+from mcp_abridge.summary.rows import LONGEST, Rows
 from mcp_abridge.summary.sections import SIGN, sections
 
-_LONGEST = 4 << 20  # characters
 _BEGINNING = 4000  # characters by which a form is told
 _FEWEST = 3  # rows
 _MOST_FIELDS = 60
@@ -31,7 +30,7 @@ def repeated(text: str) -> Rows | None:
     >>> repeated("level=info n=1\nlevel=warn n=2\nlevel=info n=3\n").as_json()[:25]
     b'[{"level":"info","n":1},{'
     """
-    if len(text) > _LONGEST:
+    if len(text) > LONGEST:
         return None
     beginning = text[:_BEGINNING]
     for sign, read in _FORMS:
@@ -158,12 +157,10 @@ _PAIRS = re.compile(rf'(?P<before>(?:[^\s="]+ +){{0,5}})(?:{_PAIR.pattern}(?: +|
 
 def _listing(text: str) -> Rows | None:
     """Read the lines of `ls -l`."""
-    total, newline, rest = text.partition("\n")
-    lines = (rest if total.startswith("total ") else text).splitlines()
-    matches = [*map(_FILE.fullmatch, lines)]
+    before = text[: text.find("\n") + 1] if text.startswith("total ") else ""
+    matches = [*map(_FILE.fullmatch, text[len(before) :].splitlines())]
     if not all(matches):
         return None
-    before = f"{total}{newline}" if total.startswith("total ") else ""
     return Rows([match.groupdict() for match in matches if match], "ls -l", before)
 
 

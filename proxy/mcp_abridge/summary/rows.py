@@ -8,6 +8,9 @@ from mcp_abridge.document.garbage import uncollected
 from mcp_abridge.document.tree import encode
 from mcp_abridge.summary.notations import JSON_NUMBER
 
+LONGEST = 4 << 20
+"""The most characters of a text that is read line by line."""
+
 
 class Rows(NamedTuple):
     """Rows that were read from a text, with the text before and after them.
