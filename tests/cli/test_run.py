@@ -15,6 +15,7 @@ from mcp_abridge.storage.ledger_totals import rows
 from tests.cli.conftest import Run
 from tests.faults.processes import until
 from tests.faults.scale import scaled
+from tests.platforms import on_posix
 from tests.raw_http import RawServer, whole
 from tests.rulecases import PYTHON
 from tests.wire import Wire
@@ -24,6 +25,19 @@ RUN = [sys.executable, "-m", "mcp_abridge"]
 NAUGHTY = [sys.executable, str(ROOT / "tests" / "faults" / "naughty.py")]
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ok"}}\n'
 ANSWER = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"ok"}]}}\n'
+LOSING = """
+import os, signal, sys, weakref
+module = sys.argv.pop(1)
+def interrupt(event, arguments):
+    if event == "import" and arguments[0] == module:
+        gone = set()
+        callback = weakref.ref(gone, lambda _: os.kill(os.getpid(), signal.SIGINT))
+        del gone
+from mcp_abridge.cli import main
+sys.addaudithook(interrupt)
+sys.exit(main())
+"""
+"""Starts the proxy; within the import of a module, a SIGINT comes while a callback runs."""
 
 
 def run_program(
@@ -209,6 +223,23 @@ def test_a_hangup_that_was_ignored_stays_so() -> None:
         wire.write(CALL % 2)
         assert wire.line() == ANSWER % 2
         assert wire.close().code == 0
+
+
+@on_posix("no signals")
+@pytest.mark.parametrize(
+    ("module", "code", "words"),
+    [
+        ("mcp_abridge.cli.run", -signal.SIGINT, ("--rules", "none")),
+        ("mcp_abridge.session.session", 128 + signal.SIGINT, ("--rules", "none")),
+        ("asyncio", -signal.SIGINT, ("serve", "--listen", "127.0.0.1:0")),
+    ],
+)
+def test_an_interrupt_is_not_lost_in_a_callback_within_an_import(
+    module: str, code: int, words: tuple[str, ...]
+) -> None:
+    command = [sys.executable, "-c", LOSING, module, *words, "--", *NAUGHTY, "plain"]
+    with Wire(command, cwd=ROOT) as wire:
+        assert wire.process.wait(30) == code
 
 
 def test_nothing_slow_is_imported_before_the_server_is_started() -> None:

@@ -6,6 +6,7 @@ descendants, whatever they have done to their groups and parents.
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,6 +31,7 @@ NOISE = 2.0  # seconds that a machine may be busy with something else
 ANSWERED = 30.0  # seconds
 MOMENTS = 0.4  # seconds from the start within which an end comes, where it comes early
 MARK = "ORPHANS_OF"
+MASKS = ("SigCgt", "SigBlk")
 ENDS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGKILL", "crash")
 
 
@@ -85,6 +87,16 @@ def nobody_is_left(marker: str, since: float) -> None:
     until(lambda: not survivors(marker), since + LIFE + NOISE - time.monotonic(), lambda: marker)
 
 
+def may_be_lost(pid: int) -> bool:
+    """Return True while a SIGINT goes to Python's own handler, before a line of ours has run.
+
+    It raises KeyboardInterrupt, which Python loses if it comes within a callback of an import.
+    """
+    status = Path(f"/proc/{pid}/status").read_text()
+    handlers, mask = (int(re.findall(rf"{name}:\s(\w+)", status)[0], 16) for name in MASKS)
+    return bool(handlers & ~mask & 1 << signal.SIGINT - 1)
+
+
 def go_round(turns: Iterator[Cycle], most: int, turn: Callable[[Cycle], float]) -> None:
     """Do `turn` for each cycle, at most so many at the same time.
 
@@ -127,6 +139,8 @@ def turn_of_wrapper(cycle: Cycle) -> float:
             elif cycle.end == "EOF":
                 process.stdin.close()
             else:
+                while cycle.end == "SIGINT" and may_be_lost(process.pid):
+                    time.sleep(0.001)
                 process.send_signal(signal.Signals[cycle.end])
             # One that is still starting, and so has one thread, cannot know of its end yet.
             while process.poll() is None and len(os.listdir(f"/proc/{process.pid}/task")) == 1:

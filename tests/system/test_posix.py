@@ -1,7 +1,9 @@
-"""How a server is started; how it and its group end is shown in tests/faults."""
+"""How a server is started, and signals arrive; how its group ends is shown in tests/faults."""
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 
@@ -15,6 +17,15 @@ from tests.faults.processes import until
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 
 Spawn = Callable[..., ChildProcess]
+BUSY = """
+import hashlib, os, signal, threading
+from mcp_abridge.system import posix
+posix.hold_signals()
+posix.listen(posix.absent(), os._exit)
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
+hashlib.pbkdf2_hmac("sha256", b"", b"", 1 << 30)
+"""
+"""Listens to signals while its main thread is in C code for minutes."""
 
 
 @pytest.fixture
@@ -77,3 +88,7 @@ def test_a_signal_that_python_ignores_is_not_ignored_by_the_server(spawn: Spawn)
     started = spawn(["/bin/sh", "-c", "kill -s PIPE $$; echo"])
     until(started.ended)
     assert started.code == -signal.SIGPIPE
+
+
+def test_a_signal_arrives_while_no_handler_of_python_can_run() -> None:
+    assert subprocess.run([sys.executable, "-c", BUSY], timeout=30).returncode == signal.SIGTERM

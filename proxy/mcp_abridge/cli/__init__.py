@@ -1,5 +1,7 @@
 """The command `mcp-abridge`: one module per verb, imported only if the verb is used."""
 
+# The module that `signal` wraps; `signal` imports `enum`, which takes 4 ms.
+import _signal  # type: ignore[import-not-found]
 import codecs
 import os
 import sys
@@ -61,6 +63,8 @@ _OTHER_NAMES = {"--host": "--listen", "--port": "--listen"}
 def main(words: list[str] | None = None) -> int:
     """Run a command line; return its exit code."""
     if words is None:
+        # Python loses a KeyboardInterrupt that comes within a callback, and imports have many.
+        _replace_handler(_signal.default_int_handler, _signal.SIG_DFL)
         # Imported late, as all that the wrapper does not need before it has started the server.
         import atexit
         import gc
@@ -85,6 +89,12 @@ def main(words: list[str] | None = None) -> int:
     os.write(2, f"{PROGRAM}: error: {reason}\n".encode())
     # Exit without joining threads. A server that was started sees its stdin close.
     os._exit(1)
+
+
+def _replace_handler(before: object, after: object) -> None:
+    """Have SIGINT handled in another way; it stays ignored if it was when this was started."""
+    if _signal.getsignal(_signal.SIGINT) == before:
+        _signal.signal(_signal.SIGINT, after)
 
 
 def _run(words: list[str]) -> int:
@@ -128,6 +138,7 @@ def _verb(verb: str, words: list[str]) -> int:
     _prepare_streams()
     with uncollected():  # a tenth of the time that it takes to load `serve`
         module = import_module(f"mcp_abridge.cli.{verb}")
+    _replace_handler(_signal.SIG_DFL, _signal.default_int_handler)
     parser = _parser_of(verb)
     ours = words
     command: list[str] = []

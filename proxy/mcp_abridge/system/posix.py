@@ -2,6 +2,7 @@
 
 # The module that `signal` wraps; `signal` imports `enum`, which takes 4 ms.
 import _signal  # type: ignore[import-not-found]
+import _thread
 import os
 
 from mcp_abridge.system.guardian import Guardian as Guardian
@@ -24,7 +25,7 @@ END_SIGNALS: "tuple[int, ...]" = (_signal.SIGINT, _signal.SIGTERM, HANGUP)
 CHILD_ENDED: int = _signal.SIGCHLD
 """The number in place of a signal's if a child may have ended."""
 LONGEST_WAIT = 3600.0
-"""Seconds of a single wait: signals end it, but the clock may jump."""
+"""Seconds of a single wait, since the clock may jump."""
 UNGUARDED = "no /bin/sh: nothing ends the server if this process is killed"
 
 PIPED = None
@@ -126,10 +127,9 @@ def signal_group(group: int, number: int) -> bool:
 
 def hold_signals() -> "Iterable[int]":
     """Block the signals that the proxy handles, for later threads too; return the mask before."""
-    # If it were ignored, the system would not report the server's exit code.
-    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-    before: Iterable[int] = _signal.pthread_sigmask(_signal.SIG_BLOCK, _HELD)
-    return before
+    # If it were ignored, the server's exit code would be lost; if at its default, macOS drops it.
+    _signal.signal(_signal.SIGCHLD, lambda *_: None)
+    return {*_signal.pthread_sigmask(_signal.SIG_BLOCK, _HELD)}
 
 
 def release_signals() -> None:
@@ -143,11 +143,15 @@ def ignores(number: int) -> bool:
 
 
 def listen(child: ChildProcess, ring: "Callable[[int], None]") -> None:
-    """Call `ring` with each signal that ends the proxy, and with CHILD_ENDED; in this thread."""
-    for each in _HELD:
-        if not ignores(each):
-            _signal.signal(each, lambda number, _: ring(number))
-    release_signals()
+    """Call `ring` with each signal that ends the proxy, and with CHILD_ENDED, in a thread."""
+    numbers = [each for each in _HELD if not ignores(each)]
+
+    # No handler: if the main thread was about to wait, that would run once it has waited.
+    def wait() -> None:
+        while True:
+            ring(_signal.sigwait(numbers))
+
+    _thread.start_new_thread(wait, ())
 
 
 def heed(number: int, do: "Callable[..., object]", *args: object) -> None:
@@ -240,9 +244,8 @@ def widen(descriptor: int) -> None:
 
     Only once it is needed: the wide pipes of one user share a limit of 64 MiB on Linux.
     """
-    # There may be no memory to load it.
     try:
-        import fcntl
+        import fcntl  # there may be no memory to load it
 
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, WIDE)
     except (ImportError, AttributeError, OSError):
@@ -285,8 +288,7 @@ def publicity(path: str) -> str | None:
     if status.st_uid != os.geteuid():
         return "the folder belongs to another user"
     if status.st_mode & 0o077:
-        mode = f"mode {status.st_mode & 0o777:o}"
-        return f"others can open the folder ({mode}); do `chmod 700` first"
+        return f"others can open the folder (mode {status.st_mode & 0o777:o}); do `chmod 700` first"
     return None
 
 
@@ -378,11 +380,9 @@ def descriptors(most: int | None = None) -> int | None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return None
-    if most is not None:
-        target = most if hard == resource.RLIM_INFINITY else min(hard, most)
-        if soft < target:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
-            return target
+    if most is not None and soft < most:
+        soft = most if hard == resource.RLIM_INFINITY else min(hard, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return soft
 
 

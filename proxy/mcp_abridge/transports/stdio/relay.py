@@ -1,9 +1,10 @@
 """Move lines between the client on the proxy's stdin and stdout and a server in a child process.
 
-One thread reads the client, one the server, one its stderr, one watches the time of calls if they
-have any, each view has one; the main thread waits for the end. Invariants: the session is entered
-by one thread at a time; shaping happens outside it; the thread that reads the server never waits
-for the server; and no message of the client about a suspended call is sent ahead of the call.
+One thread reads the client, one the server, one its stderr, one waits for signals, one watches the
+time of calls if they have any, each view has one; the main thread waits for the end. Invariants:
+the session is entered by one thread at a time; shaping happens outside it; the thread that reads
+the server never waits for the server; and no message of the client about a suspended call is sent
+ahead of the call.
 """
 
 import os
@@ -89,7 +90,7 @@ class Relay:
 
     def run(self) -> int:
         """Move lines until both sides have ended; return the exit code of the proxy."""
-        # Only the main thread acts on signals, so only it may receive them.
+        # The thread that waits for them is to receive them.
         platform.hold_signals()
         sides = {
             "stderr": self._read_stderr,
@@ -103,9 +104,9 @@ class Relay:
             name: Thread(target=self._guarded, args=(side,), name=name, daemon=True)
             for name, side in sides.items()
         }
+        self._shutdown.listen()
         for thread in threads.values():
             thread.start()
-        self._shutdown.listen()
         self._shutdown.wait()
         threads["stderr"].join(_PATIENCE / 5)
         self._shutdown.wait_for_question()
