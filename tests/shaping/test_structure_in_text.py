@@ -594,6 +594,19 @@ def test_lines_with_a_place_or_a_speaker_stay_a_text_and_can_be_asked() -> None:
     assert view(chat, "rows[3].text") == "It is 3,\nI think"
     log = "".join(f"[2026-11-24 10:00:{n % 60:02}] app.ERROR: {n} is bad\n" for n in range(200))
     assert "rows" not in notes(first(log))
+    joint = "".join(f"{'web-1 db-1  '[n % 2 * 6 :][:6]} | line {n} of it\n" for n in range(300))
+    assert value(joint, "count_by(rows, &source)") == {"web-1": 150, "db-1": 150}
+
+
+def test_one_of_many_columns_may_stand_beside_its_name() -> None:
+    head = "COMMAND   PID   USER   FD   TYPE  DEVICE NODE NAME\n"
+    text = head + "".join(
+        f"nginx   {n + 1000:5}  {'ilse'[: 3 + n % 2]:>5} {n % 300:4}u  IPv4 {n * 77 + 10000:7}"
+        f"  TCP a:{n}->b:443 (OPEN)\n"
+        for n in range(300)
+    )
+    assert value(text, "[7].[FD, NAME]") == ["7u", "a:7->b:443 (OPEN)"]
+    assert value(text, "count_by(@, &USER)") == {"ils": 150, "ilse": 150}
 
 
 def test_lines_whose_words_do_not_stand_below_those_of_the_first_are_no_rows() -> None:

@@ -1,4 +1,4 @@
-r"""Lines with a place or a speaker at their head, as rows: hits of a search, findings, chats.
+r"""Lines with a place, a speaker or a program at their head, as rows: hits, chats, joint logs.
 
 Without it, a model counts by eye which file has most hits of `grep -rn`, or who wrote most.
 """
@@ -17,12 +17,16 @@ _LEVEL = re.compile(
     r"(?:.*[. ])?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRITICAL|FATAL)"
 )
 
+_LOGGED = r"(?:([\w./@:-]+) +\||\[((?:pod/)?[\w.-]+/[\w.-]+)\]) ?(.*)"
+
 HITS = re.compile(rf"\A(?:[^\n]*\n){{0,3}}?{_HIT}\n(?:[^\n]*\n){{0,4}}?{_HIT}\n")
 """Two hits near the beginning of a text."""
 TALK = re.compile(rf"\A(?:[^\n]*\n){{0,3}}?{_SAID}\n(?:[^\n]*\n){{0,3}}?{_SAID}\n")
 """Two messages near the beginning of a text."""
+JOINT = re.compile(rf"\A{_LOGGED}\n{_LOGGED}\n")
+"""Two lines of programs at the beginning of a text."""
 
-_ONE_HIT, _ONE_SAID = re.compile(_HIT), re.compile(_SAID)
+_ONE_HIT, _ONE_SAID, _ONE_LOGGED = map(re.compile, (_HIT, _SAID, _LOGGED))
 _OTHERS = 4  # lines that belong to one above, on average at most
 
 
@@ -49,7 +53,19 @@ def talk(text: str) -> Rows | None:
     return rows if 2 * len(people) > len(authors) else None
 
 
-def _rows(text: str, form: re.Pattern[str], name: str, names: tuple[str, ...]) -> Rows | None:
+def joint_log(text: str) -> Rows | None:
+    """Return the lines of several programs in one log, as Docker Compose and kubectl write it.
+
+    >>> joint_log("web-1  | ready\\ndb-1   | LOG: ready\\n").rows[1]
+    {'source': 'db-1', 'text': 'LOG: ready'}
+    """
+    return _rows(text, _ONE_LOGGED, "a log of several programs", ("source", "source", "text"), 0)
+
+
+def _rows(
+    text: str, form: re.Pattern[str], name: str, names: tuple[str, ...], most: int = _OTHERS
+) -> Rows | None:
+    """Return rows of these names; `most` lines on average may belong to one above."""
     rows, others = list[dict[str, str]](), 0
     for line in text.splitlines():
         if match := form.fullmatch(line):
@@ -58,4 +74,4 @@ def _rows(text: str, form: re.Pattern[str], name: str, names: tuple[str, ...]) -
         elif rows and line.strip():
             rows[-1]["text"] += f"\n{line}"
             others += 1
-    return Rows(rows, name, loses=True) if others <= _OTHERS * len(rows) else None
+    return Rows(rows, name, loses=True) if others <= most * len(rows) else None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, takewhile
 
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.summary.line_heads import HITS, TALK, hits, talk
+from mcp_abridge.summary.line_heads import HITS, JOINT, TALK, hits, joint_log, talk
 from mcp_abridge.summary.markup import Element, elements
 from mcp_abridge.summary.origin import BLOCKS
 from mcp_abridge.summary.rows import LONGEST, Rows
@@ -211,14 +211,17 @@ def _spaced(text: str) -> Rows | None:
 def _in_line(lines: Iterable[str], count: int) -> bool:
     """Return True if most words of so many columns begin or end where the name above does."""
     words = [_NO_BLANK.finditer(line) for line in lines]
-    most = (len(words) - 1) * 3 // 4
+    most, loose = (len(words) - 1) * 3 // 4, count // _LOOSE
     for _ in range(count):
         (start, end), *spans = [next(each).span() for each in words]
         if max(sum(a == start for a, _ in spans), sum(b == end for _, b in spans)) <= most:
-            return False
+            loose -= 1
+            if loose < 0 or sum(a < end and start < b for a, b in spans) <= most:
+                return False
     return True
 
 
+_LOOSE = 6  # columns of which one may merely stand below its name, as FD of lsof
 _HEADS = 6  # lines of which one may be the head
 _NO_WORD = re.compile(r"[^A-Za-z0-9]+")
 _NO_BLANK = re.compile(r"\S+")
@@ -316,6 +319,7 @@ _FORMS: Iterable[_Form] = (
     (SIGN, sections),
     (HITS, hits),
     (TALK, talk),
+    (JOINT, joint_log),
     (re.compile(r"\A(?:[^\n]*\n){0,5}?(?:\S+ +){3}\S[^\n]*\n"), _spaced),
     (
         re.compile(
