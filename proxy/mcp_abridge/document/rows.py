@@ -12,6 +12,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from mcp_abridge.document.tree import (
     ARRAY,
+    OBJECT,
     UNREADABLE,
     Number,
     Value,
@@ -45,9 +46,9 @@ def row_type(
     """Make a Struct type with one optional Raw field per name, in this order, for `rows`.
 
     The fields are called `f0`, `f1` and so on. A name in `inner` holds an object of that type, an
-    array of such objects and nulls, or null. `strict`: an object has all these members, of this
-    `kind`, and no others. None if a name is one that a Struct's field may not have, here or in
-    `inner`.
+    array of such objects and nulls, or null. Others are of a `kind`. `strict`: an object has all
+    these members, and no others. None if a name is one that a Struct's field may not have, here or
+    in `inner`.
     """
     return _row_type(tuple(fields), tuple((inner or {}).items()), strict=strict, kind=kind)
 
@@ -70,7 +71,7 @@ def _row_type(
     return msgspec.defstruct(
         "Row",
         [
-            (field, kind) if strict else (field, kinds.get(name, Raw), UNSET)
+            (field, kind) if strict else (field, kinds.get(name, kind), UNSET)
             for field, name in names.items()
         ],
         rename=names,
@@ -130,6 +131,16 @@ def rows_in(
         return None
     kind: Any = list[row | None]  # type: ignore[valid-type]
     return _each(arrays, msgspec.json.Decoder(kind))
+
+
+def arrays_in(values: Sequence[Raw], name: str) -> list[list[Raw]]:
+    """Return the elements of the member `name` of each value; none if it is no array."""
+    array: Any = list[Raw] | UnsetType | None
+    rows: Any = each_row(values, row_type((name,), kind=array))
+    if rows is not None:
+        return [each.f0 or [] for each in rows if each is not None]
+    members = (level(each).get(name) for each in values if head(each) == OBJECT)
+    return [level(each) for each in members if each is not None and head(each) == ARRAY]
 
 
 def members_in(values: Sequence[Raw | None], name: str) -> list[list[Raw | None]]:

@@ -136,7 +136,7 @@ class Document:
         self.compact = compact
         # Steps change an array in place if it is given opened.
         self.source = value.copy() if type(value) is list else value
-        self.ready: dict[str, Raw] | None = None  # the source's outermost level, once decoded
+        self.ready: Value = None  # the source's outermost level, once decoded
         self.changed = False
         self.closers: list[TextWriteback] = []
 
@@ -155,11 +155,12 @@ class Document:
 
     @classmethod
     def _read(cls, raw: bytes) -> "Document":
-        # Nearly every step opens an object, and to open it also checks that it is one.
-        if raw[:1] != b"{":
+        # Nearly every step opens an object, or rows, and to open it also checks that it is one.
+        rows = raw.startswith(b"[{") and raw.endswith(b"]")
+        if not (rows or raw.startswith(b"{")):
             return cls(_ANY.decode(raw))
         document = cls(Raw(raw))
-        document.ready = _OBJECT.decode(raw)
+        document.ready = (_ARRAY if rows else _OBJECT).decode(raw)
         return document
 
     @property

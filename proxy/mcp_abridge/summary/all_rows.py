@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw, Struct
 
 from mcp_abridge.document.names import LONGEST_LABEL
 from mcp_abridge.document.rows import each_object, each_row, row_type, rows_in
-from mcp_abridge.document.tree import ARRAY, encode, head, text
+from mcp_abridge.document.tree import ARRAY, OBJECT, encode, head, text
 from mcp_abridge.summary.columns import (
     EACH,
     Column,
@@ -198,12 +198,10 @@ class Unnested(Sequence[Raw]):
 
         Instead of an array, a row may have null.
         """
-        elements = _NO_JSON.join([b"", *self._elements])
-        if elements.count(b"\0{") < len(self) or not {*map(head, self._arrays)} <= _ARRAYS:
-            return False
         around = map(sub, map(len, self._rows), map(len, self._arrays))
-        size: int = sum(map(mul, around, self._sizes))
-        return size + len(elements) - len(self) <= most
+        size: int = sum(map(mul, around, self._sizes)) + sum(map(len, self._elements))
+        heads, outer = {*map(head, self._elements)}, {*map(head, self._arrays)}
+        return size <= most and heads <= {OBJECT} and outer <= _ARRAYS
 
     def cells(self, paths: Collection[Names]) -> Iterator[tuple[Names, list[bytes]]]:
         """Yield the values at each path in all rows."""

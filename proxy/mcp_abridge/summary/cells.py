@@ -3,8 +3,9 @@
 Invariant: each member of an opened object is in a cell, or its path is in `left_out`.
 """
 
+from bisect import bisect
 from collections.abc import Collection, Iterator, Sequence
-from itertools import accumulate, chain, islice, takewhile
+from itertools import accumulate, chain, islice
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -203,8 +204,8 @@ def _column(values: Sequence[Raw | None], path: ColumnPath) -> tuple[Cells, list
         gaps[row] = len(some) < len(parts)
         content = b",".join(some)
         if len(content) > _SHOWN:
-            sizes = accumulate(map(len, some), initial=0)
-            content = b",".join(some[: 1 + sum(1 for _ in takewhile(_SHOWN.__ge__, sizes))])
+            sizes = [*accumulate(map(len, some), initial=0)]
+            content = b",".join(some[: 1 + bisect(sizes, _SHOWN)])
         is_array = (value := cells[row]) is not None and head(value) == ARRAY
         cells[row] = Raw(b"[%b]" % content) if is_array else None
     return cells, gaps

@@ -69,7 +69,7 @@ class SizeReducer(Struct, kw_only=True):
     omissions: list[Omission] = []
     lookout: Lookout = Lookout()
     facts: list[tuple[str, dict[str, Any]]] = []
-    members: dict[str, Raw] | None = None
+    members: Any = None
     records: dict[Place, tuple[list[Raw], Place]] = {}  # rows of arrays with their columns' names
     totals: dict[Place, Total] = {}  # of arrays, if the server has more than came
 

@@ -182,9 +182,9 @@ def _recurs(rows: Sequence[Raw], column: Column) -> bool:
     """Return True of names that stand in several rows each, as in each day or page."""
     if not column.textual or column.role not in (roles.NAME, roles.PERSON):
         return False
-    some = rows[: _READ if column.plain else _OPENED]
-    parts = (some[: len(some) // _SEVERAL + 1], some)  # a few often say that they do not
-    return all(_SEVERAL * len({*values_of(part, column.path)}) <= len(some) for part in parts)
+    most = min(len(rows), _READ if column.plain else _OPENED)
+    counts = (most // _SEVERAL + 1, most)  # a few often say that they do not
+    return all(_SEVERAL * len({*values_of(rows[:n], column.path)}) <= most for n in counts)
 
 
 def _sorts(rows: Sequence[Raw], clock: Column, facts: Facts) -> bool:

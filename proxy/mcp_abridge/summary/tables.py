@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.names import nameable, spelled
+from mcp_abridge.document.rows import arrays_in
 from mcp_abridge.document.tree import ARRAY, OBJECT, encode, head, level
 from mcp_abridge.query import shapes
 from mcp_abridge.query.shapes import nodes, rows_of, side_by_side, tree_member
@@ -47,13 +48,13 @@ def inner_rows(rows: Sequence[Raw], size: int, place: str) -> tuple[list[Raw], s
     name = _of_most_bytes(rows, size)
     if name is None:
         return [], ""
-    every = (elements_of(members.get(name)) for members in members_of(rows))
-    return [*chain.from_iterable(every)], f"{place}[].{spelled(name)}[]"
+    return [*chain.from_iterable(arrays_in(rows, name))], f"{place}[].{spelled(name)}[]"
 
 
 def _of_most_bytes(rows: Sequence[Raw], size: int) -> str | None:
     """Return the name of that array."""
-    outer = members_of(sample_of(rows)) if len(rows) > 1 and size <= LARGEST else []
+    sample = sample_of(rows) if len(rows) > 1 and size <= LARGEST else []
+    outer = members_of(sample) if any(b"[" in bytes(row) for row in sample) else []
     sizes = Counter[str]()
     for members in outer:
         sizes.update(dict(zip(members, map(len, members.values()), strict=True)))
