@@ -52,6 +52,8 @@ def examples(
     `columns` are in the order of `roles`, `visible` are those that the rows of the look have. Of
     `small` rows, those of a rare value are shown whole.
     """
+    if not columns:
+        return
     recurs = cache(partial(_recurs, rows))
     names = [each for each in visible if _selectable(each)]
     rare = [each for each in columns if facts.tells_places(each.names) and each.plain]

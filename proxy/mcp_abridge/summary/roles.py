@@ -9,6 +9,7 @@ name, 17 without these rules. Rows that no name tells apart have the beginning o
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 from math import inf
 from operator import attrgetter
 
@@ -46,6 +47,8 @@ def in_order(
     `sought` are words that the call looks for. `ordered`: a rule has put the members in order.
     `array` is the name of the rows, whose ids are called by it: `VulnerabilityID`.
     """
+    if not columns:  # of an array of numbers or texts
+        return []
     things = _things(columns)
     equal: dict[tuple[bytes | None, ...], list[Column]] = {}
     useless = list[Column]()
@@ -249,9 +252,9 @@ def in_order_of_time(column: Column) -> bool:
     values = [(len(value), value) if value[:1] != b'"' else (0, value) for value in column.values]
     if len(set(values)) < 2 or any(map(forms.BY_DAY.match, column.values)):
         return False
-    if values not in (sorted(values), sorted(values, reverse=True)):
-        return False
-    return Worth(column).clock
+    pairs = [*pairwise(values)]
+    ordered = all(a <= b for a, b in pairs) or all(a >= b for a, b in pairs)
+    return ordered and Worth(column).clock
 
 
 def is_out_of_order(times: Column) -> bool:
