@@ -163,6 +163,10 @@ class Unnested(Sequence[Raw]):
     """The elements of an array in each row, each with what is around it in the place of the array.
 
     Without it, what is around would be written and read once for each of them.
+
+    >>> rows = Unnested([Raw(b'{"a":1,"b":[{"c":2},{"c":3}]}')], "b")
+    >>> bytes(rows[1]), cells_of(rows, [("a",), ("b", "c")])
+    (b'{"a":1,"b":{"c":3}}', {('a',): [b'1', b'1'], ('b', 'c'): [b'2', b'3']})
     """
 
     def __init__(self, rows: Sequence[Raw], name: str) -> None:
