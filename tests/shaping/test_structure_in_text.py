@@ -598,6 +598,23 @@ def test_lines_with_a_place_or_a_speaker_stay_a_text_and_can_be_asked() -> None:
     assert value(joint, "count_by(rows, &source)") == {"web-1": 150, "db-1": 150}
 
 
+def test_a_calendar_stays_a_text_and_its_events_can_be_asked() -> None:
+    alarm = "BEGIN:VALARM\r\nTRIGGER:-PT15M\r\nEND:VALARM\r\n"
+    events = "".join(
+        f"BEGIN:VEVENT\r\nUID:{n}@x\r\n"
+        f"DTSTART;TZID=Europe/Oslo:202611{n * 5 % 28 + 1:02}T09{n % 60:02}{n % 7:02}\r\n"
+        f'SUMMARY:Meeting {n} of\r\n  all\r\nATTENDEE;CN="A:B":a\r\nATTENDEE:b\r\n'
+        f"{alarm}END:VEVENT\r\n"
+        for n in range(120)
+    )
+    text = f"BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{events}END:VCALENDAR\r\n"
+    assert notes(first(text))["rows"].startswith(
+        "120 rows of UID, DTSTART, SUMMARY, ATTENDEE, read"
+    )
+    assert "sort_by(rows, &DTSTART)[-3:]" in notes(first(text))["rows"]
+    assert value(text, "rows[3].[SUMMARY, ATTENDEE]") == ["Meeting 3 of all", "a\nb"]
+
+
 def test_one_of_many_columns_may_stand_beside_its_name() -> None:
     head = "COMMAND   PID   USER   FD   TYPE  DEVICE NODE NAME\n"
     text = head + "".join(

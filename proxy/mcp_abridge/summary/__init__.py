@@ -10,6 +10,7 @@ delimited          CSV and TSV, with or without a head, as JSON
 markup             XML, as JSON
 repeated           git log, blocks of fields, logfmt, tables and JUnit, as rows
 access_log         requests in the log of a web server, as rows
+components         events and contacts of iCalendar and vCard, as rows
 line_heads         hits of a search, findings of a linter and chats, as rows
 sections           sections of Markdown that have the same fields, as rows
 rows               such rows as JSON

@@ -33,6 +33,7 @@ FILTERS = "filters"
 COUNTS = "counts"
 GREATEST = "finds the greatest"
 SUM = "adds up"
+LATEST = "shows the last"
 
 Example = tuple[str, str]
 """A view, and what it does."""
@@ -97,7 +98,7 @@ def examples(
         heads = [each.name for each in names if each is not clock][:_SELECTED]
         part = "" if small else f".[{', '.join([*heads, clock.name])}]"
         view = f"sort_by({place or '@'}, &{clock.name})[-{_LATEST}:]{part}"
-        latest.append((view, "shows the last"))
+        latest.append((view, LATEST))
     quantities = islice(filter(_single, filter(roles.is_quantity, columns)), _TRIES)
     both = ((each, _odd(rows, each)) for each in quantities)
     quantity, odd = next((pair for pair in both if _numbers(pair[1])), (None, {}))

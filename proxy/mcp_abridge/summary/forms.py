@@ -4,7 +4,8 @@ import re
 
 NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
 CLOCK = re.compile(
-    rb'\[*"(?:\d{4}-\d\d(?:-\d\d(?:[T ][\d:.,+Z-]*)?)?"|\d\d/[A-Z][a-z][a-z]/\d{4}:\d\d:)'
+    rb'\[*"(?:\d{4}-\d\d(?:-\d\d(?:[T ][\d:.,+Z-]*)?)?"|(?:19|20)\d{6}T\d{6}Z?"|'
+    rb"\d\d/[A-Z][a-z][a-z]/\d{4}:\d\d:)"
 )
 BY_DAY = re.compile(rb'"\d\d/')
 """A time that begins with its day, and so does not sort as a text."""

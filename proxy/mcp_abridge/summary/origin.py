@@ -11,7 +11,7 @@ from mcp_abridge.document.tree import Value, opened, raw
 from mcp_abridge.query.call import Call
 from mcp_abridge.summary.brief import examples_of
 from mcp_abridge.summary.cuts import WINDOW
-from mcp_abridge.summary.examples import COUNTS, FILTERS, GREATEST, SUM
+from mcp_abridge.summary.examples import COUNTS, FILTERS, GREATEST, LATEST, SUM
 
 BLOCKS = "blocks of fields"
 """The form of rows that begin with the same name each, as in a text that describes several."""
@@ -53,12 +53,12 @@ class InText(Struct, frozen=True):
     rows: list[Value] = []
 
     def with_examples(self, call: Call, room: int) -> dict[str, str]:
-        """Return the note, and in `room` bytes more a filter, a count, the greatest row, a sum."""
+        """Return the note, and in `room` bytes more views: of a filter, a count, the last, ..."""
         note = self.note
         offers = examples_of([*map(raw, self.rows)], "rows", inside=True)[1] if self.rows else ()
         first = {effect: view for view, effect in reversed(offers)}
         most = encoded_size(note) + room
-        for effect in (FILTERS, COUNTS, GREATEST, SUM):
+        for effect in (FILTERS, COUNTS, GREATEST, SUM, LATEST):
             if effect in first:
                 longer = f"{note['rows']}; {call.question(first[effect])} {effect}"
                 note = {"rows": longer} if encoded_size({"rows": longer}) <= most else note

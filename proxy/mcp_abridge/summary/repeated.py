@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, takewhile
 
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.summary.line_heads import HITS, JOINT, TALK, hits, joint_log, talk
+from mcp_abridge.summary import components, line_heads, sections
 from mcp_abridge.summary.markup import Element, elements
 from mcp_abridge.summary.origin import BLOCKS
 from mcp_abridge.summary.rows import LONGEST, Rows
-from mcp_abridge.summary.sections import SIGN, sections
 
 _BEGINNING = 4000  # characters by which a form is told
 _FEWEST = 3  # rows
@@ -316,10 +315,11 @@ _FORMS: Iterable[_Form] = (
     (re.compile(r"\A(?=[^\n]*\w)[^\n]*\n *[-=]{2,}(?: +[-=]{2,})+ *\r?\n"), _ruled),
     (_TABLE, _barred),
     (re.compile(r"\A(?:<\?[^\n]*\?>\s*)?<testsuites?\b"), _junit),
-    (SIGN, sections),
-    (HITS, hits),
-    (TALK, talk),
-    (JOINT, joint_log),
+    (components.SIGN, components.components),
+    (sections.SIGN, sections.sections),
+    (line_heads.HITS, line_heads.hits),
+    (line_heads.TALK, line_heads.talk),
+    (line_heads.JOINT, line_heads.joint_log),
     (re.compile(r"\A(?:[^\n]*\n){0,5}?(?:\S+ +){3}\S[^\n]*\n"), _spaced),
     (
         re.compile(
