@@ -16,7 +16,7 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.garbage import uncollected
 from mcp_abridge.document.surrogates import replace_lone
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.system import allocator, platform
+from mcp_abridge.system import platform
 
 if TYPE_CHECKING:
     from mcp_abridge.document.measure import TextWriteback
@@ -35,8 +35,6 @@ def have_room(size: int) -> None:
     """Raise MemoryError if a document of `size` bytes is likely to exceed the memory."""
     if size < LARGE:
         return
-    if size >= allocator.LARGE_BLOCK:
-        allocator.release_large_blocks()
     try:
         platform.reserve(_TIMES * size)
     except (ImportError, OSError, OverflowError, ValueError):

@@ -23,6 +23,7 @@ from mcp_abridge.document.tree import Value
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.query.heads import form_of, is_head, names_columns
 from mcp_abridge.summary.notations import JSON_NUMBER
+from mcp_abridge.system import allocator
 
 Rows = Callable[[], Iterator[list[str]]]
 """Reads the rows of a table from its beginning."""
@@ -37,6 +38,7 @@ _COMMENTS = 500  # lines that are looked at for a head, with those that begin wi
 _INDEX = ["1"]  # the name of a first column without one
 _FEWEST = 3  # rows below the head of a text that may be no CSV at all
 _LONGEST_HEAD = 10_000
+_LARGE = 4 << 20  # characters of a text from which memory counts more than time
 _QUOTED_NUMBER = re.compile(r'(?:^|[\t,;]) ?"-?[0-9][0-9.eE+-]*"(?=[\t,;\r\n]|\Z)', re.MULTILINE)
 _TIME = re.compile(r":[0-5]\d:[0-5]\d\Z")
 _FRACTION = re.compile(r"\d{3,6}(?!\d|\Z)")  # of a second behind it, and a message: a log
@@ -205,6 +207,8 @@ def as_json(names: Sequence[str], rows: Rows, size: int = 0, *, texts: bool = Fa
     if row is None:
         raise DocumentError("a column with a name that no head has")
     output, source = BytesIO(), rows()
+    if size >= _LARGE:
+        allocator.trim()  # what decoding the text took meanwhile, as much as the text, would stay
     with uncollected():
         while batch := [*islice(source, _BATCH)]:
             columns = [*zip(*batch, strict=True)]
