@@ -95,7 +95,7 @@ def has_arrays(values: list[Value]) -> bool:
     for first in range(0, len(values), _BATCH):
         batch = values[first : first + _BATCH]
         try:
-            # One look at many unopened values, where JSON has no NUL; most have no bracket at all.
+            # One look at many unopened values: JSON has no NUL, and most have no bracket at all.
             whole = b"\0".join((b"", *batch))
             some = b"[" in whole and b"\0[" in whole
         except TypeError:
@@ -106,7 +106,7 @@ def has_arrays(values: list[Value]) -> bool:
 
 
 def inner_place(value: Value, name: str) -> str | None:
-    """Return where an object has a member of this name further inside, in objects or arrays.
+    """Return the place further inside of an object, or its arrays, that has a member of this name.
 
     >>> inner_place({"_source": Raw(b'{"http": {"bytes": 3}}')}, "bytes")
     '_source.http.bytes'

@@ -5,7 +5,7 @@ names, so that a further platform is a further file. They import nothing slow: a
 before anything else is loaded.
 
 posix      process groups and a guardian, signals, advisory locks, owners and modes of files
-allocator  the C library's, where it is glibc
+allocator  the C library's, if it is glibc
 guardian   the shell that outlives a proxy on POSIX
 windows    Job objects, handles, locks of byte ranges, the profile's folders
 """
