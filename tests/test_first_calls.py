@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.faults.processes import until
 from tests.faults.scale import scaled
 from tests.python_client import Mode, PythonClient, connected, logged
 from tests.serving import FRONTS, upstream
@@ -152,8 +153,8 @@ def test_the_log_says_how_the_sessions_of_a_sidecar_share_answers(
             client.call("plain", {})
         with front.connect("legacy") as client:
             assert refusal(client, "plain") == MADE_BEFORE
-        assert front.sidecar is not None
-        assert "in `serve` by a token" in front.sidecar.messages()[-1]
+        assert (sidecar := front.sidecar) is not None
+        until(lambda: "in `serve` by a token" in "\n".join(sidecar.messages()))
 
 
 def test_with_a_store_a_later_session_looks_into_the_answer_of_an_earlier_one(
