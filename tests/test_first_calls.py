@@ -153,7 +153,8 @@ def test_the_log_says_how_the_sessions_of_a_sidecar_share_answers(
             client.call("plain", {})
         with front.connect("legacy") as client:
             assert refusal(client, "plain") == MADE_BEFORE
-        assert (sidecar := front.sidecar) is not None
+        sidecar = front.sidecar
+        assert sidecar is not None
         until(lambda: "in `serve` by a token" in "\n".join(sidecar.messages()))
 
 
