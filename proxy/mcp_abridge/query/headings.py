@@ -188,7 +188,7 @@ def _underlined(text: str, fuel: Fuel) -> Iterator[_Place]:
         sign = text[start]
         title_start = text.rfind("\n", 0, max(start - 1, 0)) + 1
         title = text[title_start:start].rstrip()
-        above = text[text.rfind("\n", 0, max(title_start - 1, 0)) + 1 : title_start].strip()
+        above = _line_above(text, title_start)
         if not _TITLE.match(title) or len(title) > _SHOWN or above.strip(sign):
             continue
         style = sign + above[:1]
@@ -246,7 +246,8 @@ def _chapters(text: str, fuel: Fuel) -> Iterator[_Place]:
         number, words = text[start:end].split(None, 1)
         own = tuple(map(int, number.strip(".").split(".")))
         following = last < own and (own[0] <= last[0] + 1 or not places)
-        if following and _apart(text, start) and ".." not in words:  # as in a table of contents
+        of_contents = ".." in words  # in their table
+        if following and not of_contents and not _line_above(text, start):
             places.append((start, len(own), text[start:end]))
             last = own
     return iter(places if any(level > 1 for _, level, _ in places) else [])
@@ -257,13 +258,13 @@ def _articles(text: str, fuel: Fuel) -> Iterator[_Place]:
     levels: list[str] = []
     for start, end in _spans(_ARTICLE, text, fuel):
         word = text[start:end].split()[0]
-        if _apart(text, start) and word.lower() not in _PAGES:
+        if not _line_above(text, start) and word.lower() not in _PAGES:
             levels += () if word in levels else (word,)
             title, line, _ = text[end : end + _SHOWN].strip().partition("\n")
             titled = line and not title.endswith((".", ":", ",", ";")) and title[:1].isalpha()
             yield start, 1 + levels.index(word), f"{text[start:end]} {title if titled else ''}"
 
 
-def _apart(text: str, start: int) -> bool:
-    """Return True of a line with an empty one above."""
-    return not text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : start].strip()
+def _line_above(text: str, start: int) -> str:
+    """Return the line above the one that begins at `start`, without blanks around it."""
+    return text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : start].strip()

@@ -11,7 +11,7 @@ markup             XML, as JSON
 repeated           git log, blocks of fields, logfmt, tables and JUnit, as rows
 access_log         requests in the log of a web server, as rows
 components         events and contacts of iCalendar and vCard, as rows
-line_heads         hits of a search, findings of a linter and chats, as rows
+line_heads         hits of a search, findings, chats and logs of several programs, as rows
 sections           sections of Markdown that have the same fields, as rows
 rows               such rows as JSON
 tables             a tree, or arrays side by side, as rows
