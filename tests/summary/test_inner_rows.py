@@ -9,6 +9,8 @@ from mcp_abridge.query.call import Call
 from mcp_abridge.query.view import look
 from mcp_abridge.summary.abridgement import abridge
 
+from tests.summary.lists import Dice
+
 Rows = list[dict[str, Any]]
 
 
@@ -153,5 +155,42 @@ def test_of_many_rows_without_a_name_those_inside_stand_in_brief_with_what_is_ar
     parts, notes, views = look_at(rows)
     assert "mails.subject" in parts["columns"]
     assert notes["unnest(jobs, &mails)"].startswith("2 of 5 columns")
-    [greatest] = [view for view in views if view.startswith("max_by(")]
+    [greatest] = [view for view in views if view.startswith("max_by(unnest(")]
     assert value_of(rows, greatest)["mails"]["subject"] == "Mail 59 2"
+
+
+def test_what_is_around_inner_rows_is_counted_and_added_up_once_for_each_outer_one() -> None:
+    dice = Dice(1)
+    rows: Rows = [
+        {"id": dice.hex(32), "status": ("sent", "lost")[n % 3 % 2], "weight": n, "stops": stops}
+        for n in range(90)
+        for stops in [
+            [{"message": dice.title(), "text": "x" * 200, "leg": m} for m in range(n % 4 + 4)]
+        ]
+    ]
+
+    parts, notes, views = look_at(rows)
+
+    assert "unnest(jobs, &stops)" in notes
+    assert "status" not in parts.get("counts", {})
+    assert {"count_by(jobs, &status)", "sum(jobs[*].weight)"} <= {*views}
+    assert value_of(rows, "sum(jobs[*].weight)") == sum(range(90))
+
+
+def test_rows_with_a_number_that_is_read_and_others_inside_stand_in_brief_by_it() -> None:
+    dice = Dice(1)
+    rows: Rows = [
+        {
+            "id": f"trk_{dice.hex(32)}",
+            "tracking_code": f"{dice.randint(10**19, 10**20 - 1)}",
+            "status": ("sent", "lost")[n % 3 % 2],
+            "stops": [{"text": dice.title(), "at": dice.time(), "leg": m} for m in range(6)],
+        }
+        for n in range(90)
+    ]
+
+    parts, _, views = look_at(rows)
+
+    assert parts["columns"][0] == "tracking_code"
+    assert parts["counts"]["status"] == {"sent": 60, "lost": 30}
+    assert "jobs[?status=='lost'].[tracking_code, stops[].text]" in views

@@ -55,8 +55,9 @@ Of a tree, all objects are rows, level by level, at `nodes(children, &children)`
 nothing but arrays of one length, these are columns, at `hourly.rows`; arrays whose columns are
 named beside them, or in the first of them, are rows at `records` of what has both; arrays of like
 objects by day or by file are rows with their name, at `unnest(entries(days), &value)`, and of many
-rows without a name those inside are, with what is around them, at `unnest(threads, &messages)`.
-`_abridged` has the rows by that name. All are opened whole, so that they have a bound.
+rows without a name those inside are, with what is around them, at `unnest(threads, &messages)`;
+what is around is counted at `threads`, once for each. `_abridged` has the rows by that name. All
+are opened whole, so that they have a bound.
 
 The form of rows in brief, as a member or as the whole:
 

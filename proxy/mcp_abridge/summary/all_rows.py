@@ -32,7 +32,6 @@ Names = tuple[str, ...]
 
 NOTHING = (b"null", b'""')  # it is not said that all rows have nothing
 _NULL = Raw(b"null")
-_ARRAYS = {ARRAY, head(_NULL)}
 _BATCH = 1024  # rows that are read at a time
 _VALUES = 8  # different values that are counted
 _RARE = 20  # those of which a few rows have one
@@ -162,15 +161,16 @@ def _one_by_one(
 class Unnested(Sequence[Raw]):
     """The elements of an array in each row, each with what is around it in the place of the array.
 
-    Without it, what is around would be written and read once for each of them.
+    Without it, what is around would be written and read once for each of them. `place` is the view
+    of the rows.
 
-    >>> rows = Unnested([Raw(b'{"a":1,"b":[{"c":2},{"c":3}]}')], "b")
+    >>> rows = Unnested([Raw(b'{"a":1,"b":[{"c":2},{"c":3}]}')], "b", "jobs")
     >>> bytes(rows[1]), cells_of(rows, [("a",), ("b", "c")])
     (b'{"a":1,"b":{"c":3}}', {('a',): [b'1', b'1'], ('b', 'c'): [b'2', b'3']})
     """
 
-    def __init__(self, rows: Sequence[Raw], name: str) -> None:
-        self._rows, self._name, self._members = rows, name, members_of(rows)
+    def __init__(self, rows: Sequence[Raw], name: str, place: str) -> None:
+        self.rows, self.name, self.place, self._members = rows, name, place, members_of(rows)
         self._arrays = [each.get(name, _NULL) for each in self._members]
         opened = [*map(elements_of, self._arrays)]
         self._sizes, self._elements = [*map(len, opened)], [*chain.from_iterable(opened)]
@@ -192,7 +192,7 @@ class Unnested(Sequence[Raw]):
             return [self[each] for each in range(*at.indices(len(self)))]
         row = self._owners[at]
         if row not in self._around:
-            with_hole = self._members[row] | {self._name: Raw(_NO_JSON)}
+            with_hole = self._members[row] | {self.name: Raw(_NO_JSON)}
             self._around[row] = encode(with_hole).split(_NO_JSON)
         before, after = self._around[row]
         return Raw(b"%b%b%b" % (before, self._elements[at], after))
@@ -202,15 +202,15 @@ class Unnested(Sequence[Raw]):
 
         Instead of an array, a row may have null.
         """
-        around = map(sub, map(len, self._rows), map(len, self._arrays))
+        around = map(sub, map(len, self.rows), map(len, self._arrays))
         size: int = sum(map(mul, around, self._sizes)) + sum(map(len, self._elements))
         heads, outer = {*map(head, self._elements)}, {*map(head, self._arrays)}
-        return size <= most and heads <= {OBJECT} and outer <= _ARRAYS
+        return size <= most and heads <= {OBJECT} and outer <= {ARRAY, head(_NULL)}
 
     def cells(self, paths: Collection[Names]) -> Iterator[tuple[Names, list[bytes]]]:
         """Yield the values at each path in all rows."""
         for name, rests in _heads(paths).items():
-            own = name == self._name
+            own = name == self.name
             values = self._elements if own else [m.get(name, _NULL) for m in self._members]
             reader = _Reader.of(rests)
             read = rows_in(self._arrays, reader.kind) if own and rests else None

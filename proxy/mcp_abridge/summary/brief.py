@@ -39,7 +39,7 @@ from mcp_abridge.summary.columns import (
     names_of,
 )
 from mcp_abridge.summary.cuts import MARK, NOTE_END
-from mcp_abridge.summary.examples import Example, clock_of, examples
+from mcp_abridge.summary.examples import Example, clock_of, examples, repeats
 from mcp_abridge.summary.layout import CLIPS, LARGE, MANY, Layout
 from mcp_abridge.summary.lookout import Lookout
 from mcp_abridge.summary.objects import Objects
@@ -152,10 +152,10 @@ def _facts(columns: list[Column], rows: Sequence[Raw], room: int) -> Facts:
     constant = [(each, cell or b"null") for each, cell, n in most if n >= len(each.cells) - but]
     constant.sort(key=lambda pair: (pair[1] in NOTHING, len(pair[0].path)))
     values = {column.names: cell for column, cell in constant[:_CONSTANTS]}
-    states = [each for each in plain if each.role == roles.STATE] if len(rows) >= MANY else []
-    clock = clock_of(columns)
-    names = [each.names for each in states[:_MAYBE_RARE]]
-    return facts_of(rows, values, names, clock.names if clock and clock.plain else (), room)
+    clock, many = clock_of(columns), len(rows) >= MANY
+    states = [e.names for e in plain if many and e.role == roles.STATE and not repeats(rows, e)]
+    times = clock.names if clock and clock.plain else ()
+    return facts_of(rows, values, states[:_MAYBE_RARE], times, room)
 
 
 def examples_of(rows: list[Raw], place: str, *, inside: bool) -> tuple[str, tuple[Example, ...]]:
@@ -329,7 +329,7 @@ class _Page:
             loss=self._size - len(self.value),
             following=self._following(columns, room),
             names=frozenset(each.name for each in self.columns),
-            has_name=any(each.plain and each.role == roles.NAME for each in self.columns),
+            has_name=any(map(roles.names_rows, self.columns)),
         )
 
     def examples(self, columns: list[Column], place: str) -> tuple[Example, ...]:

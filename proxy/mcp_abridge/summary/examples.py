@@ -7,7 +7,7 @@ the rows at hand, so that a model only has to exchange these.
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache, partial
-from itertools import islice
+from itertools import chain, islice, zip_longest
 
 from msgspec import Raw
 
@@ -15,7 +15,7 @@ from mcp_abridge.document.names import nameable
 from mcp_abridge.document.tree import level, text
 from mcp_abridge.query.kind_words import are_odd_times, is_missing
 from mcp_abridge.summary import forms, roles
-from mcp_abridge.summary.all_rows import Facts
+from mcp_abridge.summary.all_rows import Facts, Unnested, columns_in
 from mcp_abridge.summary.cells import values_of
 from mcp_abridge.summary.columns import EACH, LAST, Column, Pair, expression
 
@@ -51,15 +51,40 @@ def examples(
     """Yield views of `rows`, which are at `place`, the most telling first.
 
     `columns` are in the order of `roles`, `visible` are those that the rows of the look have. Of
-    `small` rows, those of a rare value are shown whole.
+    `small` rows, those of a rare value are shown whole. What is around rows inside of others is
+    counted and added up once for each of the others.
     """
+    own = _examples(rows, columns, visible, place, facts, small=small)
+    if not isinstance(rows, Unnested):
+        yield from own
+        return
+    outer = roles.in_order(columns_in(rows.rows))
+    around = _examples(rows.rows, outer, outer, rows.place, Facts(), small=False)
+    yield from filter(None, chain(*zip_longest(own, around)))
+
+
+def repeats(rows: Sequence[Raw], column: Column) -> bool:
+    """Return True of what is around rows inside of others: each value may stand in several."""
+    return isinstance(rows, Unnested) and column.names[:1] != (rows.name,)
+
+
+def _examples(
+    rows: Sequence[Raw],
+    columns: Sequence[Column],
+    visible: Sequence[Column],
+    place: str,
+    facts: Facts,
+    *,
+    small: bool,
+) -> Iterator[Example]:
+    columns = [each for each in columns if not repeats(rows, each)]
     if not columns:
         return
     recurs = cache(partial(_recurs, rows))
     names = [each for each in visible if _selectable(each)]
     rare = [each for each in columns if facts.tells_places(each.names) and each.plain]
     states = [each for each in columns if each.role == roles.STATE and _single(each)]
-    own = [each for each in names if _single(each)]
+    own = [each for each in names if _single(each) and not repeats(rows, each)]
     plain = filter(_selectable, dict.fromkeys((*rare, *states, *own)))
     some = (*plain, *filter(_beside_a_name, columns))
     categories = [(each, values) for each in some if (values := _values(each, facts))]

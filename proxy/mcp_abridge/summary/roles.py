@@ -196,6 +196,12 @@ def _telling_apart(choice: list[Worth], waiting: list[Worth]) -> Iterator[Worth]
             yield best
 
 
+def names_rows(column: Column) -> bool:
+    """Return True of a name of the row itself, or a key that a person reads: an order's number."""
+    printed = not words.PRINTED.isdisjoint(words.split(column.names[-1])[-1:])
+    return column.plain and (column.role == NAME or (column.role == KEY and printed))
+
+
 def is_link(column: Column) -> bool:
     """Return True if a column holds addresses of the web."""
     return Worth(column).link

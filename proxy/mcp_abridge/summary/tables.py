@@ -27,7 +27,7 @@ from mcp_abridge.summary.columns import (
 )
 from mcp_abridge.summary.layout import MANY
 from mcp_abridge.summary.place import Place, member_place
-from mcp_abridge.summary.roles import NAME, in_order
+from mcp_abridge.summary.roles import in_order, names_rows
 
 LARGEST = 1 << 19  # bytes of what is made rows: all of it is opened
 _ROOM = 1000  # bytes with which there is room to say that rows are of another place
@@ -92,7 +92,7 @@ def in_rows(value: Any, at: Place, room: int) -> tuple[Sequence[Raw], Place]:
             at = f"nodes({path or '@'}, {of})", f"nodes({place or '@'}, {of})"
             return [Raw(encode(node)) for node in nodes(value, name)], at
         name = _of_most_bytes(value, 0) if ample and len(value) >= MANY else None
-        if name is not None and not _have_name(value) and (rows := _with_outer(value, name)):
+        if name is not None and not _have_name(value) and (rows := _with_outer(value, name, place)):
             unnest = f"unnest({{}}, &{spelled(name)})".format
             return rows, (unnest(path or "@"), unnest(place or "@"))
     elif (arrays := side_by_side(value)) is not None:
@@ -106,13 +106,12 @@ def in_rows(value: Any, at: Place, room: int) -> tuple[Sequence[Raw], Place]:
 
 def _have_name(rows: list[Raw]) -> bool:
     """Return True if rows have a name that does not lie in an array."""
-    columns = in_order(columns_in(rows))
-    return any(each.plain and each.role == NAME for each in columns[:_TELLING])
+    return any(map(names_rows, in_order(columns_in(rows))[:_TELLING]))
 
 
-def _with_outer(rows: list[Raw], name: str) -> Sequence[Raw]:
+def _with_outer(rows: list[Raw], name: str, place: str) -> Sequence[Raw]:
     """Return the objects in an array of each row with what is around it, as `unnest` has them."""
-    unnested = Unnested(rows, name)
+    unnested = Unnested(rows, name, place)
     return unnested if unnested.are_objects(_MOST) else []
 
 

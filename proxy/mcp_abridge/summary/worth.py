@@ -24,7 +24,6 @@ _SHORTEST_HASH = 16  # bytes of a value with a hash in it
 _NUMERAL = 14  # bytes of a number that is written as a text, at most
 _LENGTHS = 2  # different lengths that such numbers have
 _PARTS = 4  # by which the names of the parts of a row are worth less than a second name
-_PRINTED = (("number",), ("code",))  # keys that a person reads or types, however long
 REPEATED = 0.5  # of the values that are different, of a name that does not tell rows apart
 _INSIDE = 6  # worth that a state of an object in an array of the row has less than its own
 
@@ -209,7 +208,7 @@ class Worth:
         word -= self._away + (1 if self._alone else len(self.names) + self._indexes)
         word -= self.column.size / (20 if 2 * self.in_words > self.kinds or not self._is_id else 10)
         word -= self._is_id and not self.own and len(self.words) > 1  # of another thing
-        hashed = self.opaque and self.words[-1:] not in _PRINTED
+        hashed = self.opaque and words.PRINTED.isdisjoint(self.words[-1:])
         return word + (2 + self._alone) * self.own - 4 * hashed - 3 * self._inside
 
     def _worth_as_number(self) -> float:
