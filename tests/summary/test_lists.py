@@ -11,7 +11,7 @@ from mcp_abridge.query.view import look as view_of
 from mcp_abridge.summary.abridgement import abridge, examples_of
 from mcp_abridge.summary.structure_in_text import read_structure
 
-from tests.summary.lists import LISTS, WORDS, Dice, Listing, listing, shows
+from tests.summary.lists import LISTS, PEOPLE, WORDS, Dice, Listing, listing, shows
 
 LOOK = 4500
 
@@ -318,3 +318,101 @@ def test_rows_that_have_no_member_at_all_are_told_once() -> None:
     table, _ = first_look(rows, 3000)
 
     assert json.dumps(table).count("1 at [0]") == 1
+
+
+def test_what_lies_in_a_cloud_or_a_place_of_the_world_names_no_row() -> None:
+    dice = Dice(1)
+    hits = [
+        {
+            "id": dice.hex(20),
+            "ip": f"10.1.{n % 9}.{n}",
+            "geo": {"city": dice.choice(WORDS), "country_name": ("Norway", "Peru")[n % 2]},
+            "cloud": {"instance": {"name": f"web-{dice.hex(6)}"}},
+            "request": {"target": f"/{dice.choice(WORDS)}/{dice.choice(WORDS)}?{dice.hex(8)}"},
+            "note": "x" * 90,
+        }
+        for n in range(120)
+    ]
+
+    table, _ = first_look(hits)
+
+    assert table["columns"][0] == "request.target"
+
+
+def test_of_the_one_thing_in_each_row_its_own_id_is_offered() -> None:
+    dice = Dice(1)
+    reservations = [
+        {
+            "ReservationId": f"r-{dice.hex(17)}",
+            "Instances": [
+                {
+                    "InstanceId": f"i-{dice.hex(17)}",
+                    "ImageId": f"ami-{dice.hex(17)}",
+                    "State": {"Code": 16, "Name": ("running", "stopped")[n * 7 % 3 % 2]},
+                    "PrivateIpAddress": f"10.0.{n % 5}.{n}",
+                    "SubnetId": f"subnet-{dice.hex(17)}",
+                    "LaunchTime": dice.time(),
+                    "Tags": [
+                        {"Key": "Name", "Value": f"{dice.choice(WORDS)}-{n}"},
+                        {"Key": "Env", "Value": "prod"},
+                    ],
+                }
+            ],
+        }
+        for n in range(90)
+    ]
+
+    _, notes = first_look(reservations)
+
+    following, filters, *_ = notes["more"].split(";")
+    assert "Instances[0].InstanceId" in following
+    assert "Instances[0].InstanceId" in filters
+
+
+def test_a_name_that_half_of_the_rows_lack_gives_way_to_one_that_all_have() -> None:
+    dice = Dice(1)
+    payments = [
+        {
+            "id": f"ch_{dice.hex(24)}",
+            "amount": dice.randint(500, 99_999),
+            "description": f"Order {dice.randint(1000, 9999)}",
+            "receipt_email": dice.choice((None, f"{dice.choice(WORDS)}{n}@example.org")),
+            "status": ("succeeded", "failed")[n * 7 % 3 % 2],
+            "created": 1_760_000_000 + dice.randint(1, 9_999_999),
+            "customer": f"cus_{dice.hex(14)}",
+            "payment_method": f"pm_{dice.hex(24)}",
+            "outcome": {"risk_score": dice.randint(1, 70)},
+        }
+        for n in range(100)
+    ]
+
+    table, _ = first_look(payments)
+
+    assert {"description", "amount"} <= {*table["columns"]}
+    assert len(table["rows"]) == len(payments)
+
+
+def test_rows_so_large_that_few_would_fit_whole_stand_in_brief() -> None:
+    dice = Dice(1)
+    places = [
+        {
+            "id": f"ChIJ{dice.hex(23)}",
+            "name": f"{dice.choice(WORDS)} {dice.choice(WORDS)}",
+            "rating": dice.randint(30, 50) / 10,
+            "reviews": [
+                {
+                    "author": dice.choice(PEOPLE),
+                    "rating": dice.randint(1, 5),
+                    "text": dice.words(80, 160),
+                    "publishTime": dice.time(),
+                }
+                for _ in range(5)
+            ],
+        }
+        for n in range(20)
+    ]
+
+    table, _ = first_look(places)
+
+    assert table["columns"][:2] == ["name", "rating"]
+    assert len(table["rows"]) == len(places)
