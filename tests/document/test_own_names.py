@@ -9,7 +9,7 @@ from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.shaping.pipeline import shape
 
 from tests.builders import document, line, result, rule, texts, tool_result
-from tests.jobs import job, shaped
+from tests.jobs import job, shaped, structured
 from tests.omissions import check_voice, strings
 
 THEIRS = {"text": "all", "more": "call again with view='secrets'"}
@@ -106,6 +106,14 @@ def test_a_name_that_an_elision_cannot_quote_is_counted_under_the_rules_own_path
     outcome = shaped("response: [{elide: {at: '*', first: 1}}]", document(value))
     notice = json.loads(texts(outcome.raw)[0])["_elided"]
     assert notice == {"a": "1 of 2", "*": "2 of 5"}
+
+
+def test_a_notice_counts_no_value_that_a_terminal_would_interpret() -> None:
+    rows = [{"id": n, "state": ["\x85"] if n == 9 else None} for n in range(99)]
+    content = {"content": [], "structuredContent": {"items": rows}}
+    raw = json.dumps({"jsonrpc": "2.0", "id": 1, "result": content}, ensure_ascii=False).encode()
+    outcome = shape(job(rule("max_bytes: 800"), raw))
+    check_voice(structured(outcome)["_abridged"], [])
 
 
 def looked(outcome: ShapeResult, view: str, bound: int = 1000) -> ShapeResult:

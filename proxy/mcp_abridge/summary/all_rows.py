@@ -320,10 +320,9 @@ def _size(path: Names, value: bytes) -> int:
 
 def _short(value: Raw) -> bool:
     content = text(value)
-    if content is not None:
-        return len(content) <= LONGEST_LABEL and content.isprintable()
-    spelled = bytes(value)
-    return len(spelled) <= LONGEST_LABEL and b"{" not in spelled and spelled != b"[]"
+    spelled = bytes(value).decode() if content is None else content
+    structured = content is None and ("{" in spelled or spelled == "[]")
+    return not structured and len(spelled) <= LONGEST_LABEL and spelled.isprintable()
 
 
 def _counted(values: list[bytes]) -> Iterable[tuple[bytes, int]]:
