@@ -63,6 +63,17 @@ def test_structured_content_beside_a_document_that_is_elsewhere_is_bounded_too(
     assert outcome.visible_after > 500
 
 
+def test_structured_content_that_is_too_long_by_white_space_alone_goes_out_without_it() -> None:
+    value = {"_abridged": {"more": "x"}, "items": [*range(250)]}
+    raw = answer(document(value, structured=True))
+    raw = raw.replace(b'"items":', b'"items":%b' % (b" " * 200))
+    assert b"  " in raw
+    job = ShapeJob(rule=rule(f"document: text\n{BOUND}"), tool="t", id=b"1", raw=raw)
+    outcome = shape(replace(job, shows="structured"))
+    assert structured(outcome) == {"_abridged_of_server": {"more": "x"}, "items": value["items"]}
+    assert outcome.visible_after <= 1000
+
+
 @pytest.mark.parametrize("promise", ["", "output_schema: {type: object}"])
 def test_both_copies_are_the_same_and_count_if_both_are_shown(promise: str) -> None:
     value = document({"items": ["x" * 20] * 100}, structured=not promise)

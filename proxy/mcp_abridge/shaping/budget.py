@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.own_names import marked
 from mcp_abridge.document.sizes import LEAST_BOUND
-from mcp_abridge.document.tree import Document, Value, encode, text
+from mcp_abridge.document.tree import Document, Value, compact, encode, text
 from mcp_abridge.query.call import Call, Room
 from mcp_abridge.shaping.job import ShapeJob
 from mcp_abridge.shaping.result.frame import Frame, VisibleSize, other_texts, with_other_texts
@@ -108,10 +108,14 @@ def trim_other_blocks(job: ShapeJob, frame: Frame) -> Frame:
     limit = job.rule.max_bytes // (2 if job.shows in _TOGETHER else 1)
     if separate is None:
         return frame
+    marks = len(memoryview(marked(separate))) - len(memoryview(separate))
+    room = max(limit - marks, LEAST_BOUND)
+    if len(memoryview(separate)) > room:  # it may fit without white space
+        separate = Raw(compact(separate))
     content = marked(separate)
-    if len(memoryview(separate)) > limit:
+    if len(memoryview(separate)) > room:
         document = Document(separate)
-        abridge(document, max(limit, LEAST_BOUND), Call("", structured=True, notices=[]))
+        abridge(document, room, Call("", structured=True, notices=[]))
         content = Raw(encode(document.cell[0]))
     return replace(frame, members={**frame.members, "structuredContent": content})
 
