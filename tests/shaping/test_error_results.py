@@ -307,6 +307,19 @@ def test_the_message_of_a_long_json_rpc_error_shows_both_ends_and_the_rest_on_de
     assert len(talk.to_server) == 1
 
 
+def test_data_of_a_json_rpc_error_that_fits_the_bound_stay_as_they_came() -> None:
+    raw = line(id=1, error={"code": 1, "message": "no", "data": ["x" * 50] * 30})
+    assert shape(job(rule("max_bytes: 2000"), raw)).raw == raw
+
+
+def test_an_error_that_is_too_long_by_white_space_alone_goes_out_without_it() -> None:
+    error = b'{"code": 1, "message": "no", "data": [%b1]}' % (b" " * 9_000)
+    raw = b'{"jsonrpc": "2.0", "id": 1, "error": %b}' % error
+    reply = Talk(budget()).exchange(call("run"), raw)
+    assert json.loads(reply) == json.loads(raw)
+    assert len(reply) < 8_000
+
+
 @pytest.mark.parametrize("data", [TRACEBACK, {"rows": list(range(20_000))}])
 def test_long_data_of_a_json_rpc_error_keeps_its_type_and_its_message_says_what_is_missing(
     data: Any,

@@ -12,7 +12,7 @@ from mcp_abridge.document import message
 from mcp_abridge.document.fuel import LITTLE, Fuel
 from mcp_abridge.document.measure import growth_limit
 from mcp_abridge.document.message import members
-from mcp_abridge.document.tree import Document, Value, encode, text, to_text
+from mcp_abridge.document.tree import Document, Value, compact, encode, text, to_text
 from mcp_abridge.errors import DocumentError, Refusal, raised
 from mcp_abridge.query.call import Call, Warned
 from mcp_abridge.ruleset.rule import Rule
@@ -107,15 +107,16 @@ def of_response(job: ShapeJob, context: ShapeContext) -> ShapeResult | None:
     if rule.mode == "shadow":
         return original
     notices: Value = {}
-    if limit is not None and "data" in error:
-        if len(memoryview(error["data"])) > limit // 2:
+    data = error.get("data")
+    if limit is not None and data is not None:
+        if len(job.raw) > limit and len(memoryview(data)) > limit // 2:
             from mcp_abridge.summary.abridgement import of_server
 
-            cut = Document({"data": error["data"]})
+            cut = Document({"data": data})
             abridge(cut, limit // 2, Call(job.tool))
             parts = cut.root.open()
             notices = {**parts.pop(NAME, {}), **of_server(reason)}
-            error["data"] = Raw(encode(parts["data"]))
+            error["data"] = Raw(compact(encode(parts["data"])))
         rule = replace(rule, max_bytes=limit - len(memoryview(error["data"])))
     pseudo = message.refusal(job.id, reason, job.modern)
     job, response = replace(job, raw=pseudo, rule=rule), parse(pseudo, intact=True)
@@ -124,7 +125,7 @@ def of_response(job: ShapeJob, context: ShapeContext) -> ShapeResult | None:
     _, texts = content_of(parse(shaped.raw, intact=True).members)
     endings = [encode({NAME: notices}).decode()] if notices else []
     reworded = "\n".join([*texts.values(), *endings])
-    if reworded == reason:
+    if reworded == reason and error.get("data") == data:
         return replace(original, log_line=shaped.log_line, missing=shaped.missing)
     raw = encode({**outer, "error": {**error, "message": reworded}})
     sizes = {"visible_before": original.visible_before, "visible_after": len(raw)}
