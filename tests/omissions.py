@@ -117,9 +117,13 @@ def unpaired(rows: Any, after: Any) -> tuple[Any, Any]:
 
 
 def _pairs(before: list[Any], after: list[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield each element shown with its source: the first ones, or those and the last one."""
+    """Yield each element shown with its source: the first ones, or those and the last one.
+
+    Of rows, the last one is shown beside two others or more: of fewer, an equal one is the first.
+    """
     count = len(after)
-    part = 0 < count < len(before)
+    least = 2 if after and isinstance(after[-1], dict) else 0
+    part = least < count < len(before)
     whole = part and after[-1] == before[-1] != before[count - 1]
     if whole or (part and not _like(before[count - 1], after[-1]) and _like(before[-1], after[-1])):
         return zip([*before[: count - 1], before[-1]], after, strict=True)

@@ -153,6 +153,10 @@ def in_fence(value: Any) -> Sample:
     return Sample((f"Found:\n```json\n{dumps(value)}\n```",), value)
 
 
+# The first row is shown in part, and is then like the last one.
+LIKE_THE_LAST = {f"k{n}": [{"a": 0, "b": "x" * 99}, {"a": 1}, {"a": 0}] for n in range(9)}
+
+
 @pytest.mark.parametrize(
     ("sample", "budget", "kind"),
     [
@@ -164,6 +168,7 @@ def in_fence(value: Any) -> Sample:
         (as_json(tree(4, 3)), 2_374, "columns"),
         (in_fence({f"{n}.ts": {"name": "x" * (2_000 >> 9 * n)} for n in range(8)}), 352, "gap"),
         (in_fence({"rows": [{"f": [{"v": "some words " * n}]} for n in range(9)]}), 600, "no way"),
+        (as_json(LIKE_THE_LAST), 350, "amounts"),
     ],
 )
 def test_a_falsehood_is_told_no_more(sample: Sample, budget: int, kind: str) -> None:
