@@ -415,6 +415,21 @@ def test_a_row_of_another_kind_does_not_look_empty() -> None:
     assert table["counts"] == {"suite": {"null": 90, "all": "1 at [0]"}}
 
 
+def test_a_row_whose_arrays_are_empty_does_not_look_cut() -> None:
+    rows = [{"cells": [{"value": f"cell {n}"}] * (n > 0)} for n in range(90)]
+    table, _ = brief(rows, 2000)
+    assert table["rows"][:2] == [[None], ["cell 1"]]
+
+
+def test_a_large_value_in_a_list_that_is_not_shown_is_a_part_of_the_list() -> None:
+    large = {f"field_{n}": n for n in range(40)}
+    cells = [large if n == 1 else f"cell {n}" for n in range(60)]
+    rows = [{"cells": [{"value": each}, {"value": n}]} for n, each in enumerate(cells)]
+    table, notes = brief(rows, 1200)
+    assert table["rows"][:2] == [["cell 0", 0], ["…", 1]]
+    assert notes["items"].endswith("; 0 of 1+ columns, without parts of cells")
+
+
 def test_lists_whose_members_all_have_columns_are_not_said_to_be_left_out_in_part() -> None:
     rows = [{"f": [{"v": f"user {n}"}, {"v": str(n)}]} for n in range(90)]
     table, notes = brief(rows, 1500)

@@ -27,7 +27,6 @@ from mcp_abridge.summary.all_rows import NOTHING, Facts, Names, columns_in, fact
 from mcp_abridge.summary.cells import read, tree_of
 from mcp_abridge.summary.columns import (
     EACH,
-    NULL,
     Column,
     ColumnPath,
     Pair,
@@ -56,6 +55,7 @@ _WHOLE = 2000  # bytes of a row that is shown whole if a filter finds few
 _MAYBE_RARE = 6  # columns that tell a state: all are counted if few rows have one of its values
 _CONSTANTS = 60  # columns that may be the same in all rows
 _CUT = Raw('"…"'.encode())
+_EMPTY = (b"null", b"[]", b"{}")
 _MARK = len(MARK.encode())  # a text that is no longer than what is shown and this stays whole
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -277,7 +277,7 @@ class _Page:
             return Raw(b"[%b]" % b",".join(parts + mark))
         if len(cell) <= max(_HUGE, 2 * clip):
             return cell
-        self.reading.left_out[names_of(path)] = None
+        self.reading.left_out[head_of(path)] = None
         return _CUT if self._table else None
 
     def _as_table(self) -> bytes:
@@ -379,8 +379,8 @@ def _beginnings(path: ColumnPath) -> Iterator[Names]:
 
 
 def _members(row: Raw) -> set[str]:
-    """Return the names of the members of a row that are not null; of a row of pairs, none."""
-    return {name for name, value in members_of([row])[0].items() if value != NULL}
+    """Return the names of the members of a row that are not empty; of a row of pairs, none."""
+    return {name for name, value in members_of([row])[0].items() if bytes(value) not in _EMPTY}
 
 
 def _place_in_row(column: Column) -> tuple[bool, float]:
