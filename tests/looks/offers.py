@@ -117,7 +117,7 @@ def _breaches(
         return Falsehood(kind, offer.view, f"{offer.label}: {claim!s:.300}")
 
     text = sample.texts[0]
-    expected = value_of(whole, text, offer.view.replace("_abridged_of_server", "_abridged"))
+    expected = value_of(whole, text, offer.view)
     for answer in conversation.ask(offer.view):
         if answer.failed:
             yield wrong("refused", answer.value)

@@ -75,6 +75,7 @@ def value_of(whole: Any, text: str, view: str) -> Any:
 
     `text` is the text that the document is, or that it was read from.
     """
+    view = view.replace("_abridged_of_server", "_abridged")  # as an answer spells it
     if view in ("all", "help") or (whole is UNKNOWN and view != "text" and "text[" not in view):
         return UNKNOWN
     if part := _LINES.fullmatch(view):
