@@ -622,6 +622,15 @@ def test_arrays_whose_columns_are_named_beside_them_are_rows(form: str) -> None:
     }
 
 
+def test_arrays_that_are_left_out_are_offered_before_a_column_of_their_names() -> None:
+    names = [{"name": name, "type": "any"} for name in ("id", "created_at", "name", "status")]
+    rows: list[Any] = [[n, f"2026-01-01T00:{n:02}:00Z", n * 37 % 101, n] for n in range(25)]
+    rows[0] = ["N/A", "2026-01-01T00:00:00Z", "N/A", ""]
+    document, notes = brief({"columns": names, "rows": rows}, 750)
+    assert len(document["rows"]["rows"]) < len(rows)
+    assert "view='records[" in notes["more"].partition(";")[0]
+
+
 def test_an_id_in_words_tells_what_a_row_is_of() -> None:
     rules = [f"python.lang.security.audit.{name}" for name in ("shell-true", "sql", "eval", "tls")]
     rows = [

@@ -293,7 +293,7 @@ class SizeReducer(Struct, kw_only=True):
         path, place = at
         self.facts += rows.facts.items()
         visible, beyond = rows.first + rows.last, more_than(count, self.totals.get(at))
-        loss = size - len(rows.value) - rows.loss
+        loss = size * (count - visible) // count if shape else size - len(rows.value) - rows.loss
         if visible < count or (shape and not rows.omitted):
             cut = Omission(path or "@", unit, place, rows.first, count, loss, visible, count)
             cut = replace(cut, last=rows.last, following=rows.following, examples=rows.examples)
