@@ -262,6 +262,13 @@ def test_a_text_beside_the_same_text_keeps_its_numbers_for_a_client_that_compare
     assert structured(outcome) == {"result": '{"price":1.10}'}
 
 
+def test_a_text_beside_an_object_around_the_same_array_keeps_its_numbers_too() -> None:
+    value = document({"all": [52.0]}, structured=True)
+    outcome = shaped("response: [{jmespath: all}]", value, shows="once_in_javascript")
+    assert texts(outcome.raw) == ["[52.0]"]
+    assert structured(outcome) == {"items": [52.0]}
+
+
 @pytest.mark.parametrize("shows", ["text", "blocks"])
 def test_a_model_that_reads_texts_alone_asks_for_all_of_one_that_differs_from_the_structure(
     shows: Shows,

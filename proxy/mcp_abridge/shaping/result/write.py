@@ -57,7 +57,11 @@ def write(
     content = text(document.cell[0]) if document.textual else None
     if content is None:
         layout = value if indent < 0 else msgspec.json.format(value, indent=indent)
-        whole = any(copy.where == "structured" for copy in places)
+        whole = any(
+            copy.where == "structured"
+            and _holder(frame, copy, document.kind, value, "", notices) is None
+            for copy in places
+        )
         compared = shows == "once_in_javascript" and indent < 0 and copies == "both" and whole
         content = spelled(value) if compared else None
         content = content or layout.decode("utf-8", "surrogatepass")
