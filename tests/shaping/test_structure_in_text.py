@@ -615,6 +615,33 @@ def test_a_calendar_stays_a_text_and_its_events_can_be_asked() -> None:
     assert value(text, "rows[3].[SUMMARY, ATTENDEE]") == ["Meeting 3 of all", "a\nb"]
 
 
+def test_a_table_drawn_with_lines_is_rows_with_what_is_around_it() -> None:
+    lines = "".join(f"│ {n:>5} │ Place {n % 7:<4} │ {n / 4:>7} │\n" for n in range(200))
+    head = "│   id  │    place   │ minutes │\n│ int64 │  varchar   │ double  │\n"
+    edges = ("┌───────┬────────────┬─────────┐\n", "├───────┼────────────┼─────────┤\n")
+    end = f"{edges[1]}│ 200 rows            3 columns │\n└───────────────────────────────┘\n"
+    text = edges[0] + head + edges[1] + lines + end
+    look = texts(first(text).raw)[0]
+    assert look.startswith('│ int64 │ varchar │ double │\n{"columns":["id",')
+    assert look.endswith("\n│ 200 rows 3 columns │\n")
+    assert value(text, "max_by(@, &minutes)") == {"id": 199, "place": "Place 3", "minutes": 49.75}
+    cut = text.replace(
+        lines[-60:], "│     · │     ·      │    ·    │\n│     · │     ·      │    ·    │\n"
+    )
+    assert texts(first(cut).raw)[0].startswith(edges[0])  # whose rows are not all there
+
+
+def test_a_bibliography_is_rows() -> None:
+    text = "\n".join(
+        f"@article{{key{n},\n\ttitle = {{Drivers of {{S}}ea ice {n}}},\n"
+        f'\tjournal = "Polar Research",\n\tyear = {1990 + n % 30},\n}}\n'
+        for n in range(120)
+    )
+    assert notes(first(text))["read_from"].startswith("BibTeX")
+    assert value(text, "min_by(@, &year).[title]") == ["Drivers of {S}ea ice 0"]
+    assert value(text, "length(@)") == 120
+
+
 def test_one_of_many_columns_may_stand_beside_its_name() -> None:
     head = "COMMAND   PID   USER   FD   TYPE  DEVICE NODE NAME\n"
     text = head + "".join(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, takewhile
 
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.summary import components, line_heads, sections
+from mcp_abridge.summary import bibliography, boxes, components, line_heads, sections
 from mcp_abridge.summary.markup import Element, elements
 from mcp_abridge.summary.origin import BLOCKS
 from mcp_abridge.summary.rows import LONGEST, Rows
@@ -316,6 +316,8 @@ _FORMS: Iterable[_Form] = (
     (_TABLE, _barred),
     (re.compile(r"\A(?:<\?[^\n]*\?>\s*)?<testsuites?\b"), _junit),
     (components.SIGN, components.components),
+    (boxes.SIGN, boxes.boxes),
+    (bibliography.SIGN, bibliography.bibliography),
     (sections.SIGN, sections.sections),
     (line_heads.HITS, line_heads.hits),
     (line_heads.TALK, line_heads.talk),
