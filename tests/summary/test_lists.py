@@ -416,3 +416,27 @@ def test_rows_so_large_that_few_would_fit_whole_stand_in_brief() -> None:
 
     assert table["columns"][:2] == ["name", "rating"]
     assert len(table["rows"]) == len(places)
+
+
+def test_of_mails_with_one_subject_the_sender_is_shown_and_the_date_names_none() -> None:
+    dice = Dice(1)
+    people = [f"{name} <{name.split()[0].lower()}@example.org>" for name in PEOPLE]
+    mails = [
+        {
+            "id": dice.hex(16),
+            "headers": [
+                {"name": "Subject", "value": "Re: Party" if n else "Party"},
+                {"name": "Date", "value": f"Mon, {n % 28 + 1:02} Mar 2026 18:10:00 +0000"},
+                {"name": "From", "value": people[n * 7 % 5]},
+            ],
+            "size": dice.randint(500, 90_000),
+            "body": "x" * 400,
+        }
+        for n in range(40)
+    ]
+
+    table, notes = first_look(mails)
+
+    assert "headers[?name=='From'].value | [0]" in table["columns"]
+    assert table["columns"][0] != "headers[?name=='Date'].value | [0]"
+    assert "sort_by" not in notes["more"]  # these times do not sort as texts

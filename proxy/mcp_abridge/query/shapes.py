@@ -55,19 +55,28 @@ def nodes(top: Value, name: str) -> Iterator[dict[str, Any]]:
         depth, level = depth + 1, below
 
 
-def tree_member(rows: Sequence[Raw]) -> str | None:
+def tree_member(rows: Sequence[Raw], own: str = "") -> str | None:
     """Return the member of objects that holds objects with the same member; None without one.
+
+    So does one that is called as the array of the objects itself, by its `own` name.
 
     >>> tree_member([Raw(b'{"a": [{"a": [{"b": 1}]}]}')])
     'a'
     >>> tree_member([Raw(b'{"a": [{"b": [{"b": 1}]}]}')])
+    >>> tree_member([Raw(b'{"panels": [{"id": 1}, {"id": 2}]}')], "panels")
+    'panels'
     """
     for row in islice(rows, _SAMPLE):
-        if memoryview(row)[0] != 0x7B or len([*islice(_OBJECTS.finditer(row), 2)]) < 2:
+        count = len([*islice(_OBJECTS.finditer(row), 2)]) if memoryview(row)[0] == 0x7B else 0
+        if count < 2 and not (count and own and _may_hold(bytes(row), own)):
             continue  # it need not be opened
         members: dict[str, Raw] = opened(row)
         for name, inner in members.items():
-            if _OBJECTS.match(inner) and nameable(name) and _may_hold(bytes(inner), name):
+            if not (_OBJECTS.match(inner) and nameable(name)):
+                continue
+            if name == own:
+                return name
+            if _may_hold(bytes(inner), name):
                 [below] = members_in([inner], name)
                 if any(map(_OBJECTS.match, filter(None, below[:_SAMPLE]))):
                     return name

@@ -3,12 +3,17 @@
 import re
 
 NUMBER = re.compile(rb'"?-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"?')
+_DAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? +"
+_MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 CLOCK = re.compile(
     rb'\[*"(?:\d{4}-\d\d(?:-\d\d(?:[T ][\d:.,+Z-]*)?)?"|(?:19|20)\d{6}T\d{6}Z?"|'
-    rb"\d\d/[A-Z][a-z][a-z]/\d{4}:\d\d:)"
+    rb"\d\d/[A-Z][a-z][a-z]/\d{4}:\d\d:|"
+    rb"(?:%b)?(?:\d{1,2}[ -]%b|%b\.? +\d{1,2}),?[ -]+\d[\d:,+ -]*"  # of a mail: RFC 5322
+    rb'(?:[AP]M)?(?: ?\(?[A-Z]{1,4}\)?)?"|\d{1,2}[/.]\d{1,2}[/.](?:19|20)\d\d[^"a-z]{0,14}")'
+    % (_DAY, _MONTH, _MONTH)
 )
-BY_DAY = re.compile(rb'"\d\d/')
-"""A time that begins with its day, and so does not sort as a text."""
+BY_DAY = re.compile(rb'"(?:\d{1,2}[/. -]|[A-Z])')
+"""A time that begins with its day or month, and so does not sort as a text."""
 EPOCH = re.compile(rb'"?\d{9}')  # seconds since 1970, or smaller units
 SINCE_1970 = re.compile(rb"1\d{9}(?:\d{3}){0,3}(?:\.\d+)?")
 """A time of this century, before 2033, in seconds or smaller units."""

@@ -36,9 +36,9 @@ STATES = _worth(
     _3="priority type kind category reason result outcome code relation",
 )
 VALUES = _worth(
-    _4="value values points total amount count price score cost balance revenue mrr arr fee"
-    " tax net gross budget salary",
-    _3="size duration distance time sum avg restarts usage comments line lineno startline"
+    _4="value values val points total amount count price score cost balance revenue mrr arr net"
+    " gross budget salary",
+    _3="fee tax size duration distance time sum avg restarts usage comments line lineno startline"
     " line_number",
 )
 KEYS = _worth(

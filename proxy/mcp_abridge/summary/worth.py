@@ -283,6 +283,7 @@ class Worth:
 
     def _worth_as_person(self) -> float:
         *above, last = self._lowered
+        above = above if self.names == self.column.names else []  # a value beside its name
         worth = max(words.PEOPLE.get(name, 0) for name in (above or [last]))
         textual = self._each or self.column.textual
         if not worth or not textual or self.link or self.opaque or self.clock:
