@@ -143,6 +143,35 @@ def test_every_string_and_number_has_the_path_that_leads_to_it() -> None:
     assert [str(ask(each["path"], value)) for each in answer["at"]] == texts
 
 
+def test_a_hit_that_names_a_value_in_most_rows_leads_to_all_of_these() -> None:
+    hosts = [
+        {"id": f"i-{n}", "tags": [{"Key": "team", "Value": f"t{n % 5}"}, {"Key": "n", "Value": n}]}
+        for n in range(90)
+    ]
+    answer = ask("grep('team')", {"hosts": hosts})
+
+    assert answer["matched_values"] == 90
+    [hit] = answer["at"]
+    assert answer["others"] == {"hosts[*].tags[*].Key": 89}
+    assert hit["more"] == "hosts[?tags[?Key=='team']].[id, tags[?Key=='team'].Value | [0]]"
+    pairs = ask(hit["more"], {"hosts": hosts})
+    assert pairs == [[f"i-{n}", f"t{n % 5}"] for n in range(90)]
+
+
+def test_the_row_of_a_hit_is_told_by_what_a_person_reads() -> None:
+    rows = [
+        {"active": "true", "number": {"display_value": f"INC{n}", "value": f"INC{n}"}}
+        | {"short_description": {"display_value": f"Needle {n}"}, "note": "x" * 100}
+        for n in range(40)
+    ]
+    [hit] = ask("grep('Needle 7')", {"result": rows})["at"]
+    assert hit["row"] == {
+        "view": "result[7]",
+        "number.display_value": "INC7",
+        "short_description.display_value": "Needle 7",
+    }
+
+
 def test_grep_without_a_hit_shows_those_in_other_case_beside_the_zero() -> None:
     none = {"matches": 0, "matched_lines": 0, "lines": []}
     one = {"matches": 1, "matched_lines": 1, "lines": [{"line": 2, "text": "A Crash"}]}

@@ -3,6 +3,7 @@
 Without it a search would say that a word is there, and not of which row it is.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
@@ -27,6 +28,10 @@ _STATES = 5  # different values that are counted
 _STATE = 40  # characters of such a value
 _KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
 _NAMES = ("name", "title", "subject", "summary", "label", "login", "path", "filename", "url")
+_HOLDERS = ("display_value", "value", "text", "rendered", "content")  # of what is around is called
+# Last words of names: `tracking_code`, `displayName`.
+_OWN = (("number", "code"), (*_NAMES[:5], "description"))
+_LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)\Z")
 
 PathKey = str | int
 
@@ -158,8 +163,8 @@ class Owners:
             small = {} if row is None else _small_part(row, self._size(row), keys, depth)
             self.small |= small or _small_record(keys, record, "row" if row is None else "part")
         if row is None:
-            return {"row": _record_view(keys) | _identity(record or {})}
-        return {"row": {"view": path_of(keys[:depth]), **_identity(row)}}
+            return {"row": _record_view(keys) | identity_of(record or {})}
+        return {"row": {"view": path_of(keys[:depth]), **identity_of(row)}}
 
     def _side_by_side(self, keys: list[PathKey]) -> dict[str, Any] | None:
         """Return the row that a hit lies in of arrays side by side, None if it is in none such."""
@@ -241,35 +246,45 @@ def _is_map(value: dict[str, Any]) -> bool:
     return len(value) > RECORD or (len(heads) == len(value) >= _SEVERAL and len({*heads}) == 1)
 
 
-def _identity(row: dict[str, Any]) -> dict[str, Any]:
+def identity_of(row: dict[str, Any]) -> dict[str, Any]:
     """Return the members that say which row it is: its key and its name, or its first ones.
 
-    >>> _identity({"size": 3, "metadata": {"name": "web"}, "id": 7})
+    >>> identity_of({"size": 3, "metadata": {"name": "web"}, "id": 7})
     {'id': 7, 'metadata.name': 'web'}
+    >>> identity_of({"made": {"value": 1}, "number": {"value": "INC7"}, "shortDescription": "Lost"})
+    {'number.value': 'INC7', 'shortDescription': 'Lost'}
     """
     inner = [
-        (f"{spelled(name)}.{spelled(part)}", part, value)
+        (f"{spelled(name)}.{spelled(part)}", name if part in _HOLDERS else part, value)
         for name, member in islice(row.items(), RECORD)
         if isinstance(member, dict)
         for part, value in islice(member.items(), RECORD)
     ]
     outer = [(spelled(name), name, value) for name, value in islice(row.items(), RECORD)]
     short = [
-        (path, name.lower(), _short(value))
+        (path, name, _short(value))
         for path, name, value in (*outer, *inner)
         if (isinstance(value, str) and value) or isinstance(value, int | float)
     ]
-    telling = [
-        min((each for each in short if each[1] in names), key=lambda each: "." in each[0])
-        for names in (_KEYS, _NAMES)
-        if any(each[1] in names for each in short)
-    ]
+    telling = list[tuple[str, str, Any]]()
+    for names, words in zip((_KEYS, _NAMES), _OWN, strict=True):
+        fit = [each for each in short if each[1].lower() in names]
+        fit = fit or [each for each in short if _last_word(each[1]) in words]
+        telling += [min(fit, key=lambda each: ("." in each[0], _is_long(each[2])))] if fit else []
     return {path: value for path, _, value in telling or short[:2] if path != "view"}
 
 
+def _last_word(name: str) -> str:
+    word = _LAST_WORD.search(name)
+    return word[0].lower() if word else ""
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, str) and len(value) > _IDENTITY
+
+
 def _short(value: Any) -> Any:
-    long = isinstance(value, str) and len(value) > _IDENTITY
-    return f"{value[:_IDENTITY]}…" if long else value
+    return f"{value[:_IDENTITY]}…" if _is_long(value) else value
 
 
 def path_of(keys: list[PathKey]) -> str:

@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate, compress, islice
+from operator import getitem
 from typing import Any
 
 from msgspec import Raw
 from msgspec.structs import astuple
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.names import spelled
+from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.rows import Spelling, row_type
 from mcp_abridge.document.tree import encode, level, loads, rows
 from mcp_abridge.query.hits import COUNTED, FIRST, LISTED, PLACES, Hits
@@ -31,6 +32,7 @@ from mcp_abridge.query.places import (
     Owners,
     PathKey,
     general_path,
+    identity_of,
     members,
     names_row,
     path_of,
@@ -66,12 +68,18 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, others: frozenset[typ
     indexes = [*islice(with_match(texts, pattern, fuel), COUNTED)]
     matching = {names[index] for index in with_match(names, pattern, fuel)}
     names_with_match = members(value, matching, fuel) if matching else {}
-    owners, at = Owners(value, fuel), list[_Hit]()
-    for index in indexes[:LISTED]:
-        keys = _keys(places[index])
-        at.append((general_path(value, keys), _hit(texts[index], keys, pattern, fuel, owners)))
+    owners, at, rest = Owners(value, fuel), list[_Hit](), Counter[str]()
+    first = [(texts[index], _keys(places[index])) for index in indexes[:LISTED]]
+    of_pairs = _names_of_pairs(value, first)
+    for number, (text, keys) in enumerate(first):
+        path, more = general_path(value, keys), of_pairs.get(number)
+        if more == "":
+            rest[path] += 1
+            continue
+        hit = _hit(text, keys, pattern, fuel, owners)
+        at.append((path, {**hit, "more": more} if more else hit))
     fuel.burn(4 * len(indexes))
-    rest, with_hits = Counter[str](), {place for place, _ in at}
+    with_hits = {place for place, _ in at}
     for index in indexes[LISTED:]:
         path = general_path(value, keys := _keys(places[index]))
         if path in with_hits or len(with_hits) > PLACES:
@@ -80,6 +88,37 @@ def in_structure(value: Any, pattern: Pattern, fuel: Fuel, others: frozenset[typ
             with_hits.add(path)
             at.append((path, _hit(texts[index], keys, pattern, fuel, owners)))
     return _hits(pattern, len(indexes), at, names_with_match, rest, owners)
+
+
+def _names_of_pairs(value: Any, hits: Sequence[tuple[str, list[PathKey]]]) -> dict[int, str]:
+    """Return the numbers of hits that name the value beside them, in most rows: a tag, a header.
+
+    The first of a name has the view of that value in all rows, the others have none.
+
+    >>> rows = [{"id": n, "tags": [{"key": "zone", "value": n % 3}]} for n in range(9)]
+    >>> _names_of_pairs(rows, [("zone", [n, "tags", 0, "key"]) for n in range(9)])[0]
+    "[?tags[?key=='zone']].[id, tags[?key=='zone'].value | [0]]"
+    """
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for number, (text, keys) in enumerate(hits):
+        row, *inner = [at for at, key in enumerate(keys) if isinstance(key, int)] or [0]
+        if inner == [len(keys) - 2] and inner[0] > row + 1 and nameable(text):
+            place = (*keys[:row],), (*keys[row + 1 : -2],), keys[-1], text
+            groups.setdefault(place, []).append(number)
+    views: dict[int, str] = {}
+    for (above, inner, name, text), numbers in groups.items():
+        keys = hits[numbers[0]][1]
+        *_, array, row = accumulate(keys[: len(above) + 1], getitem, initial=value)
+        *_, pair = accumulate(keys[len(above) + 1 : -1], getitem, initial=row)
+        plain = (each for each, part in pair.items() if not isinstance(part, dict | list))
+        beside = [spelled(each) for each in plain if each != name]
+        once = len({hits[number][1][len(above)] for number in numbers}) == len(numbers) > FEW
+        if once and 2 * len(numbers) > len(array) and len(pair) == 2 and beside:
+            one = f"{path_of([*inner])}[?{spelled(name)}=='{text}']"
+            cells = ", ".join([*identity_of(row), f"{one}.{beside[0]} | [0]"])
+            view = f"{path_of([*above])}[?{one}].[{cells}]".removeprefix("@")
+            views |= dict.fromkeys(numbers, "") | {numbers[0]: view}
+    return views
 
 
 def _in_rows(

@@ -136,6 +136,7 @@ _PATH_WITH_SIGNS = re.compile(r"[\w$@#/:.-]+")
 _WORDS_IN_A_ROW = re.compile(r"[\w$#/:%-]+(?: [\w$#/:%-]+)+")
 _ATTEMPTS = 100  # names that are looked for in a document
 _ODD = re.compile(r"(?=.*[^\W\d])(?=.*(?:[^\w.]|[^\x00-\x7f]))")  # with a letter and a sign
+_APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
 _SLASHES = re.compile(r"^/(?P<pattern>.+)/(?P<options>i?)$")
 
 
@@ -195,6 +196,15 @@ def quoted(view: str, exists: Callable[[str], bool]) -> str:
         view = pattern.sub(partial(spelled_parts, separator=separator), view)
         view = _unmasked(view, literals)
     return view
+
+
+def with_apostrophes(view: str) -> str:
+    r"""Return a view in which each quote between two letters is part of a text.
+
+    >>> print(with_apostrophes("grep('Cobbler's Loaf')"))
+    grep('Cobbler\'s Loaf')
+    """
+    return _APOSTROPHE.sub(r"\\'", view)
 
 
 def _masked(view: str) -> tuple[str, dict[str, str]]:

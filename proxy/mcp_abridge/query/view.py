@@ -25,7 +25,7 @@ from mcp_abridge.query.call import HELP, asks_for
 from mcp_abridge.query.hits import Hits, first_hits
 from mcp_abridge.query.lookups import Lookups, as_meant, members_named, renamed
 from mcp_abridge.query.patterns import Expression, PatternError, clipped
-from mcp_abridge.query.spellings import quoted, respelled, translated
+from mcp_abridge.query.spellings import quoted, respelled, translated, with_apostrophes
 
 _OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
 _OF_ROWS = re.compile(r"\s*@?\s*\[[?*]|\s*(?:\w+_by|unique|keys|entries)\(")
@@ -129,7 +129,8 @@ def _parsed(view: str, document: Document) -> Expression:
         content, names = cache(document.encode), view
         if len(view) <= _FEW:
             names = quoted(view, lambda name: encode(name) + b":" in content())
-        for text in dict.fromkeys((names, translated(names))):
+        quotes = with_apostrophes(names)
+        for text in dict.fromkeys((names, translated(names), quotes, translated(quotes))):
             with suppress(PatternError):
                 return parsed(text)
         raise
