@@ -235,3 +235,19 @@ def test_after_a_clip_the_notes_lead_to_what_is_left_out_too() -> None:
     assert first["_abridged"]["more"].startswith(f"call again with view='items[{count}:")
     part = json.loads(texts(viewed("items[0:8]", value, text).raw)[0])
     assert part["view"] == json.loads(value["content"][0]["text"])["items"][:8]
+
+
+@pytest.mark.parametrize("steps", ["lines", "records, split: '(?m)^(?=Commit: )'"])
+def test_views_of_the_many_pieces_of_a_text_are_those_of_an_array_of_texts(steps: str) -> None:
+    pieces = [f"Commit: {n} by {'AB'[n % 2]}\n" for n in range(300)]
+    text = f"tools: t\nresponse: [{{parse: {{as: {steps}}}}}, {{paginate: {{limit: 50}}}}]"
+
+    def view(expression: str) -> Any:
+        outcome = shape(job(rule(text), answer(tool_result("".join(pieces))), view=expression))
+        return json.loads(texts(outcome.raw)[0])["view"]
+
+    assert view("grep('by B')")["matched_values"] == 150
+    assert view("[?contains(@, 'by B')] | length(@)") == 150
+    assert view("length(@)") == 300
+    assert [each.rstrip() for each in view("[298:]")] == [each.rstrip() for each in pieces[298:]]
+    assert view("count_by(@, &contains(@, 'by B'))") == {"false": 150, "true": 150}

@@ -10,7 +10,16 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel, charge, cost
-from mcp_abridge.document.tree import Document, Number, Value, encode, loads, opened, plain
+from mcp_abridge.document.tree import (
+    Document,
+    Number,
+    Pieces,
+    Value,
+    encode,
+    loads,
+    opened,
+    plain,
+)
 from mcp_abridge.errors import OutOfFuel
 from mcp_abridge.query.jmespath import Interpreter, ends_in
 from mcp_abridge.query.kind_words import tests, true_anyhow
@@ -243,6 +252,8 @@ class LazyInterpreter(_OfViews):
         return values
 
     def open(self, value: Any) -> Any:
+        if type(value) is Pieces:  # which the jmespath library knows as arrays alone
+            return [*value]
         length = len(memoryview(value)) if type(value) is Raw else 0
         if length < _LARGE:
             return opened(value)
