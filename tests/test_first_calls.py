@@ -29,7 +29,7 @@ WAYS: tuple[tuple[str, Mode], ...] = (
     ("run URL", "2026-07-28"),
 )
 ANSWER = '{"view":7}'
-FIRST = "call again without view first; its answer then takes views for a while"
+FIRST = "call again without view first; an answer that is cut takes views for a while"
 
 
 class Counting:
@@ -125,9 +125,9 @@ def test_a_first_call_with_a_view_is_one_call_and_one_answer(
 
 
 MADE_BEFORE = (
-    "this call was made before, and its answer is not kept (it expired, or was short); plain does "
-    "not run again just to show a part, since it declares neither readOnlyHint nor idempotentHint; "
-    + FIRST
+    "this call was made before, and its answer is not kept (it expired, or was short, and then all "
+    "of it was shown); plain does not run again just to show a part, since it declares neither "
+    "readOnlyHint nor idempotentHint; " + FIRST
 )
 
 

@@ -20,12 +20,15 @@ rules:
   - {tools: note, response: [{truncate: {max_length: 5}}]}
 """
 MADE_BEFORE = (
-    "this call was made before, and its answer is not kept (it expired, or was short); {} does not "
-    "run again just to show a part, since it declares neither readOnlyHint nor idempotentHint; "
+    "this call was made before, and its answer is not kept (it expired, or was short, and then all "
+    "of it was shown); {} does not run again just to show a part, since it declares neither "
+    "readOnlyHint nor idempotentHint; "
     "call again {} first"
 )
 PAGE_LOST = MADE_BEFORE.format("list", "with offset=0")
-VIEW_LOST = MADE_BEFORE.format("long", "without view") + "; its answer then takes views for a while"
+VIEW_LOST = (
+    MADE_BEFORE.format("long", "without view") + "; an answer that is cut takes views for a while"
+)
 
 
 @pytest.fixture

@@ -181,6 +181,18 @@ def test_amounts_that_are_compared_as_texts_say_so(form: str) -> None:
         assert ask("max_by(@, &n)", [{"n": other.format(n)} for n in (9, 10)])[1] == []
 
 
+def test_texts_that_to_number_cannot_read_are_said() -> None:
+    rows = [{"n": f"{n * 5000:,}"} for n in range(1, 4)] + [{"n": "9 kB"}, {"n": "10 kB"}]
+    assert ask("sum([].to_number(n))", rows) == (
+        30_000,
+        ['to_number(n) is null for 2 texts that are no numbers, as "9 kB" is'],
+    )
+    assert ask("max_by([:3], &n).n", rows) == (
+        "15,000",
+        ["n: texts that are numbers are compared as numbers"],
+    )
+
+
 def test_one_value_of_another_kind_does_not_keep_texts_from_being_ordered() -> None:
     rows = [{"n": "b"}, {"n": {"odd": 1}}, {"n": "a"}]
     assert ask("sort_by(@, &n)[].n", rows) == (

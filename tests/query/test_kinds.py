@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.tree import Document, encode, plain
 from mcp_abridge.errors import Refusal
-from mcp_abridge.query.kind_words import kind
+from mcp_abridge.query.numerals import kind
 from mcp_abridge.query.patterns import Expression
 from mcp_abridge.query.view import look
 
@@ -31,6 +31,8 @@ ROWS = {
             "user": {"login": "ann"},
             "cells": [n, "a"],
             "spare": ["a"] if n % 2 else None,
+            "names": ["anna", "bob"],
+            "end": "" if n % 2 else "now",
         }
         for n in range(12)
     ],
@@ -129,7 +131,7 @@ def test_what_a_refusal_advises_to_write_finds_what_was_meant(view: str) -> None
         ("rows[0][0]", "rows[0] is an object, and [0] takes an array: write values(rows[0])[0]; "
          "members: id, code, ok, price, note, tags, labels, user, …"),
         ("rows[?@.idd==`3`]", "no element has 'idd'; members: id, code, ok, price, note, tags, "
-         "labels, user, cells, spare; did you mean 'id'?"),
+         "labels, user, cells, spare, names, end; did you mean 'id'?"),
         ("rows[*].labels.nam[?@]", "no element has 'nam' in 'labels'; members: name; "
          "did you mean 'name'?"),
     ],
@@ -234,6 +236,10 @@ def test_values_that_cannot_be_compared_do_not_match_and_are_counted(
         ("rows[-13]", None, "there is no [-13] in rows: the array has 12 elements"),
         ("rows[*].tags[2]", [], "there is no [2] in tags: the array has at most 2 elements"),
         ("rows[?id>`90`][0].id", None, "there is no [0]: the array has 0 elements"),
+        ("rows[?contains(names, 'ann')].id", [],
+         "contains() looks for a whole element of names; for a part of one write"
+         " names[?contains(@, 'ann')]"),
+        ("rows[?end==null].id", [], "end is an empty text in 6 of 12 elements: write ''"),
     ],
 )  # fmt: skip
 def test_nothing_comes_with_what_is_there_instead(view: str, value: object, remark: str) -> None:
@@ -272,6 +278,18 @@ def test_what_is_found_needs_no_such_word(view: str) -> None:
     rows_found, remarks = ask(view)
     assert rows_found
     assert not remarks
+
+
+@pytest.mark.parametrize(
+    ("form", "words"), [("v1.{}.0", "versions"), ("{:02}/03/2026", "times"), ("{} kB", "numbers")]
+)
+def test_texts_that_do_not_stand_in_the_order_of_their_letters_say_so(
+    form: str, words: str
+) -> None:
+    rows = [{"at": form.format(n)} for n in range(1, 15)]
+    remark = f"at: compared as texts, not as {words}"
+    assert ask(f"[?at > '{form.format(3)}'] | length(@)", rows)[1] == [remark]
+    assert ask("max_by(@, &at)", rows)[1] == [remark]
 
 
 def test_dates_are_compared_as_texts_without_a_word() -> None:
@@ -399,6 +417,17 @@ def test_null_is_unequal_to_a_text_that_stands_for_it_which_is_said() -> None:
     remark = "note is null in 1 of 3 elements: write `null`"
     assert ask("length([?note != ''])", rows) == (2, [remark])
     assert ask("length([?note != 'x'])", rows) == (2, [])
+
+
+def test_members_are_counted_with_a_word_if_an_array_is_meant() -> None:
+    sheet = {"result": [["Code", "Rate"], ["a", 0.5], ["b", 0.7, "x"]]}
+    assert ask("length(@)", sheet) == (1, ["length() counts one member; result has 3 elements"])
+    assert ask("length(result)", sheet) == (3, [])
+    assert ask("result[?[1]==`0.5`] | length(@)", sheet) == (1, [])  # and the head is none
+    assert ask("result[?[0]=='b'].[1,2]", sheet)[0] == [[0.7, "x"]]
+    assert refusal("[?contains(@, 'a')]", sheet).startswith(
+        "@ is an object, and [?…] takes an array: write result[?…]"
+    )
 
 
 def test_matches_in_several_arrays_are_not_counted_as_these() -> None:

@@ -130,15 +130,12 @@ def test_it_is_said_that_a_count_is_of_the_hits_that_are_listed() -> None:
     assert (listed, remarks) == (1000, ["grep() lists the first 1000 hits alone"])
 
 
-def test_sums_by_a_member_that_no_element_has_say_so() -> None:
-    for view in ("sum_by(items, &stat, &n)", "sum_by(items, &state, &nn)"):
-        remarks: list[str] = []
-
-        look(Document.read(encode(ISSUES)), view, remarks=remarks)
-
-        assert [each.partition(";")[0] for each in remarks] == [
-            f"no element has {'stat' if '&stat,' in view else 'nn'!r}"
-        ]
+def test_groups_and_sums_by_a_member_that_no_element_has_are_refused() -> None:
+    by_stat = ("count_by(items, &stat)", "sum_by(items, &stat, &n)", "group_by(items, &stat)")
+    for view in (*by_stat, "map(&stat, items)", "sum_by(items, &state, &nn)"):
+        name = "nn" if "nn" in view else "stat"
+        with pytest.raises(Refusal, match=f"no element has '{name}'"):
+            look(Document.read(encode(ISSUES)), view)
 
 
 def test_words_that_a_terminal_shows_in_a_row_are_found_in_a_row() -> None:

@@ -143,6 +143,14 @@ def test_every_string_and_number_has_the_path_that_leads_to_it() -> None:
     assert [str(ask(each["path"], value)) for each in answer["at"]] == texts
 
 
+def test_the_length_of_a_search_is_the_number_of_its_hits() -> None:
+    assert (
+        ask("grep('needle') | length(@)", SERVICES)
+        == ask("grep('needle')", SERVICES)["matched_values"]
+    )
+    assert ask("length(grep('a'))", "a\nb\na a\n") == 2
+
+
 def test_a_hit_that_names_a_value_in_most_rows_leads_to_all_of_these() -> None:
     hosts = [
         {"id": f"i-{n}", "tags": [{"Key": "team", "Value": f"t{n % 5}"}, {"Key": "n", "Value": n}]}

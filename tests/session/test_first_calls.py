@@ -82,7 +82,7 @@ def test_a_page_of_an_earlier_session_is_there_once_the_tools_own_arguments_are_
     assert items(talk.replied(call("list", {"limit": 9, "offset": 2}))) == [3, 4]
 
 
-ADVICE = "call again without view first; its answer then takes views for a while"
+ADVICE = "call again without view first; an answer that is cut takes views for a while"
 
 
 @pytest.mark.parametrize("lists", [[], [page()], [page({"name": "other"})], [b'"none"']])

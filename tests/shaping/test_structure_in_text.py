@@ -631,6 +631,14 @@ def test_a_table_drawn_with_lines_is_rows_with_what_is_around_it() -> None:
     assert texts(first(cut).raw)[0].startswith(edges[0])  # whose rows are not all there
 
 
+def test_the_cells_of_a_table_of_markdown_are_read_without_its_escapes() -> None:
+    lines = "".join(f"| {n} | on\\_hold \\| {'ab'[n % 2]} |\n" for n in range(200))
+    text = f"| id | state |\n| --- | --- |\n{lines}"
+    assert value(text, "count_by(@, &state)") == {"on_hold | a": 100, "on_hold | b": 100}
+    psql = " id |  path\n----+--------\n" + "".join(f" {n} | C:\\_x \n" for n in range(200))
+    assert value(psql, "[3].[path]") == ["C:\\_x"]
+
+
 def test_a_bibliography_is_rows() -> None:
     text = "\n".join(
         f"@article{{key{n},\n\ttitle = {{Drivers of {{S}}ea ice {n}}},\n"

@@ -17,18 +17,11 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.names import label, nameable
 from mcp_abridge.document.tree import Number, encode
 from mcp_abridge.errors import Refusal
-from mcp_abridge.query.kind_words import (
-    are_odd_times,
-    is_amount,
-    is_missing,
-    kind,
-    kind_of_type,
-    numbers,
-    share,
-)
+from mcp_abridge.query.kind_words import share
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.lookups import path_of
 from mcp_abridge.query.notation import notation
+from mcp_abridge.query.numerals import is_missing, kind, kind_of_type, number, numbers, odd_order
 
 _EXACT = Context(prec=400, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 _ROUNDED = Context(prec=28, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
@@ -59,6 +52,14 @@ class Amounts:
         if not array:
             return None
         return float(_ROUNDED.divide(_exact(array), Decimal(len(array))))
+
+    @signature({"types": []})
+    def _func_to_number(self, value: Any) -> Any:
+        if self.kinds is None or not isinstance(value, str):
+            return super()._func_to_number(value)  # type: ignore[misc]
+        result = number(value)
+        self.kinds.converted(self.call, value, fits=result is not None)
+        return result
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_sort_by(self, array: list[Any], by: Any) -> Any:
@@ -152,10 +153,9 @@ class Amounts:
         if not (adds or numeric) and fit < texts and not _fits_but_for_missing(keys, values):
             values = [key if isinstance(key, str) else None for key in keys]
             self._say(f"{what}: compared as texts, since not all are numbers", 2 * fit >= texts)
-            some_texts = [*filter(None, values[:_EXAMINED])]
-            amounts = any(map(is_amount, some_texts))
-            self._say(f"{what}: compared as texts, not as numbers", amounts and 2 * fit < texts)
-            self._say(f"{what}: compared as texts, not as times", are_odd_times(some_texts))
+            as_ = odd_order([*filter(None, values[:_EXAMINED])])
+            so = as_ is not None and not (as_ == "numbers" and 2 * fit >= texts)
+            self._say(f"{what}: compared as texts, not as {as_}", so)
             self._say(f"{what} is no text in {_left_out(some - texts, keys)}", some > texts)
         else:
             both = zip(keys, values, strict=True) if texts else ()

@@ -27,6 +27,12 @@ class Hits(dict[str, Any]):
     beside: dict[int, dict[str, str]] | None = None
 
     @property
+    def count(self) -> int:
+        """The number of lines, or of values, with a match."""
+        name = "matched_lines" if "lines" in self else "matched_values"
+        return int(self.get(name, self.get(f"{name}_at_least", 0)))
+
+    @property
     def none(self) -> bool:
         """True if nothing was found."""
         return not any(self.values())

@@ -4,33 +4,20 @@ Without it, a model would learn that nothing was found, and not that it compared
 """
 
 import json
-import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from mcp_abridge.document.names import spelled
 from mcp_abridge.document.own_names import listed
 from mcp_abridge.document.tree import encode
 from mcp_abridge.query.notation import Node, brackets, constant, notation
+from mcp_abridge.query.numerals import kind, kind_of_type, number
+from mcp_abridge.query.shapes import is_array
 
-Number = int | float
-
-_KINDS = {str: "text", bool: "boolean", list: "array", dict: "object", type(None): "null"}
-_NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?([eE][-+]?\d{1,3})?", re.ASCII)
 _ANSWERS = ("0", "false", "no", "true", "yes")  # texts that are meant as a truth value
-_MISSING = frozenset(
-    ("", "-", "--", "\u2013", "\u2014", "?", ".", "n/a", "na", "nan", "null", "none")
-)
-_SHEET_ERROR = re.compile(r"#[A-Z]+(?:/[A-Z0])?[!?]?")  # of a cell: #REF!, #N/A
-_AMOUNT = re.compile(r"(?:[A-Z]{3}|[^\w\s])?\s?[-+]?\d+(?:[.,' \u00a0]\d+)*\s?(?:%|[A-Za-z]{1,3})?")
-_IN_ZONE = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.,]+ ?(Z|UTC|[-+]\d\d(?::?\d\d)?)")
-_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
-_BY_DAY = re.compile(
-    r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?"
-    rf"(?:\d\d?/\d\d?/\d\d|\d\d?[. /-]+{_MONTH}\b|{_MONTH}\.? \d)"
-)
 _NULLS = ("", "null", "None", "nil", "undefined", "NULL")  # texts that are meant as null
 _NAMES = 8  # member names in a message
 
@@ -46,76 +33,6 @@ HOLDS: dict[str, Callable[[str, str], bool]] = {
 }
 
 
-def kind(value: Any) -> str:
-    """Return the word for the kind of a value: `number`, `text`, `array` ..."""
-    return kind_of_type(type(value))
-
-
-def kind_of_type(type_: type) -> str:
-    """Return the word for the kind of the values of a type."""
-    return _KINDS.get(type_, "number")
-
-
-def number(value: Any) -> Number | None:
-    """Return the number that a value is, or that a text spells; None if it is none.
-
-    >>> number("010.50"), number("-3"), number(7), number("3 kB"), number(True)
-    (10.5, -3, 7, None, None)
-    """
-    if not isinstance(value, str):
-        return value if kind(value) == "number" else None
-    match = _NUMBER.fullmatch(value)
-    if match is None:
-        return None
-    return float(value) if match[1] or match[2] else int(value)
-
-
-def is_missing(value: Any) -> bool:
-    """Return True for a text that stands in place of a number: N/A, a dash, nothing.
-
-    >>> [*map(is_missing, ("N/A", "-", "", "none", "#REF!", "0", "a", 0))]
-    [True, True, True, True, True, False, False, False]
-    """
-    if not isinstance(value, str):
-        return False
-    return value.strip().lower() in _MISSING or _SHEET_ERROR.fullmatch(value) is not None
-
-
-def is_amount(text: str) -> bool:
-    """Return True for a text of a number that is not in the order of its letters: 9 kB, $10, 1,5.
-
-    >>> [*map(is_amount, ("$9.99", "12%", "1.234,56", "10 kB", "2026-01-02", "09:30", "v2", "a"))]
-    [True, True, True, True, False, False, False, False]
-    """
-    return _AMOUNT.fullmatch(text) is not None
-
-
-def are_odd_times(texts: Sequence[str]) -> bool:
-    """Return True of times that are not in the order of their letters.
-
-    They begin with the day or the month, or are of several zones.
-
-    >>> are_odd_times(["2026-11-02T10:00:00Z", "2026-11-02T10:00:00+02:00"])
-    True
-    >>> [are_odd_times([each]) for each in ("Mon, 2 Nov 2026", "11/2/26", "May 3", "2026-11-02")]
-    [True, True, True, False]
-    """
-    by_day = sum(_BY_DAY.match(each) is not None for each in texts)
-    zones = {match[1] for match in map(_IN_ZONE.fullmatch, texts) if match}
-    return 2 * by_day > len(texts) or len(zones) > 1
-
-
-def numbers(values: list[Any], *, of_texts: bool) -> list[Number | None]:
-    """Return the numbers that values are, null for others; `of_texts`: or that texts spell."""
-    types = {*map(type, values)} - {type(None)}
-    if all(kind_of_type(type_) == "number" for type_ in types):
-        return values
-    spelled = _NUMBER.fullmatch if of_texts else lambda _: None
-    return [
-        number(value) if not isinstance(value, str) or spelled(value) else None for value in values
-    ]
-
-
 class NodeKinds:
     """How often a node met each type or pair of types, with a sample of some."""
 
@@ -127,6 +44,8 @@ class NodeKinds:
         self.samples: dict[str, Any] = {}
         self.inside: set[type] = set()  # the types in arrays that `contains` searched
         self.spelling: tuple[Any, str] | None = None  # texts that differ in their spelling alone
+        self.part: str | None = None  # a text in an array that has what `contains` looks for
+        self.empty = 0  # texts without a character
         self.longest = 0  # elements of an array of which one is taken
 
     def kinds(self) -> Counter[Any]:
@@ -186,7 +105,11 @@ def bracket_fault(record: NodeKinds, *, as_entries: bool) -> str | None:
         first = next(iter(members.values()), None)
         own = isinstance(first, dict) and not ENTRY.isdisjoint(first)
         function = "entries" if as_entries and not own else "values"
-        advice = "" if "…" in what else f": write {function}({what}){sign}"
+        arrays = [each for each, member in members.items() if is_array(member)]
+        way = f"{function}({what}){sign}"
+        if len(arrays) == 1 and not as_entries:
+            way = f"{f'{what}.{spelled(arrays[0])}'.removeprefix('@.')}{sign}"
+        advice = "" if "…" in what else f": write {way}"
         return f"{message}{advice}; members: {_names(members)}"
     return message
 
@@ -209,7 +132,9 @@ def comparison_faults(record: NodeKinds) -> Iterator[tuple[bool, str]]:
     if in_order and not sure:
         yield False, f"{text}, which do{'es' * (count == 1)} not match"
         return
-    advice = "" if together else _advice(what, pair[of], other["value"], record.samples, sign)
+    most = 2 * count > sum(there.values())  # else the literal fits most of them
+    advice = _advice(what, pair[of], other["value"], record.samples, sign)
+    advice = "" if together or not most else advice
     if sure or ((advice or together) and not in_order):
         yield sure, text + advice
 
@@ -220,6 +145,13 @@ def other_spelling(record: NodeKinds) -> str | None:
     other = node["children"][1 - of]
     if other["type"] != "literal":
         return None
+    if record.part is not None:
+        what, part = subject_of(node), constant(other["value"])
+        way = f"{what}[?contains(@, {part})]"
+        return f"contains() looks for a whole element of {what}; for a part of one write {way}"
+    if record.empty and other["value"] is None:
+        places = share(record.empty, record.counts.total())
+        return f"{subject_of(node)} is an empty text{places}: write ''"
     if record.spelling is not None:
         there, literal = record.spelling[of], record.spelling[1 - of]
         what, sought = subject_of(node), constant(literal)

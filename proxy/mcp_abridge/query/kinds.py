@@ -8,6 +8,7 @@ all that was met there.
 from collections.abc import Iterator
 from typing import Any
 
+from mcp_abridge.document.names import label
 from mcp_abridge.query.kind_words import (
     ENTRY,
     HOLDS,
@@ -16,17 +17,16 @@ from mcp_abridge.query.kind_words import (
     bracket_fault,
     comparison_faults,
     function_faults,
-    is_missing,
-    kind_of_type,
     meant_as_null,
-    number,
     other_spelling,
     subject_at,
     subject_of,
 )
 from mcp_abridge.query.notation import Node, brackets, notation
+from mcp_abridge.query.numerals import is_missing, kind_of_type, number, odd_order
 from mcp_abridge.query.patterns import FIRST_ALONE, nodes
 
+_EXAMINED = 100  # texts of which the order is looked at
 _SOUGHT = 10_000  # texts in which another case of a part is looked for
 
 
@@ -45,6 +45,8 @@ class Kinds:
         self._bases: dict[int, NodeKinds] = {}
         self._sentences: dict[str, None] = {}
         self._as_texts: dict[int, Node] = {}
+        self._texts: dict[int, tuple[Node, dict[str, None]]] = {}  # some that were compared so
+        self._unread: dict[str, tuple[int, str]] = {}
         self._undecided = False
 
     def pair(self, node: Node, one: Any, other: Any) -> None:
@@ -54,8 +56,12 @@ class Kinds:
         record.counts[types] += 1
         if record.differ(one, other):
             record.spelling = one, other
+        record.empty += one == "" or other == ""
         if types[0] is list and node["value"] == "contains":
             record.inside.update(map(type, one))
+            if record.part is None and types[1] is str:
+                texts = (each for each in one if type(each) is str)
+                record.part = next((each for each in texts if other in each != other), None)
         for each in types:
             if (each is list or each is dict) and not record.samples.get(kind_of_type(each)):
                 record.samples[kind_of_type(each)] = one if type(one) is each else other
@@ -64,6 +70,7 @@ class Kinds:
         """Note many operands at once, of which none is an array or an object."""
         record = self._pair(node)
         record.counts.update(zip(map(type, ones), map(type, others), strict=True))
+        record.empty += ones.count("") + others.count("")
         sought = node["value"] not in HOLDS or record.counts.total() < _SOUGHT
         if sought and (str, str) in record.counts:
             last_first = dict.fromkeys(zip(reversed(ones), reversed(others), strict=True))
@@ -91,6 +98,13 @@ class Kinds:
     def say(self, remark: str) -> None:
         self._sentences[remark] = None
 
+    def converted(self, call: Node, text: str, *, fits: bool) -> None:
+        """Note a text that to_number() takes; if it is no number, the result is null."""
+        what = notation(call)
+        count, first = self._unread.get(what, (0, ""))
+        if not fits:
+            self._unread[what] = count + 1, first or text
+
     def ordered(self, node: Node, one: Any, other: Any) -> tuple[Any, Any] | None:
         """Return the operands of an order comparison as they are compared; None if they are not.
 
@@ -104,7 +118,11 @@ class Kinds:
         if None not in numbers:
             self.say(as_numbers(node, (one, other)))
             return numbers
-        if texts == 2 and numbers != (None, None):
+        if texts == 2 and numbers == (None, None):
+            _, some = self._texts.setdefault(id(node), (node, {}))
+            if len(some) < _EXAMINED:
+                some |= {one: None, other: None}
+        elif texts == 2:
             if any(map(is_missing, (one, other))):
                 self.say(f"{subject_of(node)} is no number in some elements, which do not match")
                 return None
@@ -126,6 +144,7 @@ class Kinds:
     def restart(self) -> None:
         """Forget what was noted: another evaluation begins."""
         self._pairs, self._bases, self._sentences = {}, {}, {}
+        self._texts, self._unread = {}, {}
 
     @property
     def slips(self) -> Iterator[str]:
@@ -164,6 +183,11 @@ class Kinds:
             alone = other["type"] == "literal" and number(other["value"]) is None
             reason = f"{notation(other)} is no number" if alone else "not all are numbers"
             yield f"{subject_of(node)}: compared as texts, since {reason}"
+        for node, some in self._texts.values():
+            if as_ := odd_order([*some]):
+                yield f"{subject_of(node)}: compared as texts, not as {as_}"
+        for what, (count, first) in self._unread.items():
+            yield f"{what} is null for {count} texts that are no numbers, as {label(first)} is"
 
     def _mismatches(self) -> Iterator[tuple[bool, str]]:
         for record in self._pairs.values():

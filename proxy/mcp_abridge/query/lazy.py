@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel, charge, cost
+from mcp_abridge.document.names import label
 from mcp_abridge.document.tree import (
     Document,
     Number,
@@ -21,10 +22,11 @@ from mcp_abridge.document.tree import (
     plain,
 )
 from mcp_abridge.errors import OutOfFuel
+from mcp_abridge.query.hits import Hits
 from mcp_abridge.query.jmespath import Interpreter, ends_in
 from mcp_abridge.query.kind_words import tests, true_anyhow
 from mcp_abridge.query.lookups import Lookups, members_named
-from mcp_abridge.query.patterns import FIRST_ALONE, truthy
+from mcp_abridge.query.patterns import FIRST_ALONE, nodes, truthy
 from mcp_abridge.query.rows import NULL, batches, columns, many, over, shared
 from mcp_abridge.query.shapes import is_array, made_rows
 
@@ -180,9 +182,15 @@ class LazyInterpreter(_OfViews):
         """Evaluate a function of an array, of which it decodes the members that it reads."""
         first, *others = node["children"]
         base, name = self.open(self.visit(first, value)), node["value"]
+        if isinstance(base, Hits) and name == "length":
+            return base.count
         if isinstance(base, list) and name == "length":
-            self._note_arrays(base)
+            if not {each["type"] for each in nodes(first)} <= {"field", "subexpression"}:
+                self._note_arrays(base)  # those of a sheet are its rows
             return len(base)
+        if isinstance(base, dict) and name == "length" and len(base) == 1:
+            for member, value in base.items():
+                self._note_members(member, self.open(value))
         of_members = isinstance(base, dict) and name in _OF_MEMBERS
         if of_members or (name == "unique" and _is_unopened(base) and self._has_one_spelling()):
             return self._computing.result_of(node, [base], None)
@@ -203,6 +211,11 @@ class LazyInterpreter(_OfViews):
         if all(map(is_array, sample)) and len({len(self.open(each)) for each in sample}) > 1:
             reason = "write [] after them to count their elements"
             self.kinds.say(f"length() counts {len(base)} arrays; {reason}")
+
+    def _note_members(self, name: str, value: Any) -> None:
+        """Note that the members of an object are counted, if the elements of one may be meant."""
+        if isinstance(value, list):
+            self.kinds.say(f"length() counts one member; {label(name)} has {len(value)} elements")
 
     def _has_one_spelling(self) -> bool:
         """Return True if equal parts of the document are spelled alike, so that bytes tell them."""

@@ -13,7 +13,7 @@ from mcp_abridge.document.names import spelled
 from mcp_abridge.query.notation import constant
 
 _SIGN = re.compile(r"[\\^$.?*+()\[\]{}|]")  # a character that a pattern does not match as it is
-_BLANKS = re.compile(r"(\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])| +", re.DOTALL)
+_BLANKS = re.compile(r"(\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])| +(?![*+?{])", re.DOTALL)
 _PAIR = re.compile(r"""["']?([A-Za-z_@$][\w@$-]*)["']?\s*(?::|==?)\s*(.+?),?""")
 
 
@@ -31,6 +31,8 @@ def looser(text: str) -> str:
 
     >>> looser("two words[ .]"), ascii(looser("\xe9"))
     ('two[\\s\\p{Z}]+words[ .]', "'\\xe9|e\\u0301'")
+    >>> looser("a *b")
+    'a *b'
     """
     if r"\Q" in text:
         return text

@@ -25,8 +25,8 @@ from mcp_abridge.query.amounts import Amounts
 from mcp_abridge.query.conversions import Conversions
 from mcp_abridge.query.headings import OUTLINED, headings
 from mcp_abridge.query.hits import LISTED, Hits, hits_of
-from mcp_abridge.query.kind_words import kind
 from mcp_abridge.query.lines import in_text
+from mcp_abridge.query.numerals import kind
 from mcp_abridge.query.patterns import Pattern, PatternError, of_lines
 from mcp_abridge.query.search import in_structure
 

@@ -56,6 +56,16 @@ _FUNCTIONS = {
     "sortBy": "sort_by",
 }
 
+
+def _matching(match: re.Match[str]) -> str:
+    return f"{'!' * (match[2] == '!~')}matches({match[1]}, {match[3]})"
+
+
+def _indexes(numbers: str) -> str:
+    """Return the elements of each row that are asked for: `[2], [3]`."""
+    return ", ".join(f"[{each.strip()}]" for each in numbers.split(","))
+
+
 _Replacement = str | Callable[[re.Match[str]], str]
 _TABLE: tuple[tuple[str, _Replacement], ...] = (
     # Functions by the names of other languages, or with an argument too few.
@@ -79,6 +89,7 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
     (r"\s*[.|]\s*(length|keys|values|unique|sort|reverse|sum|max|min|avg)\(\s*\)", r" | \1(@)"),
     (rf"(?<![\w.])({_PATH})\.({_TEST})\(\s*({_LITERAL})\s*\)", r"\2(\1, \3)"),
     (rf"\b({_TEST})\(\s*({_LITERAL})\s*\)", r"\1(@, \2)"),
+    (rf"(?<![\w.])({_PATH})\s*(=~|!~)\s*({_LITERAL})", _matching),
     (rf"\b(sum|avg)_by\(\s*({_PATH})\s*,\s*&?\.?({_PATH})\s*\)", r"\1(\2[].\3)"),
     (rf"\b({_BY})\(\s*[&.]?({_PATH})\s*\)", r"\1(@, &\2)"),
     (rf"\b({_BY}\([^,()&]+,\s*)\.?(?=[A-Za-z_])", r"\1&"),
@@ -113,6 +124,7 @@ _BARE_NUMBER = re.compile(r"((?:[(,]|[<>=]=?|!=)\s*)(-?\d+(?:\.\d+)?)\b")
 _NUMBER_BEFORE = re.compile(r"(?<![\w.:\[-])(-?\d+(?:\.\d+)?)(\s*(?:[<>=]=?|!=))")
 _BARE_WORD = re.compile(r"([=!]=\s*)([Tt]rue|[Ff]alse|null|None|nil|undefined)\b")
 _WORDS = {"True": "true", "False": "false"} | dict.fromkeys(("None", "nil", "undefined"), "null")
+_INDEXES = re.compile(r"\.\[\s*(\d+\s*(?:,\s*\d+\s*)+)\]")
 _DOTTED_INDEX = re.compile(r"(?<=[\w\])*])\.\[(?=\s*(?:-?\d+\s*\]|-?\d*\s*:))")
 _BARE_MEMBERS = re.compile(r"\{(\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*)\}")
 _QUOTED_PATTERN = re.compile(
@@ -154,6 +166,7 @@ def respelled(view: str) -> str:
     view = _HEAD.sub(r"\1\2(\3)", _LINES.sub(r"lines(\1, \2)", view))
     view = _QUOTED_PATTERN.sub(lambda match: f"{match[1]}{_raw(match[2])}", view)
     view, literals = _masked(view)
+    view = _INDEXES.sub(lambda match: f".[{_indexes(match[1])}]", view)
     view = _BARE_NUMBER.sub(r"\1`\2`", view)
     view = _NUMBER_BEFORE.sub(r"`\1`\2", view)
     view = _BARE_WORD.sub(lambda match: f"{match[1]}`{_WORDS.get(match[2], match[2])}`", view)

@@ -76,7 +76,7 @@ def look(
             raise Refusal(f"view: {clipped(expression)!r} {reason}")
         several, slips = isinstance(result, list), lookups.slips
         nothing = all(each == [] for each in result) if several else result in _NOTHING
-        if slips and nothing:  # a slip must not read as "none"
+        if slips and (nothing or _is_of_nothing(result)):  # a slip must not read as "none"
             raise Refusal(f"view: {slips[0]}")
         if remarks is not None:
             remarks += slips or (lookups.absences if nothing else [])
@@ -105,6 +105,13 @@ def look(
             reasons.append(advice(document))
         message = f"view: {clipped(expression)!r} fails: {'; '.join(reasons)}"
         raise Refusal(message) from error
+
+
+def _is_of_nothing(result: Any) -> bool:
+    """Return True of what functions make of a member that nothing has: null in one group, 0."""
+    if isinstance(result, dict):
+        return {*result} == {"null"} or all(each == 0 for each in result.values())
+    return isinstance(result, list) and all(each is None for each in result)
 
 
 def _bytes_of(document: Document) -> int:

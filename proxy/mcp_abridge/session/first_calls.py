@@ -24,8 +24,9 @@ _MOST_PAGES = 100  # of one tool list
 _NOTHING = "nothing is kept of an earlier answer to this call (it expired, or was never given)"
 _DESTRUCTIVE = "{} declares destructiveHint, so it does not run just to show a part of its answer"
 _MADE_BEFORE = (
-    "this call was made before, and its answer is not kept (it expired, or was short); {} does not "
-    "run again just to show a part, since it declares neither readOnlyHint nor idempotentHint"
+    "this call was made before, and its answer is not kept (it expired, or was short, and then all "
+    "of it was shown); {} does not run again just to show a part, since it declares neither "
+    "readOnlyHint nor idempotentHint"
 )
 _ELSEWHERE = (
     "a part was asked for of an answer that this session does not have; if the client opens a "
@@ -67,7 +68,7 @@ def start_again(pending: PendingRequest) -> str:
         return "read it without a view first"
     if pending.view is not None:
         view = pending.names.get(VIEW, VIEW)
-        return f"call again without {view} first; its answer then takes views for a while"
+        return f"call again without {view} first; an answer that is cut takes views for a while"
     positions = [
         pending.names.get(name, name)
         for step in pending.rule.snapshot_step.windows

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from mcp_abridge.document.names import nameable
 from mcp_abridge.document.tree import level, text
-from mcp_abridge.query.kind_words import are_odd_times, is_missing
+from mcp_abridge.query.numerals import are_odd_times, is_missing
 from mcp_abridge.summary import forms, roles
 from mcp_abridge.summary.all_rows import Facts, Unnested, columns_in
 from mcp_abridge.summary.cells import values_of

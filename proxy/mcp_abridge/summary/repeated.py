@@ -255,8 +255,11 @@ def _barred(text: str) -> Rows | None:
     match = _TABLE.search(text)
     if match is None or 2 * len(match[0]) < len(text):
         return None
-    lines = [line for line in match[0].splitlines() if not _RULE.fullmatch(line)]
-    table = [[cell.strip() for cell in _cells(line)] for line in lines]
+    every = match[0].splitlines()
+    rules = {*filter(_RULE.fullmatch, every)}
+    table = [[cell.strip() for cell in _cells(line)] for line in every if line not in rules]
+    if "+" not in "".join(rules):  # of Markdown, as in `on\_hold`
+        table = [[_ESCAPED.sub(r"\1", cell) for cell in cells] for cells in table]
     names, *rest = table
     if len(set(names)) < len(names) or not all(names) or len(names) < 2:
         return None
@@ -271,6 +274,7 @@ def _cells(line: str) -> list[str]:
     return cells[1:-1] if line.lstrip()[:1] == "|" else cells
 
 
+_ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+.!|<>~-])")
 _RULE_LINE = r"[ \t]*[|+]?[ \t]*:?-{2,}[-:| +\t]*"
 _RULE = re.compile(_RULE_LINE)
 _TABLE = re.compile(

@@ -1,0 +1,122 @@
+"""The kinds of values; numbers, amounts, versions and times that texts spell, and their order.
+
+Without it, of the texts "9" and "10" the greatest is 9, and N/A hides the sum of a column.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+Number = int | float
+
+_KINDS = {str: "text", bool: "boolean", list: "array", dict: "object", type(None): "null"}
+_NUMBER = re.compile(
+    r"-?(?:\d{1,40}|\d{1,3}(?:,\d{3}){1,12})(\.\d{1,40})?([eE][-+]?\d{1,3})?", re.ASCII
+)
+_MISSING = frozenset(
+    ("", "-", "--", "\u2013", "\u2014", "?", ".", "n/a", "na", "nan", "null", "none")
+)
+_SHEET_ERROR = re.compile(r"#[A-Z]+(?:/[A-Z0])?[!?]?")  # of a cell: #REF!, #N/A
+_AMOUNT = re.compile(r"(?:[A-Z]{3}|[^\w\s])?\s?[-+]?\d+(?:[.,' \u00a0]\d+)*\s?(?:%|[A-Za-z]{1,3})?")
+_IN_ZONE = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.,]+ ?(Z|UTC|[-+]\d\d(?::?\d\d)?)")
+_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_BY_DAY = re.compile(
+    r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?"
+    rf"(?:\d\d?/\d\d?/\d\d|\d\d?[. /-]+{_MONTH}\b|{_MONTH}\.? \d)"
+)
+_DIGITS = re.compile(r"\d{1,18}")
+_VERSION = re.compile(r"\d\.\d")
+
+
+def kind(value: Any) -> str:
+    """Return the word for the kind of a value: `number`, `text`, `array` ..."""
+    return kind_of_type(type(value))
+
+
+def kind_of_type(type_: type) -> str:
+    """Return the word for the kind of the values of a type."""
+    return _KINDS.get(type_, "number")
+
+
+def number(value: Any) -> Number | None:
+    """Return the number that a value is, or that a text spells; None if it is none.
+
+    Commas may stand before each three digits.
+
+    >>> number("010.50"), number("-3"), number(7), number("3 kB"), number(True)
+    (10.5, -3, 7, None, None)
+    >>> number("15,747.21"), number("1,5"), number("1.234,5")
+    (15747.21, None, None)
+    """
+    if not isinstance(value, str):
+        return value if kind(value) == "number" else None
+    match = _NUMBER.fullmatch(value)
+    if match is None:
+        return None
+    digits = value.replace(",", "")
+    return float(digits) if match[1] or match[2] else int(digits)
+
+
+def is_missing(value: Any) -> bool:
+    """Return True for a text that stands in place of a number: N/A, a dash, nothing.
+
+    >>> [*map(is_missing, ("N/A", "-", "", "none", "#REF!", "0", "a", 0))]
+    [True, True, True, True, True, False, False, False]
+    """
+    if not isinstance(value, str):
+        return False
+    return value.strip().lower() in _MISSING or _SHEET_ERROR.fullmatch(value) is not None
+
+
+def is_amount(text: str) -> bool:
+    """Return True for a text of a number that is not in the order of its letters: 9 kB, $10, 1,5.
+
+    >>> [*map(is_amount, ("$9.99", "12%", "1.234,56", "10 kB", "2026-01-02", "09:30", "v2", "a"))]
+    [True, True, True, True, False, False, False, False]
+    """
+    return _AMOUNT.fullmatch(text) is not None
+
+
+def are_odd_times(texts: Sequence[str]) -> bool:
+    """Return True of times that are not in the order of their letters.
+
+    They begin with the day or the month, or are of several zones.
+
+    >>> are_odd_times(["2026-11-02T10:00:00Z", "2026-11-02T10:00:00+02:00"])
+    True
+    >>> [are_odd_times([each]) for each in ("Mon, 2 Nov 2026", "11/2/26", "May 3", "2026-11-02")]
+    [True, True, True, False]
+    """
+    by_day = sum(_BY_DAY.match(each) is not None for each in texts)
+    zones = {match[1] for match in map(_IN_ZONE.fullmatch, texts) if match}
+    return 2 * by_day > len(texts) or len(zones) > 1
+
+
+def odd_order(texts: Sequence[str]) -> str | None:
+    """Return the word for texts that are not in the order of their letters; None if they are.
+
+    >>> odd_order(["v1.9.0", "v1.13.0", "v1.2.0"]), odd_order(["10 kB"]), odd_order(["May 3"])
+    ('versions', 'numbers', 'times')
+    >>> odd_order(["a9", "b10", "2026-01-02"])
+    """
+    if any(map(is_amount, texts)):
+        return "numbers"
+    if are_odd_times(texts):
+        return "times"
+    forms = {_DIGITS.sub("0", each) for each in texts}
+    if len(forms) == 1 and _VERSION.search(texts[0]):
+        parts = sorted([*map(int, _DIGITS.findall(each))] for each in texts)
+        if parts != [[*map(int, _DIGITS.findall(each))] for each in sorted(texts)]:
+            return "versions"
+    return None
+
+
+def numbers(values: list[Any], *, of_texts: bool) -> list[Number | None]:
+    """Return the numbers that values are, null for others; `of_texts`: or that texts spell."""
+    types = {*map(type, values)} - {type(None)}
+    if all(kind_of_type(type_) == "number" for type_ in types):
+        return values
+    spelled = _NUMBER.fullmatch if of_texts else lambda _: None
+    return [
+        number(value) if not isinstance(value, str) or spelled(value) else None for value in values
+    ]
