@@ -440,3 +440,16 @@ def test_of_mails_with_one_subject_the_sender_is_shown_and_the_date_names_none()
     assert "headers[?name=='From'].value | [0]" in table["columns"]
     assert table["columns"][0] != "headers[?name=='Date'].value | [0]"
     assert "sort_by" not in notes["more"]  # these times do not sort as texts
+
+
+def test_amounts_of_several_currencies_are_added_up_by_these() -> None:
+    rows = [
+        {"name": f"order {n}", "amount": n * 11.5, "currency": ("EUR", "USD")[n * 7 % 3 % 2]}
+        for n in range(400)
+    ]
+    offers = examples_of(Document(rows), Call("list"))
+    assert "sum_by(@, &currency, &amount)" in offers
+    assert "sum(@[*].amount)" not in offers
+    for row in rows:
+        row["currency"] = "EUR"
+    assert "sum(@[*].amount)" in examples_of(Document(rows), Call("list"))

@@ -137,11 +137,14 @@ def _examples(
     amounts = [*islice(filter(roles.is_amount, useful), _SUMS)]
     if amounts and not groups:
         groups = [*islice(filter(recurs, own), 1)]
+    measures = [each for each in useful if roles.is_unit(each) and len({*each.values}) > 1]
+    groups = measures[:1] or groups  # dollars and euros have no sum
     for amount in amounts:
         if amount is not quantity and not _numbers(_odd(rows, amount)):
             continue
         each = "" if place.endswith("[]") else "[*]"
-        yield f"sum({place or '@'}{each}.{amount.name})", SUM
+        if not measures:
+            yield f"sum({place or '@'}{each}.{amount.name})", SUM
         yield from latest
         latest = []
         for group in groups:

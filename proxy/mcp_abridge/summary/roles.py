@@ -226,6 +226,12 @@ def is_quantity(column: Column) -> bool:
     return Worth(column).worth_as_value() > -9
 
 
+def is_unit(column: Column) -> bool:
+    """Return True if a column tells what an amount in its row is counted in: a currency."""
+    own = words.split(column.names[-1]) if column.names else ()
+    return column.textual and not words.MEASURES.isdisjoint(own[-1:])
+
+
 def is_amount(column: Column) -> bool:
     """Return True if the values of a column can be added up: sizes, durations, but no prices."""
     own = _words_of_amount(column)

@@ -55,6 +55,7 @@ RECORDS = frozenset(
 """Words of times: those for which one reads a list, and those of what happened to its records."""
 
 CODES = frozenset(("code", "id", "key", "number", "value", "index"))
+MEASURES = frozenset(("currency", "unit", "units"))
 PRINTED = frozenset(("number", "code"))
 """Keys that a person reads or types, however long."""
 HASHES = frozenset(("etag", "checksum", "md5", "cursor", "nonce"))
