@@ -251,3 +251,38 @@ def test_views_of_the_many_pieces_of_a_text_are_those_of_an_array_of_texts(steps
     assert view("length(@)") == 300
     assert [each.rstrip() for each in view("[298:]")] == [each.rstrip() for each in pieces[298:]]
     assert view("count_by(@, &contains(@, 'by B'))") == {"false": 150, "true": 150}
+
+
+@pytest.mark.parametrize(
+    ("beside", "sign"),
+    [
+        ({"truncated": True}, "truncated"),
+        ({"meta": {"next_cursor": "b"}}, "meta.next_cursor"),
+        ({"truncated": False, "nextCursor": None}, ""),
+    ],
+)
+def test_a_count_of_what_a_server_calls_a_part_says_so(beside: Any, sign: str) -> None:
+    document = {"rows": [{"id": n, "name": f"a{n}"} for n in range(300)], **beside}
+    for view in ("length(rows)", "grep('zzz')", "sum(rows[*].id)", "rows[0]"):
+        outcome = shape(
+            job(
+                rule("tools: t\nmax_bytes: 2000"),
+                answer(tool_result(json.dumps(document))),
+                view=view,
+            )
+        )
+        more = json.loads(texts(outcome.raw)[0]).get("more", "")
+        assert (f"{sign} says that the server has more" in more) == bool(sign and view != "rows[0]")
+
+
+def test_a_search_in_a_text_that_a_server_cut_says_so() -> None:
+    text = "Lorem ipsum.\n" * 900
+    for end in ("Content truncated. Call again with a start_index of 5000.", "The end."):
+        outcome = shape(
+            job(
+                rule("tools: t\nmax_bytes: 2000"),
+                answer(tool_result(text + end)),
+                view="grep('zzz')",
+            )
+        )
+        assert ("the server has more" in texts(outcome.raw)[0]) == end.startswith("Content")

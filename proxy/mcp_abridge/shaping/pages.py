@@ -1,5 +1,6 @@
 """Pages and views cut from a snapshot, which is a document halfway through its rule's steps."""
 
+import re
 from collections.abc import Callable
 from functools import cache, partial
 
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 from mcp_abridge.document import message
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import Structure
+from mcp_abridge.document.names import label
 from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import (
     ABSENT,
@@ -146,6 +148,10 @@ def _view_of_all(document: Document, view: str) -> str | None:
     return "@"
 
 
+_OF_ALL = re.compile(r"\b(?:grep|length|count|sum|avg|max|min|count_by|sum_by|max_by|min_by)\s*\(")
+"""Functions whose answer is taken for one of all that there is."""
+
+
 class _Answer(Struct, frozen=True):
     """The result of a view, remarks on it, what follows it, and the words around the document.
 
@@ -182,9 +188,26 @@ def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int
             remarks = ["null, or nothing there", *remarks, advice(whole)]
     finally:
         call.fuel.remaining = fuel.remaining
+    remarks += _of_a_part(whole, job.view)
     content = None if call.structured else text(value) or None
     members = Raw() if content is not None else whole.json_of({"view": value})
     return _Answer(content, members, remarks, rest, words)
+
+
+def _of_a_part(whole: Document, view: str) -> list[str]:
+    """Return the remark that a search, a count or a sum is of what a server calls a part."""
+    from mcp_abridge.summary.paging import says_more, sign_of_more
+
+    if not _OF_ALL.search(view):
+        return []
+    value = opened(whole.cell[0])
+    if isinstance(value, dict):
+        plain = {name: each for name, each in value.items() if not isinstance(each, list)}
+        sign = sign_of_more({name: raw(each) for name, each in plain.items()})
+        says = f"{'.'.join(map(label, sign.split('.')))} says" if sign else ""
+    else:
+        says = "the end of the text says" if isinstance(value, str) and says_more(value) else ""
+    return [f"this is of what came; {says} that the server has more"] if says else []
 
 
 def _bound(job: ShapeJob, call: Call) -> int | None:

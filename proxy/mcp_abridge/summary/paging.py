@@ -3,6 +3,7 @@
 Without it, a count of the rows that came reads as one of all: `{"total": 317, "items": [90 rows]}`.
 """
 
+import re
 from collections.abc import Mapping
 
 from msgspec import Raw
@@ -23,6 +24,24 @@ _PAGES = frozenset(
         *("pagination", "paging", "pageinfo"),
     )
 )
+_FLAGS = frozenset(
+    (
+        *("hasmore", "hasnext", "hasnextpage", "truncated", "istruncated", "incomplete"),
+        "incompleteresults",
+    )
+)
+"""Names of members that are true of a part."""
+_CURSORS = frozenset(
+    (
+        *("nextcursor", "nextpage", "nextpagetoken", "nexttoken", "nextrange", "nextlink"),
+        *("nextmarker", "nextcontinuationtoken", "nexturl", "continuationtoken"),
+    )
+)
+"""Names of members that have a value in a part."""
+_SAYS_SO = re.compile(
+    r"(?i)\b(?:truncated|start_index|next_cursor)\b|\bmore (?:results|items|lines|rows|content)\b"
+)
+_END = 300  # characters of a text, in which a server says that it has more
 _BESIDE = ("meta", "pagination", "paging", "page", "pageinfo")  # objects with such members
 _DIGITS = 20  # of a number that counts nothing
 
@@ -56,6 +75,32 @@ def server_total(members: Mapping[str, Raw]) -> dict[str, Total]:
     return {arrays[0]: (int(digits), f"{digits.decode()}{more}")} if is_count else {}
 
 
+def sign_of_more(members: Mapping[str, Raw]) -> str:
+    """Return the member by which a server says that it has more than it sent; else nothing.
+
+    >>> sign_of_more({"rows": Raw(b"[1]"), "meta": Raw(b'{"next_cursor": "a"}')})
+    'meta.next_cursor'
+    >>> sign_of_more({"has_more": Raw(b"false"), "nextCursor": Raw(b"null"), "next": Raw(b'""')})
+    ''
+    """
+    every = {name: (name, raw) for name, raw in members.items()}
+    for name in members:
+        if _spelled(name) in _BESIDE and memoryview(members[name])[0] == 0x7B:
+            inner: dict[str, Raw] = level(members[name])
+            every |= {f"{name}.{each}": (each, raw) for each, raw in inner.items()}
+    for path, (name, raw) in every.items():
+        value, word = bytes(raw), _spelled(name)
+        cursor = word in _CURSORS and value not in (b"null", b'""', b"false", b"0", b"[]", b"{}")
+        if cursor or (word in _FLAGS and value == b"true"):
+            return path
+    return ""
+
+
+def says_more(text: str) -> bool:
+    """Return True if the end of a text says that the server has more."""
+    return _SAYS_SO.search(text[-_END:]) is not None
+
+
 def more_than(count: int, total: Total | None) -> str:
     """Return how a total is said, if that is more than the `count` that came; else nothing."""
     return total[1] if total is not None and total[0] > count else ""
@@ -67,4 +112,8 @@ def _is_object(members: Mapping[str, Raw], name: str) -> bool:
 
 def _plain(members: Mapping[str, Raw]) -> dict[str, Raw]:
     """Return members by their names in one spelling: `total_count`, `totalCount`."""
-    return {name.replace("_", "").replace("-", "").lower(): raw for name, raw in members.items()}
+    return {_spelled(name): raw for name, raw in members.items()}
+
+
+def _spelled(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
