@@ -45,7 +45,8 @@ def test_an_expression_that_cannot_be_read_is_told_where_and_what_may_be_meant(
         ("abs(a)", "abs() takes a number, found a text"),
         ("length(n)", "length() takes a text or an array or an object, found a number"),
         ("sum(l)", "sum() takes an array of numbers, found a text"),
-        ("count_by(@, &a)", "count_by() takes an array, found an object; "
+        ("count_by(@, &a)", "count_by() takes an array, found an object; its array is l"),
+        ("count_by(o, &a)", "count_by() takes an array, found an object; "
          "write values() of it, or entries() for rows with key and value"),
         ("keys(z)", "keys() takes an object, found null"),
         ("l[::0]", "the step of a slice cannot be 0"),
@@ -54,7 +55,7 @@ def test_an_expression_that_cannot_be_read_is_told_where_and_what_may_be_meant(
 def test_an_expression_that_does_not_fit_is_told_without_the_words_of_python(
     text: str, reason: str
 ) -> None:
-    value = {"a": "x", "n": 1, "l": ["x"]}
+    value = {"a": "x", "n": 1, "l": ["x"], "o": {"b": 1}}
     with pytest.raises(Refusal) as error:
         Expression(text).search(value)
     assert str(error.value) == reason

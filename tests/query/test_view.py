@@ -395,6 +395,7 @@ OF_AN_OBJECT = [
     ("items.3.id", "items[3].id"),
     ("length(.items)", "length(items)"),
     (".items | sort_by(.n)", "sort_by(items, &n)"),
+    (".items | map(.title) | .[0:2]", "items[*].title | [0:2]"),
     # JSONPath
     ('$.items[?(@.state=="open")].title', "items[?state=='open'].title"),
     ("$.items[*].title", "items[*].title"),
@@ -411,6 +412,13 @@ OF_AN_OBJECT = [
     ("items[?state = 'open' and n > 5].id", "items[?state=='open' && n > `5`].id"),
     ("items[?state == 'x' OR not contains(title, '1')].id", "items[?!contains(title, '1')].id"),
     ("count(items, state)", "count_by(items, &state)"),
+    ("items[?n in (1, 2)].id", "items[?n == `1` || n == `2`].id"),
+    ("items[?state IN ['open', 'x']].id", "items[?state=='open'].id"),
+    ("items[?title LIKE '%h 1%'].id", "items[?contains(title, 'h 1')].id"),
+    ("items[?title like 'crash 1%'].id", "items[?starts_with(title, 'crash 1')].id"),
+    ("items[?title contains '3'].id", "items[?contains(title, '3')].id"),
+    ("items[?title =~ '[34]$'].id", "items[?matches(title, '[34]$')].id"),
+    ("last(items)", "items[-1]"),
     # JMESPath, almost
     ("items[state=='open'].id", "items[?state=='open'].id"),
     ("items[id, title]", "items[*].[id, title]"),

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.names import nameable
+from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.own_names import listed, server_name
 from mcp_abridge.document.rows import each_object
 from mcp_abridge.errors import did_you_mean
@@ -45,6 +45,7 @@ class Lookups:
         self._quoted = expression.quoted
         self._guess = guess
         self._places: dict[int, _Place] = {}
+        self._of_root: Collection[str] = ()  # the names of the whole value's members
 
     def corrected(
         self,
@@ -63,6 +64,8 @@ class Lookups:
         may be a test for presence.
         """
         place = self._places.get(id(node))
+        if place is None and not self._places and isinstance(base[0], dict):
+            self._of_root = base[0].keys()
         if place is None:
             place = _Place(node, single, required, self._quoted, self._guess)
             self._places[id(node)] = place
@@ -87,7 +90,9 @@ class Lookups:
 
     def _messages(self, *, required: bool) -> list[str]:
         messages = (
-            message for each in self._places.values() for message in each.messages(required)
+            message
+            for each in self._places.values()
+            for message in each.messages(required, self._of_root)
         )
         return list(dict.fromkeys(islice(messages, _MESSAGES)))
 
@@ -175,7 +180,7 @@ class _Place:
                 literals[id(node)] = {"type": "literal", "value": name, "children": []}
         return literals
 
-    def messages(self, required: bool) -> Iterator[str]:
+    def messages(self, required: bool, of_root: Collection[str]) -> Iterator[str]:
         literals = self.literals
         corrected = {(node["value"],) for node, _ in self._pairs if id(node) in literals}
         others = [
@@ -186,7 +191,9 @@ class _Place:
         ]
         for path, required_here in self.missing.items():
             if required_here == required and path not in corrected and path in self._lacking:
-                yield self._message(path, compared=path in others)
+                of_whole = f"; that of the whole is $.{spelled(path[0])}"
+                sentence = self._message(path, compared=path in others)
+                yield sentence + of_whole * (not self._single and path[0] in of_root)
 
     def _message(self, path: Names, *, compared: bool) -> str:
         *parents, name = path

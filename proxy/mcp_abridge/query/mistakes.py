@@ -7,6 +7,9 @@ import re
 
 from jmespath.exceptions import IncompleteExpressionError, JMESPathTypeError, LexerError, ParseError
 
+from mcp_abridge.document.own_names import server_name
+from mcp_abridge.query.shapes import is_array
+
 _PAIRS = (("[", "]"), ("{", "}"), ("(", ")"))
 _SIGNS = re.compile(r"[\w$@#/:.-]*\w[\w$@#/:.-]*")  # a name that is written without its quotes
 _NAMED = re.compile(r"[^.]*[$@#/:\x80-\U0010ffff-][^.]*")
@@ -97,6 +100,9 @@ def unsuitable(error: Exception) -> str:
         takes = " or ".join(map(_kind, error.expected_types))
         rows = takes == "an array" and _kind(error.actual_type) == "an object"
         way = "; write values() of it, or entries() for rows with key and value" * rows
+        value = error.current_value
+        arrays = [name for name, each in value.items() if is_array(each)] if rows else []
+        way = f"; its array is {server_name(arrays[0])}" if len(arrays) == 1 else way
         return f"{error.function_name}() takes {takes}, found {_kind(error.actual_type)}{way}"
     if "slice step" in str(error):
         return "the step of a slice cannot be 0"

@@ -49,6 +49,7 @@ _FUNCTIONS = {
     "to_text": "plain_text",
     "extract": "capture",
     "countBy": "count_by",
+    "value_counts": "count_by",
     "groupBy": "group_by",
     "sumBy": "sum_by",
     "maxBy": "max_by",
@@ -103,15 +104,23 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
         rf"(?:\[\*?\])?\s*\|\s*(?:map\(\s*select\({_INSIDE}\)\s*\)|select\({_INSIDE}\))",
         lambda match: f"[?{match[1] or match[2]}]",
     ),
+    (r"(?<=\))\s*\|\s*\.(?=\[)", " | "),  # of the array that a function gives
+    (r"\s*\|\s*\.(?=\[)", ""),
     (rf"(?:\[\*?\])?\s*\|\s*map\(\s*\.({_PATH})\s*\)", r"[*].\1"),
     (rf"\bmap\(\s*[&.]?({_PATH})\s*,\s*\.?({_PATH})\s*\)", r"map(&\1, \2)"),
     (r"\s*\|\s*\.(?=[A-Za-z_])", "."),
-    (r"\s*\|\s*\.(?=\[)", ""),
     (rf"(?<![\w\]).*\ue000-\uf8ff])\.(?=[A-Za-z_\[]|{_LITERAL})", ""),
     # Python, SQL
     (r"(?<=\s)(?:and|AND)(?=\s)", "&&"),
     (r"(?<=\s)(?:or|OR)(?=\s)", "||"),
     (r"\bnot\s+(?=[\w(])", "!"),
+    (rf"({_LITERAL})\s+in\s+({_PATH})", r"contains(\2, \1)"),
+    (rf"(?<![\w.])({_PATH})\s+({_TEST})\s+({_LITERAL})", r"\2(\1, \3)"),
+    (
+        rf"(?<![\w.])({_PATH})\s+(?:in|IN)\s*[\[(]\s*({_LITERAL}(?:\s*,\s*{_LITERAL})*)\s*[\])]",
+        r"contains([\2], \1)",
+    ),
+    (rf"\b(first|last)\(\s*({_PATH})\s*\)", lambda m: f"{m[2]}[{-(m[1] == 'last')}]"),
     (rf"\bcontext\s*=\s*(?={_LITERAL})", ""),
     (r"(?<![=!<>~])=(?![=~>])", "=="),
     (rf"(?<=\w)\[(?=\s*!?\s*(?:{_PATH}\s*(?:[=!]=|[<>])|(?:{_TEST})\())", "[?"),
@@ -132,6 +141,7 @@ _QUOTED_PATTERN = re.compile(
     r""""((?:[^"\\]|\\.)*)\""""
 )
 _QUOTED_MEMBER = re.compile(r"""(?<=[\w\])])\[\s*(["'])([^"'`\\\]]+)\1\s*\]""")
+_LIKE = re.compile(rf"(?<![\w.])({_PATH})\s+I?LIKE\s+'(%?)([^'%_\\]+)(%?)'", re.IGNORECASE)
 _LINES = re.compile(r"^(?:lines\s*\(?|sed\s+-n\s)\s*(\d+)(?:\s*[-:,]\s*|\s+)(\d+)\s*(?:\)|p)?$")
 _HEAD = re.compile(r"(^|\|\s*)(head|tail)\s+(?:-n\s*)?-?(\d+)$")
 _UNIQ = re.compile(
@@ -176,7 +186,8 @@ def respelled(view: str) -> str:
 
 def translated(view: str) -> str:
     """Return a view that is no JMESPath as the one that another language seems to mean."""
-    view, literals = _masked(_QUOTED_MEMBER.sub(r'."\2"', view))
+    view = _LIKE.sub(_like, _QUOTED_MEMBER.sub(r'."\2"', view))
+    view, literals = _masked(view)
     for pattern, replacement in _TABLE:
         view = re.sub(pattern, replacement, view)
     return _unmasked(view, literals)
@@ -209,6 +220,12 @@ def quoted(view: str, exists: Callable[[str], bool]) -> str:
         view = pattern.sub(partial(spelled_parts, separator=separator), view)
         view = _unmasked(view, literals)
     return view
+
+
+def _like(match: re.Match[str]) -> str:
+    name, before, text, after = match.groups()
+    test = "contains" if before and after else "ends_with" if before else "starts_with"
+    return f"{test}({name}, '{text}')" if before or after else f"{name}=='{text}'"
 
 
 def with_apostrophes(view: str) -> str:
