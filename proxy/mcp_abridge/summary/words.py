@@ -45,10 +45,12 @@ KEYS = _worth(
     _5="number key iid identifier ident", _4="id", _3="at code sha hash uid uuid slug ref entity"
 )
 TIMES = frozenset(
-    _worth(_1="time timestamp date at ts created updated modified day start started starts end")
+    _worth(
+        _1="time timestamp date at ts created updated modified day year start started starts end"
+    )
 )
 SCHEDULES = frozenset(_worth(_1="start starts begin due when departure scheduled"))
-EVENTS = SCHEDULES | {"started", "date", "day"}
+EVENTS = SCHEDULES | {"started", "date", "day", "year"}
 RECORDS = frozenset(
     _worth(_1="update updated modified changed last indexed synced fetched end ended")
 )
