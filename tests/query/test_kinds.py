@@ -420,11 +420,18 @@ def test_null_is_unequal_to_a_text_that_stands_for_it_which_is_said() -> None:
 
 
 def test_members_are_counted_with_a_word_if_an_array_is_meant() -> None:
-    sheet = {"result": [["Code", "Rate"], ["a", 0.5], ["b", 0.7, "x"]]}
-    assert ask("length(@)", sheet) == (1, ["length() counts one member; result has 3 elements"])
-    assert ask("length(result)", sheet) == (3, [])
+    rows = [["a", 0.5], ["b", 0.7], ["c", 0.9], ["d", 1]]
+    sheet = {"result": [["Code", "Rate"], *rows]}
+    assert ask("length(@)", sheet) == (1, ["length() counts one member; result has 5 elements"])
+    assert ask("length(result)", sheet) == (5, [])
     assert ask("result[?[1]==`0.5`] | length(@)", sheet) == (1, [])  # and the head is none
-    assert ask("result[?[0]=='b'].[1,2]", sheet)[0] == [[0.7, "x"]]
+    assert ask("result[?[0]=='b'].[1,2]", sheet)[0] == [[0.7, None]]
+    assert refusal("count_by(result, &Rate)", sheet).endswith(
+        "the rows by their names: records[*].Rate"
+    )
+    assert ask("sum(records[*].Rate)", sheet)[0] == 3.1
+    many = {"rows": [{"id": n} for n in range(9)]}
+    assert refusal("rows[?id==rows[1].id]", many).endswith("that of the whole is $.rows")
     assert refusal("[?contains(@, 'a')]", sheet).startswith(
         "@ is an object, and [?…] takes an array: write result[?…]"
     )

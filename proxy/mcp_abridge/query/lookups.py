@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.names import nameable, spelled
+from mcp_abridge.document.names import nameable
 from mcp_abridge.document.own_names import listed, server_name
 from mcp_abridge.document.rows import each_object
 from mcp_abridge.errors import did_you_mean
@@ -20,7 +20,7 @@ from mcp_abridge.query.kind_words import a_kind
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression
-from mcp_abridge.query.shapes import inner_place, made_rows
+from mcp_abridge.query.shapes import elsewhere, inner_place, made_rows
 
 Names = tuple[str, ...]  # names of members, each inside the previous one
 
@@ -45,7 +45,7 @@ class Lookups:
         self._quoted = expression.quoted
         self._guess = guess
         self._places: dict[int, _Place] = {}
-        self._of_root: Collection[str] = ()  # the names of the whole value's members
+        self._root: Any = None  # the whole value
 
     def corrected(
         self,
@@ -64,8 +64,8 @@ class Lookups:
         may be a test for presence.
         """
         place = self._places.get(id(node))
-        if place is None and not self._places and isinstance(base[0], dict):
-            self._of_root = base[0].keys()
+        if not self._places and base:
+            self._root = base[0]
         if place is None:
             place = _Place(node, single, required, self._quoted, self._guess)
             self._places[id(node)] = place
@@ -92,7 +92,7 @@ class Lookups:
         messages = (
             message
             for each in self._places.values()
-            for message in each.messages(required, self._of_root)
+            for message in each.messages(required, self._root)
         )
         return list(dict.fromkeys(islice(messages, _MESSAGES)))
 
@@ -180,7 +180,7 @@ class _Place:
                 literals[id(node)] = {"type": "literal", "value": name, "children": []}
         return literals
 
-    def messages(self, required: bool, of_root: Collection[str]) -> Iterator[str]:
+    def messages(self, required: bool, root: Any) -> Iterator[str]:
         literals = self.literals
         corrected = {(node["value"],) for node, _ in self._pairs if id(node) in literals}
         others = [
@@ -191,9 +191,8 @@ class _Place:
         ]
         for path, required_here in self.missing.items():
             if required_here == required and path not in corrected and path in self._lacking:
-                of_whole = f"; that of the whole is $.{spelled(path[0])}"
-                sentence = self._message(path, compared=path in others)
-                yield sentence + of_whole * (not self._single and path[0] in of_root)
+                there = "" if self._single else elsewhere(root, path[0])
+                yield self._message(path, compared=path in others) + there
 
     def _message(self, path: Names, *, compared: bool) -> str:
         *parents, name = path

@@ -200,6 +200,15 @@ def named_rows(value: Value) -> tuple[tuple[str, ...], list[dict[str, Value]]] |
     return None
 
 
+def elsewhere(root: Value, name: str) -> str:
+    """Return where a name is that no element of an array has, as the end of a sentence."""
+    if isinstance(root, dict) and name in root:
+        return f"; that of the whole is $.{spelled(name)}"
+    _, rows = named_rows(root) or ((), [{}])
+    by_name = f"; the rows by their names: {RECORDS}[*].{spelled(name)}"
+    return by_name if name in rows[0] else ""
+
+
 def _arrays_of_rows(
     value: dict[str, Value], *, inside: bool
 ) -> Iterator[tuple[tuple[str, ...], Value]]:
