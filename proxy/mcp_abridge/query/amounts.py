@@ -58,7 +58,8 @@ class Amounts:
         if self.kinds is None or not isinstance(value, str):
             return super()._func_to_number(value)  # type: ignore[misc]
         result = number(value)
-        self.kinds.converted(self.call, value, fits=result is not None)
+        if result is None:
+            self.kinds.unread(self.call, value)
         return result
 
     @signature({"types": ["array"]}, {"types": ["expref"]})

@@ -46,7 +46,7 @@ class Kinds:
         self._sentences: dict[str, None] = {}
         self._as_texts: dict[int, Node] = {}
         self._texts: dict[int, tuple[Node, dict[str, None]]] = {}  # some that were compared so
-        self._unread: dict[str, tuple[int, str]] = {}
+        self._unread: dict[int, tuple[Node, int, str]] = {}
         self._undecided = False
 
     def pair(self, node: Node, one: Any, other: Any) -> None:
@@ -98,12 +98,10 @@ class Kinds:
     def say(self, remark: str) -> None:
         self._sentences[remark] = None
 
-    def converted(self, call: Node, text: str, *, fits: bool) -> None:
-        """Note a text that to_number() takes; if it is no number, the result is null."""
-        what = notation(call)
-        count, first = self._unread.get(what, (0, ""))
-        if not fits:
-            self._unread[what] = count + 1, first or text
+    def unread(self, call: Node, text: str) -> None:
+        """Note a text of which to_number() makes null."""
+        _, count, first = self._unread.get(id(call), (call, 0, text))
+        self._unread[id(call)] = call, count + 1, first
 
     def ordered(self, node: Node, one: Any, other: Any) -> tuple[Any, Any] | None:
         """Return the operands of an order comparison as they are compared; None if they are not.
@@ -186,8 +184,9 @@ class Kinds:
         for node, some in self._texts.values():
             if as_ := odd_order([*some]):
                 yield f"{subject_of(node)}: compared as texts, not as {as_}"
-        for what, (count, first) in self._unread.items():
-            yield f"{what} is null for {count} texts that are no numbers, as {label(first)} is"
+        for call, count, first in self._unread.values():
+            texts = f"{count} texts that are no numbers, as {label(first)} is"
+            yield f"{notation(call)} is null for {texts}"
 
     def _mismatches(self) -> Iterator[tuple[bool, str]]:
         for record in self._pairs.values():
