@@ -1,4 +1,5 @@
 import json
+import random
 import re
 from collections import Counter
 from pathlib import Path
@@ -130,6 +131,63 @@ def test_counts_of_zero_and_names_are_no_failure(line: str) -> None:
 def test_prose_and_source_code_that_name_failures_have_none(line: str) -> None:
     _, note = cut(f"{LINE * 200}{line}\n{LINE * 200}", 3000)
     assert "failure" not in note["text"]
+
+
+def manual(line: str) -> str:
+    """Return a manual that explains errors, wrapped at random, with a line in its middle."""
+    dice, words = random.Random(7), [*"aeiouy", "an error", "fails", "the", "cannot", "of it"]
+    lines = [" ".join(dice.choices(words, k=12)) for _ in range(400)]
+    return "\n".join([*lines[:200], line, *lines[200:]])
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("error codes such as ASN1_VALUE_NOT_FOUND are returned if it is not there", 0),
+        ("| error desc: | return the error description |", 0),
+        ("    an exit code 120: the program ends before it was read", 0),
+        ("  KeyError: 'x'", 1),
+        ("FAILED tests/test_it.py::test_9", 1),
+    ],
+)
+def test_in_prose_only_a_line_that_begins_as_a_message_is_a_failure(line: str, count: int) -> None:
+    _, note = cut(manual(line), 3000)
+    assert ("1 line there with a failure: 201" in note["text"]) == bool(count)
+    assert ("failure" in note["text"]) == bool(count)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        ("DEBUG", "ERROR"),
+        ("[info]", "[error]"),
+        ("- INFO:", "- FATAL:"),
+        ('level="debug"', 'level="error"'),
+    ],
+)
+def test_if_a_log_has_levels_no_line_below_a_warning_is_a_failure(low: str, high: str) -> None:
+    lines = [f"10:12:{n % 60:02} {low} pool-{n % 7} error: tries again" for n in range(900)]
+    lines[300:300] = [f"10:12:59 {high} it is over", "a.b.IllegalStateException: it is over"]
+    _, note = cut("\n".join(lines), 3000)
+    assert "; 2 lines there with a failure: 301, 302" in note["text"]
+
+
+def test_a_few_failures_are_all_shown_in_place_of_lines_that_are_alike() -> None:
+    lines = [f"ok: [web{n}.example.net]" for n in range(900)]
+    numbers = [100, 200, 300, 400, 500, 600, 700, 800]
+    for number in numbers:
+        lines[number - 1] = f"fatal: [web{number}.example.net]: FAILED! {'because of it ' * 20}"
+    excerpt, _ = cut("\n".join(lines), 2000)
+    fatal = "line {0}: fatal: [web{0}.example.net]: FAILED! because".format
+    assert all(fatal(number) in excerpt for number in numbers)
+
+
+def test_of_many_failures_one_of_each_kind_is_shown() -> None:
+    lines = [f"{n} ERROR job {n} has no end" for n in range(900)]
+    lines[700] = "700 ERROR the disk is full"
+    excerpt, note = cut("\n".join(lines), 2000)
+    assert "\n…\nline 701: 700 ERROR the disk is full\n…\n" in excerpt
+    assert "shows line 701" in note["more"]
 
 
 def test_a_million_failures_are_not_counted_to_the_end() -> None:

@@ -39,6 +39,8 @@ excerpt            a text by its beginning, its end or headings, and the lines t
 highlights         the lines of a text that stand out: rare ones, and those of failure
 rare               the lines that are unlike the others, in any language
 failures           the lines that speak of failure, by words
+levels             the level that a log gives each line
+prose              prose, as of a manual, is told from the lines of a log
 media              a note in place of base64
 place              the place of a value, in notes and in views
 

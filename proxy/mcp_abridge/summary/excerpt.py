@@ -51,10 +51,12 @@ def excerpt(
         between = _outline(plain, every, head, size)  # of which some are shown now
     else:
         lines = highlights(plain, line_ends)
-        if room >= _LEAST and (between := lines.between(head, tail).quoted(plain, MARK, room // 4)):
+        some = lines.between(head, tail)
+        width = some.width(room // 2)
+        if room >= _LEAST and (between := some.quoted(plain, MARK, room // 2, width)):
             quotes = encoded_size(between)
             head, tail = both_ends(plain, room - quotes)
-            between = lines.between(head, tail).quoted(plain, MARK, quotes)
+            between = lines.between(head, tail).quoted(plain, MARK, quotes, width)
     lines = lines.between(head, tail)
     start, stop = offset(head), offset(tail)
     # As much as a view may show, its notice included.

@@ -1,23 +1,27 @@
 """Tells which lines of a log speak of a failure, by words; a count of zero or a name is none.
 
-A word in prose or in source code, without a form that only messages have, is none either: a licence
-speaks of errors and has none. Words only rank lines and count them: the line that matters may have
-none of these, in any language, and is found because it is rare (summary/rare.py).
+If the lines have levels and one has that of an error, a line of DEBUG or INFO is none. A word in
+prose or in source code is none either, without a form that only messages have: a licence or a
+manual speaks of errors and has none. Words only rank lines and count them: the line that matters
+may have none of these, in any language, and is found because it is rare (summary/rare.py).
 """
 
 import re
 from collections import defaultdict
 from functools import cache
-from itertools import compress, islice, pairwise
+from itertools import compress, pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.query.patterns import Pattern
+from mcp_abridge.summary.levels import have_levels, loudness
+from mcp_abridge.summary.prose import is_of_prose, is_prose, is_sentences
 from mcp_abridge.summary.rare import HEX
 
 _MOST = 400  # lines with such a word that are read; a text may have a million
+_MOST_QUIET = 4000  # of a low level, which are less work
 _PART = 256 << 10  # characters that are searched at once
 _LONGEST = 1000  # characters of a line that are read closely, before the word and after it
 _COMMON = 20  # a word that one line of so many has is common, if so many lines have it
@@ -25,7 +29,7 @@ _COMMON = 20  # a word that one line of so many has is common, if so many lines 
 _NOUNS = "errors?|exceptions?|failures?|fail(?:s|ed|ing)?|timeouts?|unreachable|Fehler|erreurs?"
 _COMMON_WORDS = (
     rf"{_NOUNS}|timed out|fatal|panic(?:s|ked)?|traceback|denied|refused|could not|cannot|unable to"
-    r"|killed|aborted|crash(?:ed)?|terminated by signal|no such file|no space left|backoff"
+    r"|killed|aborted|evicted|crash(?:ed)?|terminated by signal|no such file|no space left|backoff"
     r"|error\(s\)|fehlgeschlagen|konnten? nicht|verweigert|échec|échoué|impossible|refusé|errore"
     r"|fallito|fall[oó]|no se pudo|denegado|falhou|falha|erro|fout|mislukt"
 )
@@ -33,10 +37,11 @@ _FOREIGN = (
     "błąd|nie udało|ошибк|сбой|не удалось|отказано|错误|錯誤|失败|失敗|异常|無法|无法|超时"
     "|エラー|例外|できません|오류|실패"
 )
+_MARKS = r"npm ERR!|##\[error\]|[✕✗✖✘❌]|\bnot ok\b"
 _SURE = (
-    r"npm ERR!|##\[error\]|<failure\b|<error\b|[✕✗✖✘❌]|\bnot ok\b|segfault|segmentation fault"
+    rf"{_MARKS}|<failure\b|<error\b|segfault|segmentation fault"
     r"|core dumped|CrashLoopBackOff|ImagePullBackOff|ErrImagePull|OOM[ -]?Kill|out of memory"
-    r"|\bevicted\b|exit(?:ed)?(?: with)? ?(?:status|code)[:=]? *[1-9]|make.*: \*\*\* "
+    r"|exit(?:ed)?(?: with)? ?(?:status|code)[:=]? *[1-9]|make.*: \*\*\* "
     r'|undefined (?:reference|symbol)|" 5\d\d |\b50[0234] (?:internal|bad|service|gateway)'
 )
 _CAPITALS = "ERROR|ERR|FATAL|FAIL(?:ED|URES?)?|CRITICAL|CRIT|EMERG|PANIC|SEVERE|KILLED|ABORTED"
@@ -75,7 +80,11 @@ _HARMLESS = (
 _COMMENT = re.compile(r"\s*(?://|/\*|#[\s#!:])|\s+\* ")
 _ENDS_OF_CODE = (";", "{", "}", "*/")
 _REGULAR = 6  # lines of one form at like distances
-_WORDS = 6  # of a line of prose, or more
+# A line of prose is a message only if it begins as one: `KeyError: 'x'`, `FAILED tests/a.py`.
+_MESSAGE = re.compile(
+    rf"\s*(?:[-*>] )?(?:\S+[\]):] )?(?:[\w.$]*(?:{_CLASSES})|{_CAPITALS}|(?i:error|fatal|panic)"
+    rf"|Traceback)(?:[\[(].*[\])])?(?::?$|: | \(most recent| \S*\w[/:.]\w)|\s*(?:{_MARKS})"
+)
 
 
 @cache
@@ -124,19 +133,14 @@ def _in_prose_or_code(text: str, at: int, line: str) -> bool:
     """Return True if a line is code, or prose between other prose; equal lines around are none."""
     if _COMMENT.match(line) or line.rstrip().endswith(_ENDS_OF_CODE):
         return True
-    if not _is_prose(line):
+    if not is_prose(line):
         return False
+    if is_sentences(line):
+        return True
     before = text[max(text.rfind("\n", 0, max(at - 1, 0)), at - _LONGEST) + 1 : at].strip()
     end = text.find("\n", at)
     after = text[end : end + _LONGEST].lstrip("\n").partition("\n")[0] if end >= 0 else ""
-    return before != after.strip() and (_is_prose(before) or _is_prose(after))
-
-
-def _is_prose(line: str) -> bool:
-    words = line.split()
-    labels = any(word.endswith(":") for word in words[:-1])  # as in a message of a program
-    lower = sum(word.islower() and "=" not in word for word in words)
-    return len(words) >= _WORDS and not labels and lower * 4 >= len(words) * 3
+    return before != after.strip() and (is_prose(before) or is_prose(after))
 
 
 def _irregular(lines: list[tuple[int, int, str]], size: int) -> list[tuple[int, int, str]]:
@@ -157,34 +161,61 @@ def _are_irregular(places: list[int]) -> bool:
     return len(gaps) <= _REGULAR or 5 * alike < 4 * len(gaps)
 
 
+_Candidate = tuple[int, int, str, int]
+"""The offset of a line, that of the part that is read, this part, and where the word ends in it."""
+
+
+def _candidates(text: str, fuel: Fuel) -> tuple[list[_Candidate], bool, int]:
+    """Return the lines with a word of failure, whether these are all, and where the search ended.
+
+    If one has the level of an error, those of low levels are none.
+    """
+    leveled, bad, start = have_levels(text), False, 0
+    loud, quiet, quiet_read = list[_Candidate](), list[_Candidate](), 0
+    while start < len(text) and len(loud) < _MOST and quiet_read < _MOST_QUIET:
+        stop = text.rfind("\n", start, start + _PART) + 1
+        if not stop or start + _PART >= len(text):
+            stop = min(start + _PART, len(text))
+        for first, last in _patterns()[0].spans(text[start:stop], fuel):
+            begin = start + max(first, last - _LONGEST)
+            line = text[begin : begin + 2 * _LONGEST].partition("\n")[0]
+            level = loudness(line) if leveled else 0
+            bad |= level > 0
+            if level >= 0:
+                loud.append((start + first, begin, line, start + last - begin))
+            elif len(quiet) < _MOST:
+                quiet.append((start + first, begin, line, start + last - begin))
+            quiet_read += level < 0
+            if len(loud) == _MOST or quiet_read == _MOST_QUIET:
+                break
+        start = stop
+    every = loud if bad else sorted(loud + quiet)[:_MOST]
+    return every, len(every) < _MOST and quiet_read < _MOST_QUIET, start
+
+
 def failures(text: str, *, others: bool = False) -> Failures:
     """Find the lines that speak of failure; a word that is common in the text tells nothing.
 
     If there are `others` that stand out, a line that recurs in all of the text does not.
     """
-    fuel, start, read = Fuel(), 0, 0
+    fuel = Fuel()
+    candidates, complete, stop = _candidates(text, fuel)
+    if candidates and is_of_prose(text):
+        candidates = [each for each in candidates if _MESSAGE.match(each[2])]
     sure, maybe = list[tuple[int, int]](), list[tuple[int, int, str]]()
-    while start < len(text) and read < _MOST:
-        stop = text.rfind("\n", start, start + _PART) + 1
-        if not stop or start + _PART >= len(text):
-            stop = min(start + _PART, len(text))
-        for first, last in islice(_patterns()[0].spans(text[start:stop], fuel), _MOST - read):
-            read += 1
-            begin = start + max(first, last - _LONGEST)
-            line = text[begin : begin + 2 * _LONGEST].partition("\n")[0]
-            word = failure(line, fuel, start + last - begin)
-            if word is not None and word[1]:
-                sure.append((start + first, begin + word[0]))
-            elif word is not None:
-                maybe.append((start + first, begin + word[0], line))
-        start = stop
+    for at, begin, line, word_end in candidates:
+        word = failure(line, fuel, word_end)
+        if word is not None and word[1]:
+            sure.append((at, begin + word[0]))
+        elif word is not None:
+            maybe.append((at, begin + word[0], line))
     irregular = _irregular(maybe, len(text))
     maybe = irregular if irregular or sure or others else maybe
-    if len(maybe) > _COMMON and len(maybe) > text.count("\n", 0, start) // _COMMON:
+    if len(maybe) > _COMMON and len(maybe) > text.count("\n", 0, stop) // _COMMON:
         maybe = []
     sure += [(at, end) for at, end, line in maybe if not _in_prose_or_code(text, at, line)]
     lines, number, counted = list[Line](), 1, 0
     for at, end in sorted(sure):
         number, counted = number + text.count("\n", counted, at), at
         lines.append(Line(at, number, end))
-    return Failures(lines, read < _MOST)
+    return Failures(lines, complete)

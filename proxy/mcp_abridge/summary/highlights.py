@@ -9,32 +9,38 @@ from mcp_abridge.query.call import Call
 from mcp_abridge.summary.failures import Line, failures
 from mcp_abridge.summary.rare import rare_lines
 
-_LISTED = 5  # lines that are shown, and line numbers in a note
+_LISTED = 5  # line numbers in a note
 _FEW = 3  # rare lines of which none speaks of failure
+_FAILING = 8  # lines that speak of failure and are all shown, if there are no more
 _OF_RUN = 3  # of rare lines in a row that speak of failure
 _QUOTED = 200  # characters of such a line that are shown
+_SHORTEST = 80  # of each of a few
+_NUMBERED = 20  # bytes beside them: `line 12345: `, and a mark
 _AROUND = 10  # lines shown on either side of a line
 _END = re.compile(  # of a command that failed: what it had to say stands above
     r"(?i)\bexit(?:ed)?(?: with)? (?:status|code)|command failed|\*\*\* .*error \d"
 )
+_WITH_DIGIT = re.compile(r"\S*\d\S*")
 
 
 class Highlights(Struct, frozen=True):
     """Such lines, in their order. `complete`: no other line speaks of failure.
 
-    `ends` are the offsets of those that say no more than that a command has failed.
+    `ends` are the offsets of those that say no more than that a command has failed, `again` those
+    of lines like an earlier one but for words with a digit.
     """
 
     failures: list[Line] = []
     rare: list[Line] = []
     complete: bool = True
     ends: frozenset[int] = frozenset()
+    again: frozenset[int] = frozenset()
 
     def between(self, head: int, tail: int) -> "Highlights":
         """Return those of which a part stands between two offsets."""
         failures = [line for line in self.failures if line.at < tail and line.end > head]
         rare = [line for line in self.rare if head <= line.at < tail]
-        return Highlights(failures, rare, self.complete, self.ends)
+        return Highlights(failures, rare, self.complete, self.ends, self.again)
 
     @property
     def _first(self) -> list[Line]:
@@ -45,24 +51,41 @@ class Highlights(Struct, frozen=True):
 
     @property
     def _telling(self) -> list[Line]:
-        """Return the lines that speak of failure: the rare ones first, the ends last."""
+        """Return the lines that speak of failure: the rare ones first, the ends last.
+
+        Those like an earlier one come behind it.
+        """
         lines = dict.fromkeys([*self._first, *self.failures])
         failing = [line for line in lines if line.end > line.at]
-        return sorted(failing, key=lambda line: line.at in self.ends)
+        return sorted(failing, key=lambda line: (line.at in self.ends, line.at in self.again))
 
     @property
     def ranked(self) -> list[Line]:
-        """Those to show: rare ones that speak of failure, other rare ones, other failures."""
-        others = [line for line in self.rare if line.at not in self.ends]
-        lines = [*self._first, *others[:_FEW], *self._telling, *self.rare]
-        return [*dict.fromkeys(lines)][:_LISTED]
+        """Those to show: rare ones that speak of failure, other rare ones, other failures.
 
-    def quoted(self, text: str, mark: str, room: int) -> str:
-        """Return the first ones with their numbers, as many as fit in `room` bytes as JSON."""
+        Of many, those like an earlier one are left out.
+        """
+        others = [line for line in self.rare if line.at not in self.ends]
+        lines = [*dict.fromkeys([*self._first, *others[:_FEW], *self._telling, *self.rare])]
+        new = [line for line in lines if line.at not in self.again]
+        some = lines if len(self.failures) <= _FAILING else new or lines
+        return some[: _FAILING + _FEW]
+
+    def width(self, room: int) -> int:
+        """Return how many characters of a line are quoted, so that a few failures all are."""
+        if not 0 < len(self.failures) <= _FAILING:
+            return _QUOTED
+        return max(min(_QUOTED, room // len(self.ranked) - _NUMBERED), _SHORTEST)
+
+    def quoted(self, text: str, mark: str, room: int, most: int) -> str:
+        """Return the first ones with their numbers, as many as fit in `room` bytes as JSON.
+
+        At `most` so many characters of each are shown.
+        """
         quotes = dict[int, str]()
         for at, number, end in self.ranked:
-            begin = end - _QUOTED // 2 if end - at > _QUOTED else at
-            line = text[begin : begin + _QUOTED].partition("\n")[0]
+            begin = end - most // 2 if end - at > most else at
+            line = text[begin : begin + most].partition("\n")[0]
             quote = f"line {number}: {mark * (begin > at)}{line}\n"
             room -= encoded_size(quote) - len('""')
             if room < 0:
@@ -104,12 +127,14 @@ def highlights(text: str, line_ends: int) -> Highlights:
     for at, first, last in runs:
         inside = [line for line in these.lines if first <= line.number <= last][:_OF_RUN]
         rare += inside or [Line(at, first, at)]
-    ends = {
-        line.at
-        for line in these.lines
-        if _END.search(text[line.at : line.at + _QUOTED].partition("\n")[0])
-    }
-    return Highlights(these.lines, rare, these.complete, frozenset(ends))
+    ends, again, kinds = set[int](), set[int](), set[str]()
+    for line in these.lines:
+        words = text[line.at : line.at + _QUOTED].partition("\n")[0]
+        ends |= {line.at} if _END.search(words) else set()
+        kind = " ".join(_WITH_DIGIT.sub("", words).split())
+        again |= {line.at} if kind in kinds else set()
+        kinds.add(kind)
+    return Highlights(these.lines, rare, these.complete, frozenset(ends), frozenset(again))
 
 
 def _listed(lines: list[Line]) -> str:

@@ -1,0 +1,31 @@
+"""The levels that a log gives its lines: without them, `DEBUG … evicted 3 keys` is a failure."""
+
+import re
+
+_BEGINNING = 1 << 14  # characters that show whether the lines have levels
+_HEAD = 100  # characters of a line in which its level stands
+_QUIET = "TRACE|VERBOSE|DEBUG|INFO|NOTICE"
+_BAD = "ERROR|ERR|CRITICAL|CRIT|FATAL|SEVERE|ALERT|EMERG|PANIC"
+_ANY = rf"(?:({_QUIET})|({_BAD})|WARN(?:ING)?)"
+_LEVEL = re.compile(
+    rf"(?:^|[\s\[(<|:,/]){_ANY}(?=[\s\])>|:,/]|$)"
+    rf"""|(?i:\b(?:level|lvl|severity)["']?[=:] ?["']?{_ANY}\b|\[{_ANY}\])"""
+)
+
+
+def have_levels(text: str) -> bool:
+    """Return True if most lines of a text have a level near their beginning."""
+    lines = [line for line in text[:_BEGINNING].split("\n") if line[:1] not in ("", " ", "\t")]
+    return 2 * sum(1 for line in lines if _LEVEL.search(line, 0, _HEAD)) > len(lines)
+
+
+def loudness(line: str) -> int:
+    """Return 1 if the level of a line is that of an error, -1 of one below a warning, else 0.
+
+    >>> [loudness(f"10:12:13 {level} [cache] 3 keys") for level in ("ERROR", "INFO", "WARN", "")]
+    [1, -1, 0, 0]
+    """
+    level = _LEVEL.search(line, 0, _HEAD)
+    if level is None:
+        return 0
+    return any(level.group(2, 4, 6)) - any(level.group(1, 3, 5))
