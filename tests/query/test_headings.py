@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.tree import Document
 from mcp_abridge.query import headings as module
 from mcp_abridge.query.headings import headings
+from mcp_abridge.query.view import look
 
 RST = """=====
 Guide
@@ -242,3 +244,19 @@ def test_comments_tables_and_logs_have_no_headings(text: str) -> None:
 def test_the_functions_and_classes_of_a_module_are_its_outline() -> None:
     text = Path(module.__file__).read_text(encoding="utf-8")
     assert len(headings(text, Fuel())) == text.count("\ndef ") + text.count("\nclass ")
+
+
+def test_an_outline_of_many_headings_leaves_out_lower_levels_and_cuts_no_name_short() -> None:
+    text = "# Reference\n\n" + "".join(
+        f"## part.{n}(path, options, callback)\n\na\n\n" + "### Event: 'close'\n\nb\n\n" * 9
+        for n in range(100)
+    )
+    outline = look(Document(text), "outline()")
+    assert outline["left_out"] == "900 of 1001 headings, of lower levels"
+    assert outline["headings"][-1]["text"] == "## part.99(path, options, callback)"
+    assert len(outline["headings"]) == 101
+
+
+def test_of_files_there_is_no_lower_level_to_leave_out() -> None:
+    diff = "".join(f"--- a/{n}.py\n+++ b/{n}.py\n@@ -1 +1 @@\n-a\n+b\n" for n in range(300))
+    assert look(Document(diff), "outline()")["left_out"] == "100 of 300 headings"

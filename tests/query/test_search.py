@@ -235,6 +235,23 @@ def test_a_hit_says_what_stands_above_it_and_shows_what_stands_indented_below() 
     assert hit["under"] == "OPTION7="
 
 
+def test_a_hit_in_markdown_says_its_heading_and_the_bullet_that_it_is_indented_below() -> None:
+    table = "| name | value |\n| --- | --- |\n" + "".join(f"| n{n} | v{n} |\n" for n in range(9))
+    parts = [
+        f"## Release {n}\n\n* Add a-{n}\n* Fix b-{n}\n* Add c-{n}\n* Fix d-{n}\n  * of e-{n}\n\n"
+        for n in range(9)
+    ]
+    text = f"# Changes\n\n{''.join(parts)}## Table\n\n{table}"
+    for part, under in [
+        ("d-7", "## Release 7"),
+        ("e-7", "## Release 7 > * Fix d-7"),
+        ("v8", "## Table"),
+        ("Release 7", "# Changes"),
+    ]:
+        [hit] = ask(f"grep('{part}')", text)["lines"]
+        assert hit["under"] == under
+
+
 def test_a_hit_in_an_indented_text_says_what_it_stands_under() -> None:
     blocks = "".join(
         f"part{n}:\n  auth:\n    # on or off\n    enabled: {'false' if n == 7 else 'true'}\n"

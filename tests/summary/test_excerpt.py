@@ -2,6 +2,7 @@ import json
 import random
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -329,6 +330,22 @@ def test_headings_that_do_not_fit_are_counted() -> None:
             assert int(more[1]) == outlined(SECTIONS[len(first) :]).total() - len(headings)
         else:
             assert last.endswith(": ### Details of 29")
+
+
+def test_headings_that_do_not_fit_are_shown_from_the_first_to_the_last_one() -> None:
+    text = "# Log of changes\n\n" + "".join(f"## Release {n}\n\n{LINE}\n" for n in range(300))
+    outline = cut(text, 2000)[0].split("…\n")[1]
+    numbers = [*map(int, re.findall(r"## Release (\d+)\n", outline))]
+    assert numbers[-1] == 299
+    steps = {after - before for before, after in pairwise(numbers[:-1])}
+    assert len(steps) == 1
+
+
+def test_a_title_or_two_above_the_headings_are_no_outline_of_their_own() -> None:
+    text = "# Reference\n\n## Files\n\n" + "".join(
+        f"### Part {n}\n\n{LINE * 9}\n" for n in range(9)
+    )
+    assert re.search(r": ### Part 8\n\Z", cut(text, 3000)[0])
 
 
 def test_a_million_headings_or_fences_are_not_read_to_the_end() -> None:

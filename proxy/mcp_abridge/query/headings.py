@@ -5,6 +5,7 @@ another sense is none: a comment in code, code in a fence or a docstring, a scri
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import islice, pairwise
@@ -15,7 +16,11 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.query.patterns import Pattern
 
 MOST = 2000  # headings that are read
-OUTLINED = 200  # those that a view lists
+_OUTLINED = 200  # those that a view lists
+_OUTLINE = 7000  # bytes of their words, and of what stands around each
+_AROUND = 10  # such bytes: `["",1234],`
+_NAMES = (120, 48, 36)  # characters of their words; fewer if with more they do not fit
+_ENOUGH = 20  # headings without those of lower levels
 _FEWEST = 3
 _SHOWN = 120  # characters of a heading
 _READ = 1200  # characters that such a heading may take in HTML
@@ -104,6 +109,30 @@ def headings(text: str, fuel: Fuel) -> list[Heading]:
     return _numbered(text, most)
 
 
+def for_outline(every: list[Heading]) -> list[Heading]:
+    """Return those of `every` heading that a view lists, with their first words if these are long.
+
+    If there are many, the lower levels are left out, so that the end of the text is covered.
+
+    >>> parts = [Heading(n, n, 1 + n % 9, "a long name" * 9) for n in range(900)]
+    >>> [len(for_outline(parts[:end])) for end in (9, 400, 900)]
+    [9, 135, 100]
+    """
+    for level in sorted({heading.level for heading in every}, reverse=True):
+        some = [heading for heading in every if heading.level <= level]
+        if _ENOUGH <= len(some) <= _OUTLINED:
+            for most in _NAMES:
+                each = [_short(heading, most) for heading in some]
+                if sum(len(heading.text.encode()) + _AROUND for heading in each) <= _OUTLINE:
+                    return each
+    return every[:_OUTLINED]
+
+
+def _short(heading: Heading, most: int) -> Heading:
+    words = heading.text if len(heading.text) <= most else f"{heading.text[: most - 1]}…"
+    return Heading(heading.offset, heading.line, heading.level, words)
+
+
 def amount(text: str, every: list[Heading]) -> str:
     """Return how many headings of a text, which are `every` one, a view lists, and of what.
 
@@ -113,10 +142,25 @@ def amount(text: str, every: list[Heading]) -> str:
     >>> amount(diff, headings(diff, Fuel())), amount(2 * diff, headings(2 * diff, Fuel()))
     ('3 files', '6 headings')
     """
-    count = f"{OUTLINED} of {len(every)}" if len(every) > OUTLINED else f"{len(every)}"
+    listed = len(for_outline(every))
+    count = f"{listed} of {len(every)}" if len(every) > listed else f"{len(every)}"
     diff = all(text.startswith((_GIT, "--- "), heading.offset) for heading in every)
     files = {each[1] for heading in every if (each := _CHANGED.fullmatch(heading.text))}
     return f"{count} {'files' if diff and len(files) == len(every) else 'headings'}"
+
+
+def heading_above(text: str, every: list[Heading], line_start: int) -> str:
+    """Return the heading that a line stands under; if it is a heading, the one of a higher level.
+
+    >>> text = "# A\\n## b\\nx\\n## c\\n"
+    >>> [heading_above(text, headings(text, Fuel()), at) for at in (0, 9, 11)]
+    ['', '## b', '# A']
+    """
+    place = bisect_left(every, line_start, key=lambda heading: heading.offset)
+    own = every[place : place + 1]
+    level = own[0].level if own and own[0].offset == line_start else len(text)
+    above = (heading.text for heading in every[place - 1 :: -1] if heading.level < level)
+    return next(above, "") if place else ""
 
 
 def any_heading(text: str, fuel: Fuel) -> bool:

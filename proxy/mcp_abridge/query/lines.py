@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp_abridge.document.escapes import without_escapes
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.query.headings import MOST, Heading, heading_above, headings
 from mcp_abridge.query.hits import COUNTED, FIRST, LISTED, PLACES, Hits
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.query.places import FEW
@@ -17,6 +18,7 @@ _BESIDE = 3  # lines on either side of each of a few hits
 _ABOVE = 20_000  # characters in which the lines are that another one stands under
 _HEADINGS = 4  # such lines that are shown
 _BLOCK = 15  # lines that stand indented below one, which are shown beside it
+_LARGEST_MARKDOWN = 1 << 20  # characters of a text whose headings are read for that
 _LARGEST_BLOCK = 2000  # characters in which the first line of a block is looked for
 SNIPPET = 160  # characters around a match in a longer one
 _WINDOW = 2000  # characters around a match in a long line
@@ -36,6 +38,7 @@ def in_text(text: str, pattern: Pattern, context: int, fuel: Fuel) -> Hits:
     lines: list[dict[str, Any]] = []
     beyond: list[int] = []  # lines of matches that are not among the first hits
     spans: list[tuple[int, int]] = []  # of the hits, as they are shown
+    sections: list[Heading] | None = None
     for at, end in islice(pattern.spans(text, fuel), COUNTED):
         matches += 1
         number += text.count("\n", counted, at)
@@ -53,8 +56,10 @@ def in_text(text: str, pattern: Pattern, context: int, fuel: Fuel) -> Hits:
             start, visible_end = _lines_around(text, start, visible_end, context)
             hit["from"] = number - text.count("\n", start, at)
         hit["text"] = marked(text, start, visible_end)  # first: what is behind it is cut before it
-        if len(lines) < FIRST and (headings := _lines_above(text, at, fuel)):
-            hit["under"] = headings
+        if len(lines) < FIRST:
+            sections = _of_markdown(text, fuel) if sections is None else sections
+            if above := _lines_above(text, at, sections, fuel):
+                hit["under"] = above
         if not context and hit["text"] != text[start:visible_end]:
             hit["more"] = window(offset(at))
         fuel.burn(8 + (visible_end - start) // 16)
@@ -130,15 +135,26 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _lines_above(text: str, at: int, fuel: Fuel) -> str:
+def _of_markdown(text: str, fuel: Fuel) -> list[Heading]:
+    """Return the headings of Markdown; none of a text that is no Markdown, or has too many."""
+    if len(text) > _LARGEST_MARKDOWN or not (text.startswith("#") or "\n#" in text):
+        return []
+    every = headings(text, fuel)
+    markdown = len(every) < MOST and all(text[each.offset] == "#" for each in every)
+    return every if markdown else []
+
+
+def _lines_above(text: str, at: int, sections: list[Heading], fuel: Fuel) -> str:
     """Return the lines that a line stands under: such as keys of YAML, or the first of its block.
 
-    Of lines that open nothing, the one that the line is indented below counts.
+    Of lines that open nothing, the one that the line is indented below counts. In Markdown, the
+    heading is the first of its block.
     """
     end = text.rfind("\n", 0, at) + 1
     line, least = text[end : end + _LINE], max(end - _ABOVE, 0)
-    indent, headings = _indent(line), list[str]()
-    block = "" if indent else _first_of_block(text, end)
+    indent, openers = _indent(line), list[str]()
+    section = heading_above(text, sections, end)
+    block = "" if indent or sections else _first_of_block(text, end)
     fuel.burn(1)
     while indent and end > least:
         start = text.rfind("\n", least, end - 1) + 1
@@ -150,9 +166,10 @@ def _lines_above(text: str, at: int, fuel: Fuel) -> str:
         if _indent(line) < indent and line.strip():
             indent = _indent(line)
             opens = line.endswith((":", "{", "[", "("))
-            if len(line) <= _LINE and (opens or not headings):
-                headings.append(line.strip())
-    return " > ".join(headings[::-1][-_HEADINGS:]) or block
+            if len(line) <= _LINE and (opens or not openers):
+                openers.append(line.strip())
+    above = [section] if section else []
+    return " > ".join(above + openers[::-1][-_HEADINGS:]) or block
 
 
 def _first_of_block(text: str, end: int) -> str:

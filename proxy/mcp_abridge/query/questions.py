@@ -23,7 +23,7 @@ from mcp_abridge.errors import Refusal
 from mcp_abridge.query import nearby
 from mcp_abridge.query.amounts import Amounts
 from mcp_abridge.query.conversions import Conversions
-from mcp_abridge.query.headings import OUTLINED, headings
+from mcp_abridge.query.headings import for_outline, headings
 from mcp_abridge.query.hits import LISTED, Hits, hits_of
 from mcp_abridge.query.lines import in_text
 from mcp_abridge.query.numerals import kind
@@ -212,11 +212,14 @@ class Questions(Amounts, Conversions):
 
 
 def _headings(text: str, fuel: Fuel) -> dict[str, Any]:
-    listed = [
-        {"line": heading.line, "text": heading.text} for heading in headings(text, fuel)[:OUTLINED]
-    ]
+    every = headings(text, fuel)
+    some = for_outline(every)
     lines = text.count("\n") + (not text.endswith("\n"))
-    return {"text": f"{lines} lines, {len(text)} characters", "headings": listed}
+    result: dict[str, Any] = {"text": f"{lines} lines, {len(text)} characters"}
+    if len(some) < len(every):
+        lower = ", of lower levels" * (some[-1].offset > every[len(some) - 1].offset)
+        result["left_out"] = f"{len(every) - len(some)} of {len(every)} headings{lower}"
+    return result | {"headings": [{"line": each.line, "text": each.text} for each in some]}
 
 
 def _members(value: Any) -> Iterator[tuple[str, str]]:

@@ -3,8 +3,6 @@
 Invariant: the characters shown, plus those that the note counts as left out, are the whole.
 """
 
-from itertools import accumulate, takewhile
-
 from mcp_abridge.document.escapes import without_escapes
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
@@ -94,8 +92,7 @@ def _headings(text: str) -> list[Heading]:
     every = headings(text[:_SCANNED], Fuel())
     if len(text) > _SCANNED:
         del every[-1:]  # its part may be cut
-    levels = sorted({heading.level for heading in every})[:2]
-    return every if sum(heading.level in levels for heading in every) >= _FEWEST else []
+    return every if len(every) >= _FEWEST else []
 
 
 def _searched_whole(text: str, every: list[Heading]) -> bool:
@@ -104,24 +101,34 @@ def _searched_whole(text: str, every: list[Heading]) -> bool:
 
 
 def _outline(text: str, every: list[Heading], start: int, room: int) -> str:
-    """Return the headings of two levels after `start` that fit, and how many more there are."""
-    least = "at least " * (not _searched_whole(text, every))
-    levels = sorted({heading.level for heading in every})
+    """Return the headings after `start` that fit, and how many more there are.
+
+    Those are of two levels, or more if these have hardly any. If they do not fit, they are of the
+    upper one; if those do not either, some from the first to the last one are shown.
+    """
+    levels = sorted(heading.level for heading in every)
+    lowest = max([*dict.fromkeys(levels)][:2] + levels[_FEWEST - 1 : _FEWEST], default=0)
     by_line = 2 * len({heading.line for heading in every}) > len(every)  # else it is minified
+    least = "at least " * (not _searched_whole(text, every))
     every = [heading for heading in every if heading.offset >= start]
-    places = [f"line {each.line}" if by_line else f"char {each.offset}" for each in every]
-    lines: list[str] = []
-    for level in levels[:2]:
-        those = zip(places, every, strict=True)
-        outline = [f"{place}: {each.text}\n" for place, each in those if each.level <= level]
-        if len(lines) < _FEWEST or encoded_size("".join(outline)) <= room:
-            lines = outline
-    if encoded_size("".join(lines)) <= room and len(lines) == len(every) and not least:
-        return "".join(lines)
-    rest = f"and {least}%d{_MORE}"
-    ends = accumulate(map(encoded_size, lines))
-    count = sum(1 for _ in takewhile((room - len(rest % len(every))).__ge__, ends))
-    return "".join(lines[:count]) + rest % (len(every) - count) if lines else ""
+
+    def in_lines(some: list[Heading]) -> str:
+        places = (f"line {each.line}" if by_line else f"char {each.offset}" for each in some)
+        lines = [f"{place}: {each.text}\n" for place, each in zip(places, some, strict=True)]
+        others = len(every) - len(some)
+        return "".join(lines) + (f"and {least}{others}{_MORE}" if others or least else "")
+
+    choice = list[Heading]()
+    for level in sorted({heading.level for heading in every if heading.level <= lowest}):
+        some = [heading for heading in every if heading.level <= level]
+        if (size := encoded_size(in_lines(some))) <= room:
+            choice = some
+        elif len(choice) < _FEWEST:
+            steps = range(max(size // room, 2), len(some) + 1)
+            spread = (some[:-1:step] + some[-1:] for step in steps)
+            fitting = (each for each in spread if encoded_size(in_lines(each)) <= room)
+            choice = next(fitting, choice)
+    return in_lines(choice) if every else ""
 
 
 def _fitting(facts: list[str], ways: list[str], room: int) -> dict[str, str]:
