@@ -78,7 +78,8 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
         values = search(flat, whole) if "values" in each else ()
         if values is UNKNOWN:  # a star after elements, which the library's function refuses
             continue
-        counts = Counter(value if isinstance(value, str) else dumps(value) for value in values)
+        every = Counter(value if isinstance(value, str) else dumps(value) for value in values)
+        counts = with_marks(dict(every))
         own = each.get("values", {})
         own.pop("null", None)  # which [] leaves out
         if not own.items() <= counts.items() or not (cut or own.keys() == counts.keys()):

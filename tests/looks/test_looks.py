@@ -156,6 +156,8 @@ def in_fence(value: Any) -> Sample:
 # The first row is shown in part, and is then like the last one.
 LIKE_THE_LAST = {f"k{n}": [{"a": 0, "b": "x" * 99}, {"a": 1}, {"a": 0}] for n in range(9)}
 
+FIELDS = [[{"field": name, "value": n} for name in ("id", "name", "_abridged")] for n in range(5)]
+
 
 @pytest.mark.parametrize(
     ("sample", "budget", "kind"),
@@ -169,6 +171,7 @@ LIKE_THE_LAST = {f"k{n}": [{"a": 0, "b": "x" * 99}, {"a": 1}, {"a": 0}] for n in
         (in_fence({f"{n}.ts": {"name": "x" * (2_000 >> 9 * n)} for n in range(8)}), 352, "gap"),
         (in_fence({"rows": [{"f": [{"v": "some words " * n}]} for n in range(9)]}), 600, "no way"),
         (as_json(LIKE_THE_LAST), 350, "amounts"),
+        (in_fence({"results": FIELDS}), 700, "hits"),
     ],
 )
 def test_a_falsehood_is_told_no_more(sample: Sample, budget: int, kind: str) -> None:
