@@ -156,6 +156,14 @@ def in_fence(value: Any) -> Sample:
 # The first row is shown in part, and is then like the last one.
 LIKE_THE_LAST = {f"k{n}": [{"a": 0, "b": "x" * 99}, {"a": 1}, {"a": 0}] for n in range(9)}
 
+# The last row is shown, and has none of the columns, or another value than an object.
+SPARSE: list[Any] = [{"items": ""} if n % 7 else {"created_at": n, "items": ""} for n in range(254)]
+SPARSE[1:3] = [{"items": 1e9}, {"items": [{"a": 1}]}]
+TIMES = [f"2026-01-01T{n // 60:02}:{n % 60:02}:00Z" for n in range(162)]
+MIXED = {
+    str(n): {"id": n + 1, "value": (n, str(n), None, [n], {"n": n})[n % 5], "a.b": time}
+    for n, time in enumerate(TIMES)
+}
 FIELDS = [[{"field": name, "value": n} for name in ("id", "name", "_abridged")] for n in range(5)]
 
 
@@ -171,6 +179,8 @@ FIELDS = [[{"field": name, "value": n} for name in ("id", "name", "_abridged")] 
         (in_fence({f"{n}.ts": {"name": "x" * (2_000 >> 9 * n)} for n in range(8)}), 352, "gap"),
         (in_fence({"rows": [{"f": [{"v": "some words " * n}]} for n in range(9)]}), 600, "no way"),
         (as_json(LIKE_THE_LAST), 350, "amounts"),
+        (as_json(SPARSE), 572, "amounts"),
+        (in_fence({"ids": [*map(str, range(9))], **MIXED}), 2200, "amounts"),
         (in_fence({"results": FIELDS}), 700, "hits"),
     ],
 )
