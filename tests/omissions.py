@@ -331,9 +331,10 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
             assert match is not None, (name, note)
             all_shown, first, last, total, unit, places, names, more = match.groups()
             if unit == " columns":
-                missing, column_names = columns.pop(path, set()), names.split(", ")
-                possible = missing | amounts.elsewhere[path]
+                column_names = names.split(", ")
                 omitted = {each.removeprefix("parts of ") for each in column_names}
+                missing = _under(column_names, columns.pop(path, set()))
+                possible = missing | _under(column_names, amounts.elsewhere[path])
                 assert omitted <= possible, (name, note, possible)
                 number = len(column_names) + int(more or 0)
                 most = number if "…" in names else len(possible)  # long names may be cut alike
@@ -367,6 +368,13 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
             others[unit or "", "total"] += int(total)
     assert +sums == +others, (rest, notes)
     assert not columns, (columns, notes)
+
+
+def _under(listed: list[str], names: set[str]) -> set[str]:
+    """Return names; in place of those that lie in a column of which parts are listed, that one."""
+    whole = [each.removeprefix("parts of ") for each in listed if each.startswith("parts of ")]
+    outer = {name: next((e for e in whole if name.startswith(f"{e}.")), name) for name in names}
+    return {name if name in listed or name in whole else outer[name] for name in names}
 
 
 _ENDS = re.compile(r"(?:first )?(\d+)(?: and last (\d+))? of (\d+) chars")

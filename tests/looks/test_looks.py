@@ -165,6 +165,11 @@ MIXED = {
     for n, time in enumerate(TIMES)
 }
 FIELDS = [[{"field": name, "value": n} for name in ("id", "name", "_abridged")] for n in range(5)]
+# The value of one row is shown whole, that of another one is left out.
+LARGE = {f"field_{n}": n % 3 or None for n in range(35)}
+DEEP = {"a": {"b": {"c": {"d": 0, "e": "x" * 30}}}, "f": 0}
+KINDS = {"value": DEEP, "text": LARGE, "x": 3, "id": 4, "same": 5, "y": 6}
+WIDE = {f"{name}_{n}": each for n in range(11) for name, each in KINDS.items()}
 
 
 @pytest.mark.parametrize(
@@ -182,6 +187,7 @@ FIELDS = [[{"field": name, "value": n} for name in ("id", "name", "_abridged")] 
         (as_json(SPARSE), 572, "amounts"),
         (in_fence({"ids": [*map(str, range(9))], **MIXED}), 2200, "amounts"),
         (in_fence({"results": FIELDS}), 700, "hits"),
+        (Sample((dumps(WIDE),), WIDE, WIDE), 2040, "amounts"),
     ],
 )
 def test_a_falsehood_is_told_no_more(sample: Sample, budget: int, kind: str) -> None:
