@@ -5,15 +5,17 @@ Without it, a model pages through a library to find its oldest work.
 
 import re
 
+from mcp_abridge.document.possessive import possessive
 from mcp_abridge.summary.rows import Rows
 
 SIGN = re.compile(r"\A(?:\s|%[^\n]*\n)*@\w+\s*\{\s*[^\s,{}]+\s*,")
 """The first entry of a bibliography."""
 
 _ENTRY = re.compile(r"@(\w+)\s*\{\s*([^\s,{}]+)\s*,\s*")
+_PART = r"[^{}]|\{(?:[^{}]|\{[^{}]*\})*\}"  # of a value in braces
 _FIELD = re.compile(
     r"([A-Za-z][\w:-]*)\s*=\s*"
-    r"(?:\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*+)\}|\"([^\"]*)\"|([\w.-]+))\s*,?\s*"
+    rf"(?:\{{({possessive(_PART)})\}}|\"([^\"]*)\"|([\w.-]+))\s*,?\s*"
 )
 _BETWEEN = re.compile(r"\}(?:\s|%[^\n]*\n)*")
 
