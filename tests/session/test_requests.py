@@ -182,11 +182,11 @@ def test_pages_are_not_cut_from_an_answer_that_was_read_by_other_rules() -> None
 
 
 @pytest.mark.fault(41, "inside")
-@pytest.mark.parametrize("hint", ["readOnlyHint", "idempotentHint", "refetch"])
+@pytest.mark.parametrize("hint", ["readOnlyHint", "idempotentHint", "step", "rule"])
 def test_a_page_without_a_snapshot_calls_a_tool_that_may_be_called_again(hint: str) -> None:
-    refetch = str(hint == "refetch").lower()
-    step = f"{{paginate: {{at: items, limit: 2, refetch: {refetch}}}}}"
-    talk = Talk(rules(f"- {{tools: list, response: [{step}]}}"))
+    of_step, of_rule = (str(hint == each).lower() for each in ("step", "rule"))
+    step = f"{{paginate: {{at: items, limit: 2, refetch: {of_step}}}}}"
+    talk = Talk(rules(f"- {{tools: list, refetch: {of_rule}, response: [{step}]}}"))
     list_tools(talk, {"name": "list", "annotations": {hint: True}})
 
     response = talk.exchange(call("list", {"offset": 2}), answer(ITEMS))

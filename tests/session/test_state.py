@@ -115,6 +115,17 @@ def test_a_call_that_makes_pages_stale_drops_their_snapshot(tool: str, stale: bo
     assert (result(reply).get("isError", False), stale or items(reply)) == (stale, stale or [3, 4])
 
 
+@pytest.mark.parametrize(("tool", "stale"), [("delete", True), ("get", False)])
+def test_a_call_that_makes_a_rule_stale_drops_what_its_views_are_cut_from(
+    tool: str, stale: bool
+) -> None:
+    talk = Talk(rules("- {tools: list, max_bytes: 300, drop_on: [delete]}"))
+    talk.exchange(call("list"), answer(document({"items": [*range(900)]})))
+    talk.exchange(call(tool, id=2), answer(tool_result("done"), 2))
+    reply = talk.replied(call("list", {"view": "items[3]"}, id=3))
+    assert result(reply).get("isError", False) == stale
+
+
 def test_a_first_page_is_not_cut_from_what_was_read_while_a_call_changed_it() -> None:
     talk = Talk(rules(f"- {DROPPING.replace('limit: 2', 'limit: 2, max_age_seconds: 60')}"))
     talk.client(call("delete", id=1))

@@ -197,6 +197,8 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     budgeted: bool = False
     whole: Whole | None = None
     view: bool = True
+    refetch: bool = False
+    drop_on: tuple[str, ...] = ()
     breadth: bool = True
     images: bool = True
     output_schema: Schema | None = None

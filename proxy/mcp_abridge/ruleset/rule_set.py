@@ -121,7 +121,7 @@ class RuleSet(Struct, frozen=True):
         """The names of rules whose snapshots a call invalidates, by the called tool (`drop_on`)."""
         names: dict[str, tuple[str, ...]] = {}
         for rule in (rule for file in self.files for rule in file.rules):
-            for step in rule.pipeline:
-                for tool in getattr(step, "drop_on", None) or ():
+            for part in (rule, *rule.pipeline):
+                for tool in getattr(part, "drop_on", None) or ():
                     names[tool] = (*names.get(tool, ()), rule.name)
         return names

@@ -345,7 +345,7 @@ def _is_repeatable(state: SessionState, pending: PendingRequest, rule: Rule) -> 
     facts = state.rules.facts(pending.tool)
     if pending.uri or (facts is not None and facts.repeatable):
         return True
-    return any(getattr(step, "refetch", None) for step in rule.pipeline)
+    return any(getattr(part, "refetch", None) for part in (rule, *rule.pipeline))
 
 
 def _is_error(snapshot: Snapshot) -> bool:

@@ -171,6 +171,11 @@ class RuleSpec(Struct, frozen=True, kw_only=True):
     the budget, as for a tool without a rule (`--budget`)."""
     view: bool = True
     """`false`: the tool gains no argument that shows what `abridge` left out."""
+    refetch: bool = False
+    """Call the server again for a view if no snapshot is left, even if the tool may have side
+    effects."""
+    drop_on: tuple[str, ...] = ()
+    """Tools whose calls make the snapshots of this rule stale: a view after them runs the tool."""
     breadth: bool = True
     """`false`: of an array that is too long, `abridge` shows the first objects in full; by default
     it shows all of them in brief."""
@@ -195,7 +200,7 @@ NO_DEFAULTS = frozenset(("tools", "resources", "name", "when", "tests"))
 # Keys of rules for tools alone: a read has no arguments, no schema and no errors in its results.
 OF_TOOLS = frozenset((
     *("when", "errors", "guard", "arguments", "definition", "hide", "error_if", "copies"),
-    *("output_schema", "validate"),
+    *("output_schema", "validate", "refetch"),
 ))  # fmt: skip
 
 
