@@ -27,6 +27,8 @@ rules:
     response: [{keep: [name, children.name]}, {paginate: {as: entries, limit: 4}}]
   - tools: [list_directory, list_directory_with_sizes, search_files]
     response: [{parse: {as: lines}}, {paginate: {limit: 10}}]
+  - tools: git_log
+    response: [{parse: {as: records, split: '(?m)^(?=Commit: )'}}, {paginate: {limit: 50}}]
   - tools: [read_file, read_text_file]
     response: [{truncate: {max_length: 1000}}]
   - tools: read_graph
@@ -169,9 +171,9 @@ def log_of_git(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("client", "mode", "version", "rules"),
     [
-        ("python", "auto", "2026-07-28", "bundled"),
+        ("python", "auto", "2026-07-28", "shaping"),
         ("python", "legacy", "2025-11-25", "none"),
-        ("v1", "auto", "2025-11-25", "bundled"),
+        ("v1", "auto", "2025-11-25", "shaping"),
         ("v2", "auto", "2026-07-28", "none"),
     ][: scaled(1, 4)],
 )
@@ -184,7 +186,7 @@ def test_the_official_clients_speak_either_era_with_git(
     spoken = speak(client, mode, command, call)
     assert spoken.version == version
     [tool] = [tool for tool in spoken.tools if tool["name"] == "git_log"]
-    assert ("offset" in tool["inputSchema"]["properties"]) == (rules == "bundled")
+    assert ("offset" in tool["inputSchema"]["properties"]) == (rules == "shaping")
     assert len(tee.calls()) == 1
     if rules == "none":
         assert spoken.results[0]["content"] == tee.result()["content"]

@@ -278,4 +278,4 @@ def test_a_bundled_file_names_its_server_and_tools_that_it_has(
     assert file.server.name == info["name"]
     tools = {tool for rule in file.rules for tool in rule.tools}
     assert tools <= {tool["name"] for tool in listed}
-    assert all(rule.max_bytes == BUDGET for rule in file.rules)
+    assert all(rule.budgeted for rule in file.rules)

@@ -13,7 +13,7 @@ from mcp_abridge.replay.answers import ClientView
 from mcp_abridge.replay.exchanges import recorded
 from mcp_abridge.replay.play import Replay
 from mcp_abridge.ruleset.rule_set import RuleSet
-from mcp_abridge.ruleset.selection import load
+from mcp_abridge.ruleset.selection import budget_rule, load, with_budget
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted([*ROOT.glob("rules/*.yaml"), *ROOT.glob("examples/*/rules*.yaml")])
@@ -33,24 +33,30 @@ def test_no_bundled_file_needs_more_than_the_rule_language() -> None:
 
 
 def test_the_table_of_bundled_rules_has_what_its_commands_measure() -> None:
-    numbers = r" \| ([\d,]+)" * 4
+    numbers = r" \| ([\d,]+)" * 6
     row = re.compile(rf"^\| `mcp-abridge explain (\S+) (\S+)`{numbers} \|$", re.MULTILINE)
     rows = row.findall((ROOT / "rules" / "README.md").read_text())
     assert len({rules for rules, *_ in rows}) >= 12
     for rules, recording, *numbers in rows:
         raw = (ROOT / "rules" / recording).read_bytes()
-        replay = Replay(RuleSet(load([rules])), recorded(raw))
-        sizes = [*size(replay.before), *size(replay.answer)]
+        ruled, alone = (Replay(each, recorded(raw)) for each in (bundled(rules), bundled()))
+        sizes = [*size(ruled.before), *size(alone.answer), *size(ruled.answer)]
         assert [f"{each:,}" for each in sizes] == numbers, recording
 
 
 def test_the_tokens_of_a_report_are_the_median_of_recorded_answers() -> None:
     answers = [
-        Replay(RuleSet(load([path.parent.name])), recorded(path.read_bytes())).answer
+        Replay(bundled(path.parent.name), recorded(path.read_bytes())).answer
         for path in (ROOT / "rules" / "fixtures").rglob("*.json")
     ]
     ratios = [truediv(*size(each)) for each in answers]
     assert abs(median(ratios) - BYTES_PER_TOKEN) < 0.15
+
+
+def bundled(*names: str) -> RuleSet:
+    """Return the rules of bundled files and the budget, for a client that nobody knows."""
+    budget = budget_rule("auto", None)
+    return RuleSet(tuple(with_budget(file, budget) for file in load(names)), budget)
 
 
 def size(view: ClientView) -> tuple[int, int]:

@@ -483,8 +483,8 @@ def test_wrap_adds_the_hook_to_the_settings_and_unwrap_restores_them_to_the_byte
     )
     assert len(edited) - len(settings) < len(command) + 120
     assert run("wrap", "--hook").out == "the hook is there already\n"
-    run("wrap", "--hook", "--rules", "slack")
-    assert path.read_bytes().decode() == edited.replace("github", "slack")
+    run("wrap", "--hook", "--rules", "git")
+    assert path.read_bytes().decode() == edited.replace("github", "git")
     assert run("unwrap", "--hook").err.endswith("\nrestart the clients\n")
     assert path.read_bytes() == settings.encode()
 
@@ -555,8 +555,8 @@ def test_the_hook_of_each_client_comes_and_goes_to_the_byte(
     command = r"mcp-abridge(?:[.]exe.)? hook\b"
     assert re.search(command, json.dumps(document["hooks"]))
     assert run(*words).out == "the hook is there already\n"
-    run(*words, "--rules", "slack")
-    assert "hook --rules slack" in path.read_text()
+    run(*words, "--rules", "git")
+    assert "hook --rules git" in path.read_text()
     run("unwrap", "--hook")
     assert (path.read_bytes().decode() if path.exists() else None) == text
     assert run("unwrap", "--hook").out == "the hook is not there\n"

@@ -106,17 +106,6 @@ def firecrawl(url: str) -> list[str]:
     return ["env", *variables, node(), str(package / "dist" / "index.js")]
 
 
-def slack(proxy: str, folder: Path) -> list[str]:
-    """Serve the Slack behind a proxy, whose certificate and the list of people are in `folder`."""
-    variables = {"SLACK_MCP_XOXP_TOKEN": "xoxp-none", "SLACK_MCP_PROXY": proxy}
-    variables["SLACK_MCP_SERVER_CA"] = str(folder / "certificate.pem")
-    variables |= {"SLACK_MCP_LOG_LEVEL": "error", "SLACK_MCP_ATTACHMENT_TOOL": "true"}
-    variables |= {"HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
-    file = CACHE / "apis" / "node_modules" / "slack-mcp-server" / "bin" / "index.js"
-    environ = [f"{name}={value}" for name, value in variables.items()]
-    return ["env", *environ, node(), str(file), "--transport", "stdio"]
-
-
 def supabase(url: str) -> list[str]:
     """Serve a project of the Supabase whose Management API is at a URL."""
     package = CACHE / "apis" / "node_modules" / "@supabase" / "mcp-server-supabase"

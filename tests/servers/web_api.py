@@ -1,7 +1,6 @@
 """A web API on loopback that gives fixed answers, for servers that are told where theirs is."""
 
 import json
-import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -17,14 +16,10 @@ from cryptography.x509.oid import NameOID
 
 
 @contextmanager
-def web_api(
-    answers: Mapping[str, Any] | Callable[[str], Any], certificate: Path | None = None
-) -> Iterator[str]:
+def web_api(answers: Mapping[str, Any] | Callable[[str], Any]) -> Iterator[str]:
     """Answer each `METHOD /path` of `answers` with its JSON, all else with 404; yield the URL.
 
-    If `answers` is a function, it gets `METHOD /path?query`; bytes are a page of HTML. With a
-    certificate it is an HTTP proxy, too, for a server that insists on its API's name: it gives
-    the answers itself.
+    If `answers` is a function, it gets `METHOD /path?query`; bytes are a page of HTML.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -53,20 +48,6 @@ def web_api(
 
         def do_POST(self) -> None:
             self.do_GET()
-
-        def do_CONNECT(self) -> None:
-            assert certificate is not None
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate)
-            self.send_response(200)
-            self.end_headers()
-            self.request = context.wrap_socket(self.connection, server_side=True)
-            self.setup()  # the next request comes inside TLS
-            self.close_connection = False
-
-        def finish(self) -> None:
-            super().finish()
-            self.connection.close()
 
         def log_message(self, *_: object) -> None:
             """Write nothing."""

@@ -173,7 +173,7 @@ def test_other_rules_for_a_wrapped_server_are_refused(home: Path, run: Run) -> N
     write(home, ".cursor/mcp.json", ONE)
     run("wrap", "a", "--rules", "github")
     assert run("wrap", "a", "--rules", "github").err.endswith(": is wrapped already\n")
-    words = run("wrap", "a", "--rules", "slack", code=1).err
+    words = run("wrap", "a", "--rules", "git", code=1).err
     assert words.endswith(
         ": is wrapped already, with other options; `mcp-abridge unwrap a` comes first\n"
     )
