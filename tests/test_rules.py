@@ -1,19 +1,17 @@
 """Every case of every rule file of the project: the bundled ones, and those of the examples."""
 
-import re
 from operator import truediv
 from pathlib import Path
 from statistics import median
 
 import pytest
 from mcp_abridge.cli.figures import BYTES_PER_TOKEN
-from mcp_abridge.document.tokens import tokens
 from mcp_abridge.replay import cases
-from mcp_abridge.replay.answers import ClientView
 from mcp_abridge.replay.exchanges import recorded
 from mcp_abridge.replay.play import Replay
-from mcp_abridge.ruleset.rule_set import RuleSet
-from mcp_abridge.ruleset.selection import budget_rule, load, with_budget
+from mcp_abridge.ruleset.selection import load
+
+from tests.reference.bundled_page import bundled, size
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted([*ROOT.glob("rules/*.yaml"), *ROOT.glob("examples/*/rules*.yaml")])
@@ -32,18 +30,6 @@ def test_no_bundled_file_needs_more_than_the_rule_language() -> None:
     load([path.stem for path in ROOT.glob("rules/*.yaml")])
 
 
-def test_the_table_of_bundled_rules_has_what_its_commands_measure() -> None:
-    numbers = r" \| ([\d,]+)" * 6
-    row = re.compile(rf"^\| `mcp-abridge explain (\S+) (\S+)`{numbers} \|$", re.MULTILINE)
-    rows = row.findall((ROOT / "rules" / "README.md").read_text())
-    assert len({rules for rules, *_ in rows}) >= 12
-    for rules, recording, *numbers in rows:
-        raw = (ROOT / "rules" / recording).read_bytes()
-        ruled, alone = (Replay(each, recorded(raw)) for each in (bundled(rules), bundled()))
-        sizes = [*size(ruled.before), *size(alone.answer), *size(ruled.answer)]
-        assert [f"{each:,}" for each in sizes] == numbers, recording
-
-
 def test_the_tokens_of_a_report_are_the_median_of_recorded_answers() -> None:
     answers = [
         Replay(bundled(path.parent.name), recorded(path.read_bytes())).answer
@@ -51,15 +37,3 @@ def test_the_tokens_of_a_report_are_the_median_of_recorded_answers() -> None:
     ]
     ratios = [truediv(*size(each)) for each in answers]
     assert abs(median(ratios) - BYTES_PER_TOKEN) < 0.15
-
-
-def bundled(*names: str) -> RuleSet:
-    """Return the rules of bundled files and the budget, for a client that nobody knows."""
-    budget = budget_rule("auto", None)
-    return RuleSet(tuple(with_budget(file, budget) for file in load(names)), budget)
-
-
-def size(view: ClientView) -> tuple[int, int]:
-    """Return the bytes that a model reads, and about how many tokens: of the longer copy."""
-    structured = "" if view.structured is None else bytes(view.structured).decode()
-    return view.visible_size.most, tokens(max(view.text, structured, key=len))

@@ -8,15 +8,17 @@ from pathlib import Path
 
 from mcp_abridge.cli.terminal import json_text
 
-from tests.reference import rules_page, schemas, sidecar_page
+from tests.reference import bundled_page, rules_page, schemas, sidecar_page
 from tests.reference.markdown import rendered
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "rules" / "REFERENCE.md"
+BUNDLED = RULES.with_name("README.md")
 SIDECAR = ROOT / "examples" / "sidecar" / "REFERENCE.md"
 PARTS = sorted((RULES.parent / "reference").glob("*.md"))
 PAGES: dict[Path, Callable[[], dict[str, str]]] = {
     **dict.fromkeys((RULES, *PARTS), rules_page.blocks),
+    BUNDLED: bundled_page.blocks,
     SIDECAR: sidecar_page.blocks,
 }
 SCHEMAS = {
