@@ -593,7 +593,7 @@ def test_lines_with_a_place_or_a_speaker_stay_a_text_and_can_be_asked() -> None:
     assert "rows[?author=='Bo'].[text, time]" in notes(first(chat))["rows"]
     assert view(chat, "rows[3].text") == "It is 3,\nI think"
     log = "".join(f"[2026-11-24 10:00:{n % 60:02}] app.ERROR: {n} is bad\n" for n in range(200))
-    assert "rows" not in notes(first(log))
+    assert "read from a log" in notes(first(log))["rows"]  # and no chat with app.ERROR
     joint = "".join(f"{'web-1 db-1  '[n % 2 * 6 :][:6]} | line {n} of it\n" for n in range(300))
     assert value(joint, "count_by(rows, &source)") == {"web-1": 150, "db-1": 150}
 
@@ -670,7 +670,46 @@ def test_lines_whose_words_do_not_stand_below_those_of_the_first_are_no_rows() -
 def test_a_line_is_no_head_because_the_one_below_it_is_unlike_all_others() -> None:
     lines = [f"2026-11-01 10:00:{n} INFO worker {n} took {n} ms" for n in range(10, 60)]
     lines[5] = "Traceback (most recent call last):"
-    assert read_structure(Document("\n".join(lines)), Fuel()) is None
+    structure = read_structure(Document("\n".join(lines)), Fuel())
+    assert structure is not None
+    assert (structure.frame.form, structure.frame.loses) == ("a log", True)
+
+
+LOGS = {
+    "Python": "2026-11-02 10:{:02}:{:02},123 - {source} - {level} - {text}",
+    "Spring": "2026-11-02 10:{:02}:{:02}.123  {level} 1 --- [main] {source} : {text}",
+    "Log4j": "10:{:02}:{:02}.123 [main] {level} {source} - {text}",
+    "in brackets": "[2026-11-02T10:{:02}:{:02}Z] [{level}] [{source}] {text}",
+    "glog of Rust": "2026-11-02T10:{:02}:{:02}Z {level} {source}: {text}",
+}
+
+
+@pytest.mark.parametrize("form", LOGS)
+def test_a_log_stays_a_text_and_its_lines_can_be_counted(form: str) -> None:
+    lines = [
+        LOGS[form].format(
+            *(n // 60, n % 60),
+            source=f"app.{('db', 'web', 'db')[n % 3]}",
+            level=("INFO", "WARN", "INFO", "ERROR")[n * 7 % 4],
+            text=f"request {n} took {n * 37 % 90} ms" + "\n  at x" * (n % 50 == 7),
+        )
+        for n in range(600)
+    ]
+    text = "\n".join(lines)
+    note = notes(first(text))["rows"]
+    assert note.startswith("rows of time, level, source, text, read from a log: ")
+    assert "count_by(rows, &" in note
+    assert value(text, "count_by(rows, &level)") == {"INFO": 300, "ERROR": 150, "WARN": 150}
+    assert value(text, "count_by(rows, &source)") == {"app.db": 400, "app.web": 200}
+    assert value(text, "rows[7].[text]") == ["request 7 took 79 ms\n  at x"]
+
+
+def test_a_log_of_a_system_has_its_programs() -> None:
+    text = "".join(
+        f"Nov  2 10:{n // 60:02}:{n % 60:02} host1 {('sshd', 'cron')[n % 3 % 2]}[{n}]: done {n}\n"
+        for n in range(600)
+    )
+    assert value(text, "count_by(rows, &program)") == {"sshd": 400, "cron": 200}
 
 
 def test_a_log_of_commits_with_more_than_rows_hold_is_shown_as_text() -> None:

@@ -27,7 +27,8 @@ class TextFrame(Struct, frozen=True, kw_only=True):
     `ended`: it follows the last line too. `last` is the last record if it lacks `ending`, the line
     ends that close the other records. `form` is what a text without a rule was read as: such a text
     is restored if nothing changes the structure. `loses`: the text says more than the structure, so
-    that it is what is shown, and the structure is for views alone.
+    that it is what is shown, and the structure is for views alone. `sample`: it is of the beginning
+    of the text alone, for what is said of it beside the text.
     """
 
     before: str = ""
@@ -38,6 +39,7 @@ class TextFrame(Struct, frozen=True, kw_only=True):
     ending: str = ""
     form: str = ""
     loses: bool = False
+    sample: bool = False
 
     def text(self, value: Value, *, more: bool = False) -> str:
         """Return the text that `value` is written back as; `more`: its end was cut off."""

@@ -233,7 +233,9 @@ def _from_document(
         structure = page.structure
     else:
         if restart is not None:
-            structure = steps.read_structure(rule, document, call)
+            structure = steps.read_structure(rule, document, call, sample=True)
+            if structure is not None and structure.frame.sample:
+                structure = None  # views read all of it
             steps.run(rule, document, call, slice(restart, None), context.observe)
         document.close()
         notices = call.notices + ([Notice(DROPPED, dropped)] if dropped else [])

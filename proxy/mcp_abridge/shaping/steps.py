@@ -57,12 +57,18 @@ def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) ->
 
 
 def read_structure(
-    rule: Rule, document: Document, call: Call, structure: Structure | None = None
+    rule: Rule,
+    document: Document,
+    call: Call,
+    structure: Structure | None = None,
+    *,
+    sample: bool = False,
 ) -> Structure | None:
     """Read structure inside a text for a budget without steps; error results stay texts.
 
     A text that is itself a structuredContent must fit the schema of its tool: it stays a text; one
     in a member is written back as a text. What was read is returned, to be given again for views.
+    With `sample`, it may be the beginning alone, which no view reads.
     """
     budgeted = rule.passes_small and rule.document == "auto"
     if not budgeted or (call.structured and document.textual) or call.error:
@@ -72,7 +78,7 @@ def read_structure(
             return None  # most long answers are structure: what reads texts need not be loaded
         from mcp_abridge.summary.structure_in_text import read_structure
 
-        return read_structure(document, call.fuel, records=call.records)
+        return read_structure(document, call.fuel, records=call.records, sample=sample)
     structure.put_into(document)
     return structure
 

@@ -73,7 +73,7 @@ def abridge(
     task = replace(task, origin=origin(form, place, count, call))
     if inside is not None and inside.loses:
         if call.viewable:
-            task = replace(task, inside=in_text(document.cell[0], form, call))
+            task = replace(task, inside=in_text(document.cell[0], inside, call))
         document.close()
     if any(each.at.steps and each.read_without_rule for each in document.closers):
         [closing] = document.closers

@@ -29,6 +29,8 @@ _TRIES = 3  # at columns whose greatest value is to be found
 _PLAIN = re.compile(r"\[|true\Z|false\Z")  # an array or a flag
 _LITERAL = re.compile(r"null|true|false|-?[0-9].*")
 
+_FAILURE = re.compile("(?i)err|fail|fatal|crit|blocked|denied")  # what one looks for first
+
 FILTERS = "filters"
 COUNTS = "counts"
 GREATEST = "finds the greatest"
@@ -108,7 +110,8 @@ def _examples(
         whole = small and category in rare
         part = "" if whole else f".[{selection}]"
         name = f"({category.name})" if _beside_a_name(category) else category.name
-        yield f"{place}{pipe}[?{name}=={values[-1]}]{part}", FILTERS
+        value = next(filter(_FAILURE.search, values), values[-1])
+        yield f"{place}{pipe}[?{name}=={value}]{part}", FILTERS
         uncounted = (each for each, _ in categories if each.names not in facts.complete)
         counted = next(uncounted, category)
         yield f"count_by({place or '@'}, &{counted.name})", COUNTS

@@ -4,7 +4,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from mcp_abridge.document.measure import chars_that_fit, encoded_size
+from mcp_abridge.document.measure import TextFrame, chars_that_fit, encoded_size
 from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.own_names import listed
 from mcp_abridge.document.tree import Value, opened, raw
@@ -65,14 +65,14 @@ class InText(Struct, frozen=True):
         return note
 
 
-def in_text(value: Value, form: str, call: Call) -> InText:
+def in_text(value: Value, frame: TextFrame, call: Call) -> InText:
     """Return the structure that views can read in a text of some form that is shown as a text."""
-    value = opened(value)
+    value, form = opened(value), frame.form
     if isinstance(value, list):
         first = (each for each in map(opened, value[:_ROWS]) if isinstance(each, dict))
         names = [*dict.fromkeys(chain.from_iterable(first))]
         some = f" of {_first_names([*map(listed, names)])}" * bool(names)
-        rows = f"{len(value)} rows{some}"
+        rows = f"{'' if frame.sample else f'{len(value)} '}rows{some}"
         note = f"{rows}, read from {form}: {call.question('rows[0:20]')}"
         return InText({"rows": note}, names[0] if names and form == BLOCKS else "", value)
     names = [name for name in value if nameable(name) and name != "text"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, takewhile
 
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.summary import bibliography, boxes, components, line_heads, sections
+from mcp_abridge.summary import bibliography, boxes, components, line_heads, log_lines, sections
 from mcp_abridge.summary.markup import Element, elements
 from mcp_abridge.summary.origin import BLOCKS
 from mcp_abridge.summary.rows import LONGEST, Rows
@@ -21,8 +21,10 @@ _TEXT = "text"  # the member for what follows the fields of a record
 _PROSE = {"message", "description", "content", "contents", "body", "summary", "snippet", "comment"}
 
 
-def repeated(text: str) -> Rows | None:
+def repeated(text: str, *, sample: bool = False) -> Rows | None:
     r"""Return the rows of a text that repeats one form in all its lines; None for any other text.
+
+    With `sample`, only the beginning is read of what is shown as a text anyway: of a long log.
 
     >>> repeated("NAME   READY\na-1    1/1\nb-22   0/1\nc      1/1\n").rows[1]
     {'NAME': 'b-22', 'READY': '0/1'}
@@ -34,9 +36,10 @@ def repeated(text: str) -> Rows | None:
     beginning = text[:_BEGINNING]
     for sign, read in _FORMS:
         if sign.search(beginning):
-            rows = read(text)
+            part = sample and read in _LOGS and len(text) > _BEGINNING
+            rows = read(beginning.rpartition("\n")[0] if part else text)
             if rows is not None and len(rows.rows) >= _FEWEST:
-                return rows
+                return rows._replace(sample=part)
     return None
 
 
@@ -307,6 +310,8 @@ def _cases(outer: Element, suite: str) -> Iterator[dict[str, str]]:
 
 _RESULTS = ("failure", "error", "skipped")
 
+_LOGS = (log_lines.log, log_lines.system_log)
+
 _Form = tuple[re.Pattern[str], Callable[[str], Rows | None]]
 _FORMS: Iterable[_Form] = (
     (re.compile(r"\Acommit [0-9a-f]{7,64}\b[^\n]*\n(?:Merge: [^\n]*\n)?Author: "), _git_log),
@@ -326,6 +331,8 @@ _FORMS: Iterable[_Form] = (
     (line_heads.HITS, line_heads.hits),
     (line_heads.TALK, line_heads.talk),
     (line_heads.JOINT, line_heads.joint_log),
+    (log_lines.LEVELED, log_lines.log),
+    (log_lines.BY_HOST, log_lines.system_log),
     (re.compile(r"\A(?:[^\n]*\n){0,5}?(?:\S+ +){3}\S[^\n]*\n"), _spaced),
     (
         re.compile(

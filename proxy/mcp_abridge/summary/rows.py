@@ -15,7 +15,7 @@ LONGEST = 4 << 20
 class Rows(NamedTuple):
     """Rows that were read from a text, with the text before and after them.
 
-    `loses`: the text says more than the rows.
+    `loses`: the text says more than the rows. `sample`: only those of its beginning were read.
     """
 
     rows: list[dict[str, str]]
@@ -23,6 +23,7 @@ class Rows(NamedTuple):
     before: str = ""
     after: str = ""
     loses: bool = False
+    sample: bool = False
 
     def as_json(self) -> bytes:
         """Return the rows as JSON; a column of numbers alone becomes numbers."""

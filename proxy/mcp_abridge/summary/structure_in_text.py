@@ -53,17 +53,21 @@ _COMPACT = ("CSV", "TSV", _ACCESS_LOG)  # whose reader writes no blank
 TextStructure = tuple[Raw, TextFrame]
 
 
-def read_structure(document: Document, fuel: Fuel, *, records: bool = False) -> Structure | None:
+def read_structure(
+    document: Document, fuel: Fuel, *, records: bool = False, sample: bool = False
+) -> Structure | None:
     """Read a text as structure if it clearly is, and return that, which can be put into it again.
 
     The text is the document, or nearly all of an object, also of one in an object. Unchanged, it is
     restored at the end. If it is made of `records` that were a text each, its rows say all of them.
+    With `sample`, of what stays a text in what is shown only the beginning may be read.
     """
     names, source = text_in(document)
     if source is None:
         return None
     fuel.burn(len(source) >> 4)
-    reading = (_repeated if records else _read)(source.removeprefix(_BOM))
+    content = source.removeprefix(_BOM)
+    reading = _repeated(content) if records else _read(content, sample=sample)
     if reading is None:
         return None
     value, frame = reading
@@ -80,10 +84,13 @@ def read_structure(document: Document, fuel: Fuel, *, records: bool = False) -> 
     return structure
 
 
-def _read(text: str) -> TextStructure | None:
+def _read(text: str, *, sample: bool = False) -> TextStructure | None:
     bracket = text[:64].lstrip()[:1] in ("{", "[")
-    readers = _OF_BRACKETS if bracket else _OF_LINES
-    return next((reading for read in readers if (reading := read(text)) is not None), None)
+    for read in _OF_BRACKETS if bracket else _OF_LINES:
+        reading = _repeated(text, sample=sample) if read is _repeated else read(text)
+        if reading is not None:
+            return reading
+    return None
 
 
 def _json(text: str) -> TextStructure | None:
@@ -239,12 +246,12 @@ def _requests(text: str) -> TextStructure | None:
     return rows, TextFrame(form=_form_among(_ACCESS_LOG, len(others), places), loses=True)
 
 
-def _repeated(text: str) -> TextStructure | None:
-    rows = repeated(text)
+def _repeated(text: str, *, sample: bool = False) -> TextStructure | None:
+    rows = repeated(text, sample=sample)
     if rows is None:
         return None
     frame = TextFrame(before=rows.before, after=rows.after, form=rows.form, loses=rows.loses)
-    return Raw(rows.as_json()), frame
+    return Raw(rows.as_json()), replace(frame, sample=rows.sample)
 
 
 def _python(text: str) -> TextStructure | None:
@@ -282,7 +289,7 @@ def _xml(text: str) -> TextStructure | None:
         return None
 
 
-_OF_BRACKETS = (_documents, _documents_among_lines, _enclosed, _python)
+_OF_BRACKETS = (_documents, _documents_among_lines, _enclosed, _python, _repeated)
 _OF_LINES = (
     *(_fenced, _enclosed, _documents_among_lines, _requests, _table, _repeated, _yaml, _xml),
 )
