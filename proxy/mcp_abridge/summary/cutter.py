@@ -142,7 +142,7 @@ class SizeReducer(Struct, kw_only=True):
         if (shape := self._in_rows(value, size, room, at)) is not None:
             return shape
         self.totals |= {member_place(at, n): total for n, total in server_total(value).items()}
-        if self.breadth and self.table and (part := named_rows(value, size, at)) is not None:
+        if self.breadth and (part := named_rows(value, size, at)) is not None:
             self.records[part[0]] = part[1:]
         entries = [
             (encode(name) + b":", raw, member_place(at, name))
@@ -199,8 +199,8 @@ class SizeReducer(Struct, kw_only=True):
         numbered = self.blocks and depth == 0
         if not numbered and (shape := self._in_rows(value, size, room, at)) is not None:
             return shape
-        if at in self.records and room >= _FAIR:
-            records, records_at = self.records[at]
+        records, records_at = self.records.get(at, (value, at))
+        if at in self.records and self.table and room >= _FAIR:
             table = brief(records, room, records_at[1], self.lookout, table=True)
             if table is not None:
                 return self._rows(table, len(records), size, records_at, shape=True)
@@ -239,7 +239,7 @@ class SizeReducer(Struct, kw_only=True):
         if len(parts) < count:
             loss = size - sum(map(len, parts))
             views = views or greatest_point(every, at[1])
-            views = views or examples_of(every, at[1], inside=False)[1]
+            views = views or examples_of(records, records_at[1], inside=False)[1]
             self._note(at, len(parts), count, ELEMENTS, loss, len(last), views)
         return b"[%b]" % b",".join(parts)
 
