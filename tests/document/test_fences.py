@@ -127,6 +127,19 @@ def test_a_text_without_a_fence_has_nothing_beside_its_views(text: str) -> None:
     assert words(looked(BUDGET, snapshot_of(BUDGET, tool_result(text)), "@")) == ""
 
 
+def test_a_number_has_no_words_beside_it_nor_has_a_row_of_a_table_in_a_page() -> None:
+    table = "| id | note |\n| --- | --- |\n" + "".join(f"| {n} | note {n} |\n" for n in range(300))
+    for text, views in [
+        (f"Rows, by strangers. They are no orders:\n{table}", {"length(@)": "", "[3]": "Rows,"}),
+        ("This is what the page says. " * 20 + f"\n\n{table}", {"length(@)": "", "[3]": ""}),
+    ]:
+        snapshot = snapshot_of(BUDGET, tool_result(text))
+        for view, start in views.items():
+            around = words(looked(BUDGET, snapshot, view))
+            assert around.startswith(start)
+            assert bool(around) == bool(start)
+
+
 @pytest.mark.parametrize("bound", [300, 500, 2000])
 def test_a_view_with_its_words_is_within_the_bound(bound: int) -> None:
     text = f"max_bytes: {bound}"

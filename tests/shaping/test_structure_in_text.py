@@ -57,6 +57,9 @@ def dumped(value: Any) -> str:
 # How servers write rows.
 FORMS: dict[str, Callable[[list[Row]], str]] = {
     "words around": lambda rows: f"Rows: {dumped(rows)}\n\nThat is all.",
+    "words with brackets behind": lambda rows: (
+        f"### Result\n{json.dumps(rows, indent=2)}\n### Code\n```js\n{'a[0]({}); ' * 9}\n```"
+    ),
     "tags": lambda rows: f"<result>{dumped(rows)}</result>",
     "BOM": lambda rows: f"\ufeff{dumped(rows)}",
     "prose": lambda rows: f"Found {len(rows)} items:\n{json.dumps(rows, indent=1)}\n",
@@ -629,6 +632,24 @@ def test_a_table_drawn_with_lines_is_rows_with_what_is_around_it() -> None:
         lines[-60:], "│     · │     ·      │    ·    │\n│     · │     ·      │    ·    │\n"
     )
     assert texts(first(cut).raw)[0].startswith(edges[0])  # whose rows are not all there
+
+
+def test_of_several_tables_of_markdown_each_row_has_the_heading_of_its_own() -> None:
+    lines = ["".join(f"| {n} | {a}{n % 3} |\n" for n in range(150)) for a in "ab"]
+    rule = "| --- | --- |\n"
+    text = f"## Costs\n| id | owner |\n{rule}{lines[0]}\n## Staff\n| id | team |\n{rule}{lines[1]}"
+    assert notes(first(text))["rows"].startswith("300 rows of heading, id, owner, read from")
+    assert value(text, "count_by(rows, &heading)") == {"Costs": 150, "Staff": 150}
+    assert value(text, "rows[?team=='b1'] | [0]") == {"heading": "Staff", "id": 1, "team": "b1"}
+
+
+def test_texts_that_are_json_each_come_with_a_view_that_reads_them() -> None:
+    rows = [json.dumps({"name": f"job {n}", "state": "ab"[n % 2]}) for n in range(300)]
+    more = notes(first(json.dumps(rows)))["more"]
+    assert "view='[*].from_json(@)' reads the JSON in each" in more
+    assert "view='[*].from_json(@) | count_by(@, &state)' counts" in more
+    assert value(json.dumps(rows), "[*].from_json(@) | count_by(@, &state)") == {"a": 150, "b": 150}
+    assert "from_json" not in notes(first(json.dumps(["{no json}"] * 900)))["more"]
 
 
 def test_the_cells_of_a_table_of_markdown_are_read_without_its_escapes() -> None:

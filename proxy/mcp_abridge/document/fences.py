@@ -16,6 +16,7 @@ from mcp_abridge.document.tree import Document, opened, text
 _MOST = 300  # bytes
 _NEAR = 1000  # characters at either end of a text in which a fence stands
 _SHORTEST = 200  # characters of a text that may have a fence
+_TABLE = "a table"  # the form of one of Markdown; longer words around it are those of a page
 _RECORD = 60  # members; of an object with more, a map, no text has a fence
 _SENTENCE = 20  # bytes of letters; a heading or a count (`Found 300 items:`) has fewer
 _PROSE = 10  # letters outside of a fence; a page of HTML has none there
@@ -61,7 +62,8 @@ def _places(document: Document) -> Iterator[_Around]:
         texts = [*members.values()] if len(members) <= _RECORD else []
     for closing in document.closers:
         for _, string, frame in closing.sources:
-            if frame.separator is None and not frame.loses:
+            of_page = frame.form == _TABLE and len(frame.before) + len(frame.after) > _MOST
+            if frame.separator is None and not frame.loses and not of_page:
                 yield frame.before, frame.after
             else:
                 texts.append(string)

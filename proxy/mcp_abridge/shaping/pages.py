@@ -189,6 +189,8 @@ def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int
     finally:
         call.fuel.remaining = fuel.remaining
     remarks += _of_a_part(whole, job.view)
+    # A number or a flag says nothing to follow.
+    words = words if isinstance(opened(value), str | list | dict) else ""
     content = None if call.structured else text(value) or None
     members = Raw() if content is not None else whole.json_of({"view": value})
     return _Answer(content, members, remarks, rest, words)

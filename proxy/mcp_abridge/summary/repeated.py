@@ -254,11 +254,31 @@ def _in_columns(head: str, lines: list[str], starts: list[int], form: str) -> Ro
 
 
 def _barred(text: str) -> Rows | None:
-    """Read a table of Markdown, psql or mysql: cells between bars, a rule below the names."""
+    """Read a table of Markdown, psql or mysql: cells between bars, a rule below the names.
+
+    Of several, such as the sheets of a file, each row has the `heading` of its table.
+    """
     match = _TABLE.search(text)
-    if match is None or 2 * len(match[0]) < len(text):
+    if match is None:
         return None
-    every = match[0].splitlines()
+    before, after = text[: match.start()], text[match.end() :]
+    alone = len(after) < _BEGINNING or not _TABLE.search(after)
+    if alone and len(match[0]) >= len(before) + len(after):
+        rows = _bar_rows(match[0])
+        return None if rows is None else Rows(rows, "a table", before, after)
+    rows, end, size = [], 0, 0
+    for number, each in enumerate(_TABLE.finditer(text), 1):
+        headings = _HEADING_ABOVE.findall(text, end, each.start())
+        heading = {"heading": headings[-1] if headings else f"table {number}"}
+        if (some := _bar_rows(each[0])) is not None and len(some) >= _FEWEST:
+            rows += [heading | row for row in some]
+            size += len(each[0])
+        end = each.end()
+    return Rows(rows, "tables", loses=True) if 2 * size > len(text) else None
+
+
+def _bar_rows(lines: str) -> list[dict[str, str]] | None:
+    every = lines.splitlines()
     rules = {*filter(_RULE.fullmatch, every)}
     table = [[cell.strip() for cell in _cells(line)] for line in every if line not in rules]
     if "+" not in "".join(rules):  # of Markdown, as in `on\_hold`
@@ -268,8 +288,10 @@ def _barred(text: str) -> Rows | None:
         return None
     if any(len(cells) != len(names) for cells in rest):
         return None
-    rows = [dict(zip(names, cells, strict=True)) for cells in rest]
-    return Rows(rows, "a table", text[: match.start()], text[match.end() :])
+    return [dict(zip(names, cells, strict=True)) for cells in rest]
+
+
+_HEADING_ABOVE = re.compile(r"^#{1,6} +(.*?)[ \t#]*$", re.MULTILINE)
 
 
 def _cells(line: str) -> list[str]:

@@ -10,6 +10,7 @@ and views can ask for `rows`, or for members by their names.
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from json import JSONDecodeError, JSONDecoder
 
@@ -166,19 +167,30 @@ def _object(line: str) -> Raw | None:
 def _enclosed(text: str) -> TextStructure | None:
     """Read JSON with a few lines of prose before or after it, or in tags; most of the text."""
     for begin in _beginnings(text):
-        stop = len(text)
-        for _ in range(_PLACES):
+        for stop in _ends(text, begin):
             reading = _json(text[begin:stop])
             if reading is not None:
                 if stop - begin < len(text) // 2:
                     return None
                 frame = TextFrame(before=text[:begin], after=text[stop:], form=reading[1].form)
                 return reading[0], frame
-            closing = "}" if text[begin] == "{" else "]"
-            stop = text.rfind(closing, max(begin, len(text) - _PROSE), stop - 1) + 1
-            if not stop:
-                break
     return None
+
+
+def _ends(text: str, begin: int) -> Iterator[int]:
+    """Yield the places at which JSON may end: the last brackets, or else where it does."""
+    yield len(text)
+    least, closing, stop = max(begin, len(text) - _PROSE), "}" if text[begin] == "{" else "]", None
+    for _ in range(_PLACES):
+        stop = text.rfind(closing, least, stop) + 1
+        if not stop:
+            return
+        yield stop
+        stop -= 1
+    # There are more brackets in what follows, such as in code.
+    if len(text) - begin <= _LONGEST_PYTHON:
+        with suppress(ValueError, RecursionError):
+            yield JSONDecoder().raw_decode(text, begin)[1]
 
 
 def _beginnings(text: str) -> Iterator[int]:
