@@ -214,6 +214,7 @@ class InFlight(Struct, eq=False):
     pending: OrderedDict[bytes, PendingRequest] = field(default_factory=OrderedDict)
     suspended: dict[int, PendingRequest] = {}
     queries: QueryIds = field(default_factory=QueryIds)
+    last_write: float = 0  # when a call was sent that may write
     _answered: Bounded[bytes, PendingRequest] = field(default_factory=recently_answered)
     _replaced: "OrderedDict[bytes, CallRecord | None]" = field(default_factory=OrderedDict)
     _last_token: int = 0
@@ -229,10 +230,8 @@ class InFlight(Struct, eq=False):
 
         Of two responses with one id, the first would be taken for the withheld one.
         """
-        earlier = self.pending.get(pending.slot)
-        if earlier is None or earlier.query:
-            return False
-        return earlier.withholds or pending.withholds
+        other = self.pending.get(pending.slot)
+        return other is not None and not other.query and (other.withholds or pending.withholds)
 
     def send(self, raw: bytes, pending: PendingRequest) -> Outputs:
         """Record a request before it is sent upstream: the response may come at once."""
@@ -382,6 +381,8 @@ def send_call(state: "SessionState", raw: bytes, pending: PendingRequest) -> Out
     """Send a call on and remember it; drop the snapshots that it makes stale (`drop_on`)."""
     drops = stale(state, pending)
     facts = state.rules.facts(pending.tool)
+    if facts is None or not facts.reads_only:
+        state.inflight.last_write = state.inflight.clock()
     # A tool that may run again needs no hash of its calls, which take 4 MB for OpenSSL.
     if state.calls is not None and pending.call and (facts is None or not facts.repeatable):
         state.calls.add(pending.caller, pending.call)

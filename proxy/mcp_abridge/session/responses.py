@@ -208,7 +208,7 @@ def job(
         names=pending.names,
         view=pending.view,
         viewable=pending.cacheable,
-        dates=facts is None or not facts.reads_only,
+        dates=facts is None or not facts.reads_only or _precedes_a_write(state, snapshot),
         author_bytes=0 if facts is None else facts.author_bytes,
         keep=pending.cacheable and pending.key is not None and rule.snapshot_step.is_used,
         uri=pending.uri,
@@ -219,6 +219,12 @@ def job(
         token=state.inflight.suspend(pending),
         bypass=rule.circuit_breaker.open,
     )
+
+
+def _precedes_a_write(state: SessionState, snapshot: Snapshot | None) -> bool:
+    """Return True if a call that may write came after a snapshot: its tool may answer otherwise."""
+    age = 0 if snapshot is None else snapshot.age
+    return state.inflight.clock() - age <= state.inflight.last_write
 
 
 def shaped(
