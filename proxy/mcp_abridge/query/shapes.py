@@ -201,7 +201,7 @@ def named_rows(value: Value) -> tuple[tuple[str, ...], list[dict[str, Value]]] |
 
 
 def elsewhere(root: Value, name: str) -> str:
-    """Return where a name is that no element of an array has, as the end of a sentence."""
+    """Return the place of a name that no element of an array has, as the end of a sentence."""
     if isinstance(root, dict) and name in root:
         return f"; that of the whole is $.{spelled(name)}"
     _, rows = named_rows(root) or ((), [{}])

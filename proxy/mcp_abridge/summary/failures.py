@@ -162,11 +162,11 @@ def _are_irregular(places: list[int]) -> bool:
 
 
 _Candidate = tuple[int, int, str, int]
-"""The offset of a line, that of the part that is read, this part, and where the word ends in it."""
+"""The offset of a line, that of the part that is read, this part, and the end of the word in it."""
 
 
 def _candidates(text: str, fuel: Fuel) -> tuple[list[_Candidate], bool, int]:
-    """Return the lines with a word of failure, whether these are all, and where the search ended.
+    """Return the lines with a word of failure, whether these are all, and the end of the search.
 
     If one has the level of an error, those of low levels are none.
     """

@@ -178,7 +178,7 @@ def _enclosed(text: str) -> TextStructure | None:
 
 
 def _ends(text: str, begin: int) -> Iterator[int]:
-    """Yield the places at which JSON may end: the last brackets, or else where it does."""
+    """Yield the places at which JSON may end: the last brackets, or else its end."""
     yield len(text)
     least, closing, stop = max(begin, len(text) - _PROSE), "}" if text[begin] == "{" else "]", None
     for _ in range(_PLACES):
