@@ -43,6 +43,7 @@ lookups     names that an expression takes wrongly
 notation    parts of an expression, for the sentences that speak of them
 kinds       kinds of values that it takes wrongly, counted
 kind_words  sentences on those
+numerals    the numbers, versions and times that texts spell, and their order
 spellings   other languages' words for the same
 view        one view of one document
 fragment    a view in the URI of a resource

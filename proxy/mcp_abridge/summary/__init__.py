@@ -12,6 +12,9 @@ repeated           git log, blocks of fields, logfmt, tables and JUnit, as rows
 access_log         requests in the log of a web server, as rows
 components         events and contacts of iCalendar and vCard, as rows
 line_heads         hits of a search, findings, chats and logs of several programs, as rows
+log_lines          the lines of a log, or of a system's log, as rows
+boxes              tables drawn with lines, as rows
+bibliography       entries of BibTeX, as rows
 sections           sections of Markdown that have the same fields, as rows
 rows               such rows as JSON
 tables             a tree, or arrays side by side, as rows
@@ -20,7 +23,7 @@ shares             how much of the room each part gets
 members            the members of one object that stay if not all fit
 cuts               the places at which a long text is cut, and the calls for the rest
 omissions          how much of what is shown, and the notes that say so
-paging             how many elements the server has of an array of which one page came
+paging             how many elements the server has of an array, and that it has more than came
 brief              an array of objects: all its rows in a few columns each, or fewer rows
 lookout            what is known of the call beside its result
 layout             the columns that fit, and how much of each
