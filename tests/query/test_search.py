@@ -161,9 +161,13 @@ def test_a_hit_that_names_a_value_in_most_rows_leads_to_all_of_these() -> None:
     assert answer["matched_values"] == 90
     [hit] = answer["at"]
     assert answer["others"] == {"hosts[*].tags[*].Key": 89}
-    assert hit["more"] == "hosts[?tags[?Key=='team']].[id, tags[?Key=='team'].Value | [0]]"
-    pairs = ask(hit["more"], {"hosts": hosts})
-    assert pairs == [[f"i-{n}", f"t{n % 5}"] for n in range(90)]
+    assert (
+        hit["more"] == "hosts[?tags[?Key=='team']].{id: id, team: tags[?Key=='team'].Value | [0]}"
+    )
+    values = ask(hit["more"], {"hosts": hosts})
+    assert values == [{"id": f"i-{n}", "team": f"t{n % 5}"} for n in range(90)]
+    labels = [{"n": n, "labels": [{"id": 7, "name": "bug"}]} for n in range(90)]
+    assert "more" not in ask("grep('bug')", labels)["at"][0]  # an id is no value of a name
 
 
 def test_the_row_of_a_hit_is_told_by_what_a_person_reads() -> None:

@@ -28,7 +28,8 @@ _STATES = 5  # different values that are counted
 _STATE = 40  # characters of such a value
 _KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
 _NAMES = ("name", "title", "subject", "summary", "label", "login", "path", "filename", "url")
-_HOLDERS = ("display_value", "value", "text", "rendered", "content")  # of what is around is called
+HOLDERS = ("display_value", "value", "text", "rendered", "content")
+"""Names of values that are called by what is around them, or beside."""
 # Last words of names: `tracking_code`, `displayName`.
 _OWN = (("number", "code"), (*_NAMES[:5], "description"))
 _LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)\Z")
@@ -255,7 +256,7 @@ def identity_of(row: dict[str, Any]) -> dict[str, Any]:
     {'number.value': 'INC7', 'shortDescription': 'Lost'}
     """
     inner = [
-        (f"{spelled(name)}.{spelled(part)}", name if part in _HOLDERS else part, value)
+        (f"{spelled(name)}.{spelled(part)}", name if part in HOLDERS else part, value)
         for name, member in islice(row.items(), RECORD)
         if isinstance(member, dict)
         for part, value in islice(member.items(), RECORD)

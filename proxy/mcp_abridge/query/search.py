@@ -27,6 +27,7 @@ from mcp_abridge.query.lines import SNIPPET, around, marked, window
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.query.places import (
     FEW,
+    HOLDERS,
     RECORD,
     Member,
     Owners,
@@ -97,7 +98,7 @@ def _names_of_pairs(value: Any, hits: Sequence[tuple[str, list[PathKey]]]) -> di
 
     >>> rows = [{"id": n, "tags": [{"key": "zone", "value": n % 3}]} for n in range(9)]
     >>> _names_of_pairs(rows, [("zone", [n, "tags", 0, "key"]) for n in range(9)])[0]
-    "[?tags[?key=='zone']].[id, tags[?key=='zone'].value | [0]]"
+    "[?tags[?key=='zone']].{id: id, zone: tags[?key=='zone'].value | [0]}"
     """
     groups: dict[tuple[Any, ...], list[int]] = {}
     for number, (text, keys) in enumerate(hits):
@@ -111,12 +112,13 @@ def _names_of_pairs(value: Any, hits: Sequence[tuple[str, list[PathKey]]]) -> di
         *_, array, row = accumulate(keys[: len(above) + 1], getitem, initial=value)
         *_, pair = accumulate(keys[len(above) + 1 : -1], getitem, initial=row)
         plain = (each for each, part in pair.items() if not isinstance(part, dict | list))
-        beside = [spelled(each) for each in plain if each != name]
+        beside = [spelled(each) for each in plain if each.lower() in HOLDERS and each != name]
         once = len({hits[number][1][len(above)] for number in numbers}) == len(numbers) > FEW
         if once and 2 * len(numbers) > len(array) and len(pair) == 2 and beside:
             one = f"{path_of([*inner])}[?{spelled(name)}=='{text}']"
-            cells = ", ".join([*identity_of(row), f"{one}.{beside[0]} | [0]"])
-            view = f"{path_of([*above])}[?{one}].[{cells}]".removeprefix("@")
+            cells = [f"{spelled(path)}: {path}" for path in identity_of(row)]
+            cells.append(f"{spelled(text)}: {one}.{beside[0]} | [0]")
+            view = f"{path_of([*above])}[?{one}].{{{', '.join(cells)}}}".removeprefix("@")
             views |= dict.fromkeys(numbers, "") | {numbers[0]: view}
     return views
 
