@@ -198,10 +198,10 @@ def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int
 
 def _of_a_part(whole: Document, view: str) -> list[str]:
     """Return the remark that a search, a count or a sum is of what a server calls a part."""
-    from mcp_abridge.summary.paging import says_more, sign_of_more
-
     if not _OF_ALL.search(view):
         return []
+    from mcp_abridge.summary.paging import says_more, sign_of_more
+
     value = opened(whole.cell[0])
     if isinstance(value, dict):
         plain = {name: each for name, each in value.items() if not isinstance(each, list)}

@@ -169,7 +169,7 @@ class Unnested(Sequence[Raw]):
     (b'{"a":1,"b":{"c":3}}', {('a',): [b'1', b'1'], ('b', 'c'): [b'2', b'3']})
     """
 
-    def __init__(self, rows: Sequence[Raw], name: str, place: str) -> None:
+    def __init__(self, rows: list[Raw], name: str, place: str) -> None:
         self.rows, self.name, self.place, self._members = rows, name, place, members_of(rows)
         self._arrays = [each.get(name, _NULL) for each in self._members]
         opened = [*map(elements_of, self._arrays)]

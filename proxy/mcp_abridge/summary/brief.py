@@ -9,7 +9,6 @@ Work is bounded by the bytes to write, not by the array, but for the few members
 all rows.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -23,7 +22,7 @@ from msgspec.structs import replace
 from mcp_abridge.document.names import label, spelled
 from mcp_abridge.document.tree import encode, encode_lines, text
 from mcp_abridge.summary import roles
-from mcp_abridge.summary.all_rows import NOTHING, Facts, Names, columns_in, facts_of
+from mcp_abridge.summary.all_rows import NOTHING, Facts, Names, Unnested, columns_in, facts_of
 from mcp_abridge.summary.cells import read, tree_of
 from mcp_abridge.summary.columns import (
     EACH,
@@ -38,11 +37,11 @@ from mcp_abridge.summary.columns import (
     names_of,
 )
 from mcp_abridge.summary.cuts import MARK, NOTE_END
-from mcp_abridge.summary.examples import Example, clock_of, examples, repeats
+from mcp_abridge.summary.examples import Example, clock_of, examples, in_turn, repeats
 from mcp_abridge.summary.layout import CLIPS, LARGE, MANY, Layout
 from mcp_abridge.summary.lookout import Lookout
 from mcp_abridge.summary.objects import Objects
-from mcp_abridge.summary.place import UNSHOWN
+from mcp_abridge.summary.place import UNSHOWN, last_name
 from mcp_abridge.summary.sought import sought_at
 
 _FEWEST = 3  # rows; fewer are shown as other arrays are
@@ -57,8 +56,6 @@ _CONSTANTS = 60  # columns that may be the same in all rows
 _CUT = Raw('"…"'.encode())
 _EMPTY = (b"null", b"[]", b"{}")
 _MARK = len(MARK.encode())  # a text that is no longer than what is shown and this stays whole
-
-_NAME = re.compile(r"[A-Za-z_]\w*")
 
 _Clip = tuple[int, ColumnPath, int, int, list[int]]
 """Texts of a column that are cut: the row of the first, the column, the characters shown of each,
@@ -110,7 +107,7 @@ def brief(
         columns = [each for each in columns if not in_tables_alone(each.path)]
     if not columns:
         return None
-    array = (_NAME.findall(place) or [lookout.tool])[-1]
+    array = last_name(place) or lookout.tool
     columns = roles.in_order(columns, lookout.sought, ordered=lookout.ordered, array=array)
     beside = not table and UNSHOWN not in place
     quotable = columns if table else [each for each in columns if each.nameable]  # in a notice
@@ -335,7 +332,10 @@ class _Page:
     def examples(self, columns: list[Column], place: str) -> tuple[Example, ...]:
         visible = sorted(self.columns, key=_place_in_row)
         small = self._size <= _WHOLE * len(self.rows)
-        return tuple(examples(self._rows, columns, visible, place, self._facts, small=small))
+        own = examples(self._rows, columns, visible, place, self._facts, small=small)
+        if not isinstance(rows := self._rows, Unnested):
+            return tuple(own)
+        return in_turn(own, examples_of(rows.rows, rows.place, inside=False)[1])
 
     @cached_property
     def _size(self) -> int:

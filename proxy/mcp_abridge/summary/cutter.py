@@ -9,7 +9,7 @@ Invariant: at each path, the elements, members and characters shown, plus those 
 count as left out, are the whole.
 """
 
-from itertools import chain, islice, zip_longest
+from itertools import islice
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -22,7 +22,7 @@ from mcp_abridge.query.rich_text import tree_text
 from mcp_abridge.summary.brief import Brief, brief, examples_of
 from mcp_abridge.summary.columns import Pair, head_of
 from mcp_abridge.summary.cuts import MARK, both_ends
-from mcp_abridge.summary.examples import Example, greatest_point, of_json
+from mcp_abridge.summary.examples import Example, greatest_point, in_turn, of_json
 from mcp_abridge.summary.layout import MANY
 from mcp_abridge.summary.lookout import Lookout
 from mcp_abridge.summary.members import WHOLE, Entry, in_place, is_end, rigid, telling, worth
@@ -220,8 +220,7 @@ class SizeReducer(Struct, kw_only=True):
             rows = brief(value, room, at[1], self.lookout, table=self.table)
             if rows is not None:
                 many = rows.has_name and (count >= MANY or size > 8 * room)
-                both = filter(None, chain(*zip_longest(rows.examples, views)))
-                views = tuple(both) if many or not views else views
+                views = in_turn(rows.examples, views) if many or not views else views
                 slim = few and rows.omitted and len(rows.value) < room // 4
                 parts = self._all(entries, room, depth, _SOME) if slim else None
                 # Of rows for those inside of them, the first ones with these.

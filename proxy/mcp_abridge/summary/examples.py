@@ -5,7 +5,7 @@ the rows at hand, so that a model only has to exchange these.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain, islice, zip_longest
 
@@ -58,31 +58,8 @@ def examples(
 
     `columns` are in the order of `roles`, `visible` are those that the rows of the look have. Of
     `small` rows, those of a rare value are shown whole. What is around rows inside of others is
-    counted and added up once for each of the others.
+    neither counted nor added up: it stands beside each of them.
     """
-    own = _examples(rows, columns, visible, place, facts, small=small)
-    if not isinstance(rows, Unnested):
-        yield from own
-        return
-    outer = roles.in_order(columns_in(rows.rows))
-    around = _examples(rows.rows, outer, outer, rows.place, Facts(), small=False)
-    yield from filter(None, chain(*zip_longest(own, around)))
-
-
-def repeats(rows: Sequence[Raw], column: Column) -> bool:
-    """Return True of what is around rows inside of others: each value may stand in several."""
-    return isinstance(rows, Unnested) and column.names[:1] != (rows.name,)
-
-
-def _examples(
-    rows: Sequence[Raw],
-    columns: Sequence[Column],
-    visible: Sequence[Column],
-    place: str,
-    facts: Facts,
-    *,
-    small: bool,
-) -> Iterator[Example]:
     columns = [each for each in columns if not repeats(rows, each)]
     if not columns:
         return
@@ -157,6 +134,20 @@ def _examples(
         for group in groups:
             yield f"sum_by({place or '@'}, &{group.name}, &{amount.name})", "adds up by group"
     yield from latest
+
+
+def repeats(rows: Sequence[Raw], column: Column) -> bool:
+    """Return True of what is around rows inside of others: each value may stand in several."""
+    return isinstance(rows, Unnested) and column.names[:1] != (rows.name,)
+
+
+def in_turn(first: Iterable[Example], second: Iterable[Example]) -> tuple[Example, ...]:
+    """Return views of two kinds, one of each in turn, so that a short notice has both.
+
+    >>> in_turn([("a", ""), ("b", "")], [("c", "")])
+    (('a', ''), ('c', ''), ('b', ''))
+    """
+    return tuple(filter(None, chain(*zip_longest(first, second))))
 
 
 def clock_of(columns: Sequence[Column]) -> Column | None:

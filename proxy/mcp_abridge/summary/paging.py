@@ -85,7 +85,7 @@ def sign_of_more(members: Mapping[str, Raw]) -> str:
     """
     every = {name: (name, raw) for name, raw in members.items()}
     for name in members:
-        if _spelled(name) in _BESIDE and memoryview(members[name])[0] == 0x7B:
+        if _spelled(name) in _BESIDE and _is_object(members, name):
             inner: dict[str, Raw] = level(members[name])
             every |= {f"{name}.{each}": (each, raw) for each, raw in inner.items()}
     for path, (name, raw) in every.items():

@@ -1,11 +1,24 @@
 """The place of a value in a document: without it a note could not say what it is about."""
 
+import re
+
 from mcp_abridge.document.names import label, nameable
 
 Place = tuple[str, str]
 """The path of a value, without positions, and the view expression of the value."""
 
 UNSHOWN = "…"  # in an expression, replaces a name that no view may have
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def last_name(place: str) -> str:
+    """Return the last name in the view expression of a value: what it is called; "" without one.
+
+    >>> last_name("runs[0].steps"), last_name("@")
+    ('steps', '')
+    """
+    names: list[str] = _NAME.findall(place)
+    return names[-1] if names else ""
 
 
 def element_place(at: Place, index: int, numbered: bool) -> Place:

@@ -4,7 +4,6 @@ Without it, a tree is cut to its first branch, and a forecast to some of its tem
 of their times. The view that makes the same rows is their place.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import reduce
@@ -27,7 +26,7 @@ from mcp_abridge.summary.columns import (
     sample_of,
 )
 from mcp_abridge.summary.layout import MANY
-from mcp_abridge.summary.place import Place, member_place
+from mcp_abridge.summary.place import Place, last_name, member_place
 from mcp_abridge.summary.roles import in_order, names_rows
 
 LARGEST = 1 << 19  # bytes of what is made rows: all of it is opened
@@ -38,7 +37,6 @@ _SEVERAL = 8  # members that are a map if they are alike
 _GROUPS = 5  # arrays that are those of a map if their elements are alike
 _PAIR = 2  # members of a name with a value
 INNER = 4  # rows inside of each of others that these are there for, on average
-_NAME = re.compile(r"[A-Za-z_]\w*")
 _NEARLY_ALL = 0.8  # of the bytes, if there are fewer
 
 
@@ -88,7 +86,7 @@ def in_rows(value: Any, at: Place, room: int) -> tuple[Sequence[Raw], Place]:
     path, place = at
     ample = room >= _ROOM
     if isinstance(value, list):
-        name = tree_member(value, (_NAME.findall(place) or [""])[-1])
+        name = tree_member(value, last_name(place))
         if name is not None:
             of = f"&{spelled(name)}"
             at = f"nodes({path or '@'}, {of})", f"nodes({place or '@'}, {of})"
