@@ -79,7 +79,7 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
         if values is UNKNOWN:  # a star after elements, which the library's function refuses
             continue
         every = Counter(value if isinstance(value, str) else dumps(value) for value in values)
-        counts = with_marks(dict(every))
+        counts = with_marks(dict(every)) if cut else every  # an answer in full has no marks
         own = each.get("values", {})
         own.pop("null", None)  # which [] leaves out
         if not own.items() <= counts.items() or not (cut or own.keys() == counts.keys()):

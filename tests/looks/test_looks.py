@@ -165,6 +165,7 @@ MIXED = {
     for n, time in enumerate(TIMES)
 }
 FIELDS = [[{"field": name, "value": n} for name in ("id", "name", "_abridged")] for n in range(5)]
+ALIKE = [[{"field": "_abridged", "value": each}] for each in ("many", *range(6))]
 # The value of one row is shown whole, that of another one is left out.
 LARGE = {f"field_{n}": n % 3 or None for n in range(35)}
 DEEP = {"a": {"b": {"c": {"d": 0, "e": "x" * 30}}}, "f": 0}
@@ -187,6 +188,7 @@ WIDE = {f"{name}_{n}": each for n in range(11) for name, each in KINDS.items()}
         (as_json(SPARSE), 572, "amounts"),
         (in_fence({"ids": [*map(str, range(9))], **MIXED}), 2200, "amounts"),
         (in_fence({"results": FIELDS}), 700, "hits"),
+        (as_json({"results": ALIKE}), 300, "hits"),
         (Sample((dumps(WIDE),), WIDE, WIDE), 2040, "amounts"),
     ],
 )
