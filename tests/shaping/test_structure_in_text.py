@@ -688,6 +688,23 @@ def test_lines_whose_words_do_not_stand_below_those_of_the_first_are_no_rows() -
         assert "read_from" not in notes(first("\n".join([head, *lines])))
 
 
+@pytest.mark.parametrize(
+    ("form", "cell", "other"),
+    [
+        ("ps", "root         70", "DOM user     70"),
+        ("ps", "root         70", "● root       70"),
+        ("pip", "pkg70      70", "豆腐的名字    7 "),
+    ],
+)
+def test_a_table_with_a_cell_that_moves_the_others_has_no_rows(
+    form: str, cell: str, other: str
+) -> None:
+    text = REPEATED[form](rows_of(300))
+    assert text.count(cell) == 1
+    assert value(text, "length(rows)") == 300
+    assert "there is no 'rows'" in view(text.replace(cell, other), "length(rows)")
+
+
 def test_a_line_is_no_head_because_the_one_below_it_is_unlike_all_others() -> None:
     lines = [f"2026-11-01 10:00:{n} INFO worker {n} took {n} ms" for n in range(10, 60)]
     lines[5] = "Traceback (most recent call last):"
@@ -731,6 +748,27 @@ def test_a_log_of_a_system_has_its_programs() -> None:
         for n in range(600)
     )
     assert value(text, "count_by(rows, &program)") == {"sshd": 400, "cron": 200}
+
+
+def test_each_line_of_a_log_with_a_time_is_a_row_of_it() -> None:
+    lines = [f"2026-11-02 10:00:{n % 60:02} INFO web: done {n}\n  at x\n" for n in range(90)]
+    lines[30] = "[2026-11-02T10:00:30] started once more\n"
+    text = "".join(lines)
+    assert value(text, "count_by(rows, &level)") == {"INFO": 89, "null": 1}
+    assert value(text, "rows[30]") == {"time": "2026-11-02T10:00:30", "text": "started once more"}
+    lines = [f"Nov  2 10:00:{n % 60:02} h1 sshd[{n}]: done {n}\n" for n in range(90)]
+    lines[30] = "Nov  2 10:00:30 h1 last message repeated 3 times\n    or more\n"
+    assert value("".join(lines), "count_by(rows, &host)") == {"h1": 90}
+    assert view("".join(lines), "rows[30].text") == "last message repeated 3 times\n    or more"
+
+
+def test_hits_in_files_without_a_folder_or_an_ending_are_hits_of_their_own() -> None:
+    lines = [f"{'Makefile' if n % 3 else 'a/b.py'}:{n}:x = {n}" for n in range(200)]
+    lines[1] = "a/b.py:1:x = 1"
+    text = "\n".join(lines)
+    assert value(text, "count_by(rows, &path)") == {"Makefile": 132, "a/b.py": 68}
+    text = text.replace("Makefile:20:", "make: error:")
+    assert value(text, "length(rows)") == 68  # the others may belong to those above
 
 
 def test_a_log_of_commits_with_more_than_rows_hold_is_shown_as_text() -> None:

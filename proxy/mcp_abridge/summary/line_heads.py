@@ -8,7 +8,8 @@ import re
 from mcp_abridge.summary.rows import Rows
 
 _PATH = r"(?:[A-Za-z]:(?=[\\/]))?(?=[^\s:]*[\\/.][A-Za-z])[^\s:\[\"<>|]+"
-_HIT = rf"({_PATH})(?::(\d+):(?:(\d+)(?::| -))?|\((\d+)(?:,(\d+))?\):)[ \t]?(.*)"
+_AT_LINE = r"(?::(\d+):(?:(\d+)(?::| -))?|\((\d+)(?:,(\d+))?\):)[ \t]?(.*)"
+_HIT = f"({_PATH}){_AT_LINE}"
 _DAY = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?"
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?"
 _TIME = rf"\u200e?(?:\[((?:{_DAY} )?{_CLOCK})\]|({_DAY} {_CLOCK}) -)"
@@ -27,6 +28,7 @@ JOINT = re.compile(rf"\A{_LOGGED}\n{_LOGGED}\n")
 """Two lines of programs at the beginning of a text."""
 
 _ONE_HIT, _ONE_SAID, _ONE_LOGGED = map(re.compile, (_HIT, _SAID, _LOGGED))
+_HIT_IN_ANY = re.compile(rf"([^\s:]+){_AT_LINE}")
 _OTHERS = 4  # lines that belong to one above, on average at most
 
 
@@ -38,7 +40,9 @@ def hits(text: str) -> Rows | None:
     >>> hits("a/b.py:3: x = 1\\na/b.py:7:2: E1 no\\n  y\\n").rows[1]
     {'path': 'a/b.py', 'line': '7', 'column': '2', 'text': 'E1 no\\n  y'}
     """
-    return _rows(text, _ONE_HIT, "hits", ("path", *("line", "column") * 2, "text"))
+    names = ("path", *("line", "column") * 2, "text")
+    every = _rows(text, _HIT_IN_ANY, "hits", names, 0)  # Makefile:3: is one among others alone
+    return every or _rows(text, _ONE_HIT, "hits", names)
 
 
 def talk(text: str) -> Rows | None:

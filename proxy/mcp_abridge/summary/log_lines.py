@@ -8,10 +8,11 @@ import re
 from mcp_abridge.summary.rows import Rows
 
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
-_TIME = (
-    rf"(?:(?:19|20)\d\d[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?|"
-    rf"[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}|{_CLOCK}|\d+\.\d{{3,6}}s)"
+_MOMENT = (
+    rf"(?:19|20)\d\d[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?|"
+    rf"[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}|{_CLOCK}"
 )
+_TIME = rf"(?:{_MOMENT}|\d+\.\d{{3,6}}s)"
 _LEVEL = (
     r"(?:(?:TRACE|DEBUG|INFO|LOG|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRIT(?:ICAL)?|ALERT|EMERG|FATAL"
     r"|SEVERE|PANIC)"
@@ -25,20 +26,25 @@ _LEVELED = (
     rf"\[?({_TIME})\]?(?:[ \t:]+|(?=\[))(?:- +)?{_BEFORE}"
     rf"(?:\w+\.)?[\[<(]?({_LEVEL})[\])>]?:?(?=[ \t\[|]|$){_THREAD}{_AFTER}(.*)"
 )
-_BY_HOST = rf"({_TIME}) ([\w.-]+) ([\w./@-]+)(?:\[\d+\])?: (.*)"
+_HOST = rf"({_TIME}) ([\w.-]+) "
+_PROGRAM = r"([\w./@-]+)(?:\[\d+\])?: "
+_BY_HOST = f"{_HOST}{_PROGRAM}(.*)"
 
 LEVELED = re.compile(rf"\A(?:[^\n]*\n){{0,5}}?{_LEVELED}\n(?:[^\n]*\n){{0,9}}?{_LEVELED}\n")
 """Two lines with a level near the beginning of a text."""
 BY_HOST = re.compile(rf"\A{_BY_HOST}\n{_BY_HOST}\n")
 """Two lines of a system's log at the beginning of a text: RFC 3164."""
 
-_ONE_LEVELED, _ONE_BY_HOST = re.compile(_LEVELED), re.compile(_BY_HOST)
+_ONE_LEVELED, _ONE_BY_HOST = re.compile(_LEVELED), re.compile(f"{_HOST}(?:{_PROGRAM})?(.*)")
+_WITH_TIME = re.compile(rf"\[?({_MOMENT})(?:\][ \t:]*|[ \t:]+)(.*)")
 _OTHERS = 4  # lines that belong to one above, on average at most
 _MOST = 0.6  # of the rows that have a part which all should have
 
 
 def log(text: str) -> Rows | None:
     r"""Return the lines of a log with levels; a line without a time belongs to the one above.
+
+    A line with a time, but without a level, is a row without one.
 
     >>> log("2026-11-02 10:00:01 INFO web: up\n2026-11-02 10:00:02 WARN db: slow\n  at x\n").rows[1]
     {'time': '2026-11-02 10:00:02', 'level': 'WARN', 'source': 'db', 'text': 'slow\n  at x'}
@@ -50,25 +56,34 @@ def log(text: str) -> Rows | None:
             time, before, level, thread, after, rest = match.groups()
             source = after or before or thread or ""
             rows.append({"time": time, "level": level, "source": source, "text": rest})
+        elif (entry := _WITH_TIME.fullmatch(line)) is not None:
+            rows.append({"time": entry[1], "text": entry[2]})
         elif rows and line.strip():
             rows[-1]["text"] += f"\n{line}"
             others += 1
     if others > _OTHERS * len(rows):
         return None
-    if sum(bool(row["source"]) for row in rows) < _MOST * len(rows):
+    sources = [row["source"] for row in rows if "source" in row]
+    if sum(map(bool, sources)) < _MOST * len(sources):
         for row in rows:  # what stands there is part of some texts
-            source = row.pop("source")
+            source = row.pop("source", "")
             row["text"] = f"{source}: {row['text']}" if source else row["text"]
     return Rows(rows, "a log", loses=True)
 
 
 def system_log(text: str) -> Rows | None:
-    r"""Return the lines of a system's log.
+    r"""Return the lines of a system's log; a line without a time belongs to the one above.
 
     >>> system_log("Nov  2 10:00:01 h1 sshd[7]: up\nNov  2 10:00:02 h1 cron: ran\n").rows[0]
     {'time': 'Nov  2 10:00:01', 'host': 'h1', 'program': 'sshd', 'text': 'up'}
     """
-    matches = [*map(_ONE_BY_HOST.fullmatch, text.splitlines())]
-    names = ("time", "host", "program", "text")
-    rows = [dict(zip(names, match.groups(), strict=True)) for match in matches if match]
-    return Rows(rows, "a log", loses=True) if 2 * len(rows) > len(matches) else None
+    rows, lines = list[dict[str, str]](), text.splitlines()
+    for line in lines:
+        match = _ONE_BY_HOST.fullmatch(line)
+        if match is not None:
+            pairs = zip(("time", "host", "program", "text"), match.groups(), strict=True)
+            rows.append({name: cell for name, cell in pairs if cell is not None})
+        elif rows and line.strip():
+            rows[-1]["text"] += f"\n{line}"
+    programs = sum("program" in row for row in rows)
+    return Rows(rows, "a log", loses=True) if 2 * programs > len(lines) else None

@@ -7,6 +7,8 @@ the beginning has, and each value stands in the text as it is given; what is aro
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, takewhile
+from typing import Any
+from unicodedata import east_asian_width
 
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.summary import bibliography, boxes, components, line_heads, log_lines, sections
@@ -203,11 +205,22 @@ def _spaced(text: str) -> Rows | None:
     else:
         return None
     lines = text.rstrip().splitlines()
-    cells = [line.split(None, count - 1) for line in lines[len(sample) - len(body) :]]
-    if any(len(each) < count for each in cells):
+    form = re.compile(r"\s*" + r"(\S+)\s+" * (count - 1) + r"((\S+).*)")
+    matches: list[Any] = [*map(form.match, lines[len(sample) - len(body) :])]
+    if None in matches or not _stand_below(head, matches, count):
         return None
-    rows = [dict(zip(names, map(str.rstrip, each), strict=True)) for each in cells]
+    cells = [map(str.rstrip, match.groups()[:count]) for match in matches]
+    rows = [dict(zip(names, each, strict=True)) for each in cells]
     return Rows(rows, "a table", "".join(f"{line}\n" for line in lines[:start]))
+
+
+def _stand_below(head: str, lines: list[re.Match[str]], count: int) -> bool:
+    """Return True if no word ends before its name begins, as do those behind a cell of two words.
+
+    Each line has the cells of so many columns, and the first word of the last one once more.
+    """
+    words = zip((*range(1, count), count + 1), _NO_BLANK.finditer(head), strict=False)
+    return all(name.start() < min(line.end(word) for line in lines) for word, name in words)
 
 
 def _in_line(lines: Iterable[str], count: int) -> bool:
@@ -246,7 +259,11 @@ def _in_columns(head: str, lines: list[str], starts: list[int], form: str) -> Ro
         lines.pop()
     # Gap by gap: line by line takes twice as long.
     gaps = ("".join([line[start - 1 : start] for line in (head, *lines)]) for start in starts[1:])
-    if not all(map(str.strip, lines)) or any(map(str.strip, gaps)):
+    signs = {*"".join([line[: starts[-1]] for line in lines])}
+    wide = not {"W", "F"}.isdisjoint(
+        map(east_asian_width, signs)
+    )  # each shifts the cells behind it, or does not
+    if wide or not all(map(str.strip, lines)) or any(map(str.strip, gaps)):
         return None
     fields = [(name, *span) for name, span in zip(names, spans, strict=True)]
     rows = [{name: line[start:end].strip() for name, start, end in fields} for line in lines]
