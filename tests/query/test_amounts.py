@@ -163,6 +163,8 @@ def test_numbers_among_marks_for_a_missing_one_are_compared_as_numbers(missing: 
         ("11/30/2025", "01/02/2026"),
         ("Nov 30, 2025", "Jan 2, 2026"),
         ("2026-11-02T10:30:00+02:00", "2026-11-02T09:00:00Z"),
+        ("2026-11-02T10:30:00", "2026-11-02 11:00:00"),
+        ("20261102T103000", "20261102T093000Z"),
     ],
 )
 def test_times_that_are_not_in_the_order_of_their_letters_say_so(earlier: str, later: str) -> None:
@@ -179,6 +181,17 @@ def test_amounts_that_are_compared_as_texts_say_so(form: str) -> None:
     assert ask("max_by(@, &n)", rows) == (rows[0], ["n: compared as texts, not as numbers"])
     for other in ("n{}", "2026-01-{:02}"):
         assert ask("max_by(@, &n)", [{"n": other.format(n)} for n in (9, 10)])[1] == []
+
+
+def test_what_stands_behind_a_comma_may_be_decimals() -> None:
+    rows = [{"kg": each} for each in ("0,75", "2,250", "1,5", "12,125", "7")]
+    out = "is no number in 4 of 5 elements, left out"
+    added = ["the value: texts that are numbers are added as numbers", f"the value {out}"]
+    assert ask("sum([].kg)", rows) == (7, added)
+    assert ask("max_by(@, &kg).kg", rows)[1][-1] == "kg: compared as texts, not as numbers"
+    for order in (rows, rows[::-1]):
+        assert ask("[?kg > `100`]", order)[0] == []
+        assert ask("[?kg > `5`].kg", order)[0] == ["7"]
 
 
 def test_texts_that_to_number_cannot_read_are_said() -> None:

@@ -45,6 +45,7 @@ def test_a_page_says_how_many_elements_the_server_has(
         {"total": 90, "next": None},
         {"count": 100, "offset": 0},  # how many were asked for
         {"total": 317, "offset": 0, "others": ROWS[:3]},  # of which of them is not text
+        {"total": 317, "offset": 400, "others": []},  # behind the last page
         {"total": "317", "offset": 0},
         {"total": 317.5, "offset": 0},
         {"total": 10**4000, "offset": 0},

@@ -23,7 +23,13 @@ from mcp_abridge.query.kind_words import (
     subject_of,
 )
 from mcp_abridge.query.notation import Node, brackets, notation
-from mcp_abridge.query.numerals import is_missing, kind_of_type, number, odd_order
+from mcp_abridge.query.numerals import (
+    has_decimal_comma,
+    is_missing,
+    kind_of_type,
+    number,
+    odd_order,
+)
 from mcp_abridge.query.patterns import FIRST_ALONE, nodes
 
 _EXAMINED = 100  # texts of which the order is looked at
@@ -45,6 +51,7 @@ class Kinds:
         self._bases: dict[int, NodeKinds] = {}
         self._sentences: dict[str, None] = {}
         self._as_texts: dict[int, Node] = {}
+        self._decimal_commas: set[int] = set()  # comparisons of texts such as 1,5
         self._texts: dict[int, tuple[Node, dict[str, None]]] = {}  # some that were compared so
         self._unread: dict[int, tuple[Node, int, str]] = {}
         self._undecided = False
@@ -112,7 +119,7 @@ class Kinds:
         texts = isinstance(one, str) + isinstance(other, str)
         if not texts or self.compares_texts(node):
             return (one, other) if texts != 1 else None
-        numbers = number(one), number(other)
+        numbers = self._number(node, one), self._number(node, other)
         if None not in numbers:
             self.say(as_numbers(node, (one, other)))
             return numbers
@@ -127,6 +134,15 @@ class Kinds:
             self._as_texts[id(node)] = node
             self._undecided = True
         return (one, other) if texts == 2 else None
+
+    def _number(self, node: Node, value: Any) -> Any:
+        """Return the number that a value spells; of `2,250`, none if `1,5` is compared as well."""
+        if not isinstance(value, str) or "," not in value:
+            return number(value)
+        if has_decimal_comma(value) and id(node) not in self._decimal_commas:
+            self._decimal_commas.add(id(node))
+            self._undecided = True
+        return None if id(node) in self._decimal_commas else number(value)
 
     def compares_texts(self, node: Node) -> bool:
         """Return True if an order comparison takes texts as they are."""

@@ -13,12 +13,13 @@ _KINDS = {str: "text", bool: "boolean", list: "array", dict: "object", type(None
 _NUMBER = re.compile(
     r"-?(?:\d{1,40}|\d{1,3}(?:,\d{3}){1,12})(\.\d{1,40})?([eE][-+]?\d{1,3})?", re.ASCII
 )
+_DECIMAL_COMMA = re.compile(r"-?\d+(?:\.\d{3})*,(?:\d{1,2}|\d{4,})", re.ASCII)
 _MISSING = frozenset(
     ("", "-", "--", "\u2013", "\u2014", "?", ".", "n/a", "na", "nan", "null", "none")
 )
 _SHEET_ERROR = re.compile(r"#[A-Z]+(?:/[A-Z0])?[!?]?")  # of a cell: #REF!, #N/A
 _AMOUNT = re.compile(r"(?:[A-Z]{3}|[^\w\s])?\s?[-+]?\d+(?:[.,' \u00a0]\d+)*\s?(?:%|[A-Za-z]{1,3})?")
-_IN_ZONE = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.,]+ ?(Z|UTC|[-+]\d\d(?::?\d\d)?)")
+_TIME = re.compile(r"\d{4}-?\d\d-?\d\d([T ])(\d\d:?\d\d)[\d:.,]* ?(Z|UTC|[-+]\d\d(?::?\d\d)?|)")
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _BY_DAY = re.compile(
     r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?"
@@ -57,6 +58,15 @@ def number(value: Any) -> Number | None:
     return float(digits) if match[1] or match[2] else int(digits)
 
 
+def has_decimal_comma(value: Any) -> bool:
+    """Return True for a text whose comma stands before decimals: `2,250` beside it is no 2250.
+
+    >>> [*map(has_decimal_comma, ("1,5", "-1.234,50", "2,250", "15,747.21", "a, b", 1))]
+    [True, True, False, False, False, False]
+    """
+    return isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value) is not None
+
+
 def is_missing(value: Any) -> bool:
     """Return True for a text that stands in place of a number: N/A, a dash, nothing.
 
@@ -80,16 +90,18 @@ def is_amount(text: str) -> bool:
 def are_odd_times(texts: Sequence[str]) -> bool:
     """Return True of times that are not in the order of their letters.
 
-    They begin with the day or the month, or are of several zones.
+    They begin with the day or the month, or are of several zones or forms.
 
     >>> are_odd_times(["2026-11-02T10:00:00Z", "2026-11-02T10:00:00+02:00"])
+    True
+    >>> are_odd_times(["2026-11-02T10:00", "2026-11-02 11:00"])
     True
     >>> [are_odd_times([each]) for each in ("Mon, 2 Nov 2026", "11/2/26", "May 3", "2026-11-02")]
     [True, True, True, False]
     """
     by_day = sum(_BY_DAY.match(each) is not None for each in texts)
-    zones = {match[1] for match in map(_IN_ZONE.fullmatch, texts) if match}
-    return 2 * by_day > len(texts) or len(zones) > 1
+    forms = {(each[1], ":" in each[2], each[3]) for each in map(_TIME.fullmatch, texts) if each}
+    return 2 * by_day > len(texts) or len(forms) > 1
 
 
 def odd_order(texts: Sequence[str]) -> str | None:
@@ -112,11 +124,19 @@ def odd_order(texts: Sequence[str]) -> str | None:
 
 
 def numbers(values: list[Any], *, of_texts: bool) -> list[Number | None]:
-    """Return the numbers that values are, null for others; `of_texts`: or that texts spell."""
+    """Return the numbers that values are, null for others; `of_texts`: or that texts spell.
+
+    >>> numbers(["7", "1,234"], of_texts=True), numbers(["7", "1,234", "1,5"], of_texts=True)
+    ([7, 1234], [7, None, None])
+    """
     types = {*map(type, values)} - {type(None)}
     if all(kind_of_type(type_) == "number" for type_ in types):
         return values
     spelled = _NUMBER.fullmatch if of_texts else lambda _: None
-    return [
+    some = [
         number(value) if not isinstance(value, str) or spelled(value) else None for value in values
     ]
+    if of_texts and any(map(has_decimal_comma, values)):
+        pairs = zip(values, some, strict=True)
+        return [None if isinstance(value, str) and "," in value else n for value, n in pairs]
+    return some

@@ -42,6 +42,8 @@ _SAYS_SO = re.compile(
     r"(?i)\b(?:truncated|start_index|next_cursor)\b|\bmore (?:results|items|lines|rows|content)\b"
 )
 _END = 300  # characters of a text, in which a server says that it has more
+_NO_ROWS = re.compile("(?i)error|warning|message|included|links")
+"""Names of arrays that stand beside the rows of a page, which may be none."""
 _BESIDE = ("meta", "pagination", "paging", "page", "pageinfo")  # objects with such members
 _DIGITS = 20  # of a number that counts nothing
 
@@ -55,11 +57,13 @@ def server_total(members: Mapping[str, Raw]) -> dict[str, Total]:
     >>> page = {"total": Raw(b"317"), "items": Raw(b'["a"]')}
     >>> server_total(page), server_total({**page, "nextCursor": Raw(b"null")})
     ({}, {'items': (317, '317')})
+    >>> server_total({**page, "offset": Raw(b"400"), "items": Raw(b"[]"), "facets": Raw(b"[1]")})
+    {}
     >>> server_total({"total": Raw(b'{"value": 10000, "relation": "gte"}'), "hits": page["items"]})
     {'hits': (10000, '10000+')}
     """
-    filled = (name for name, raw in members.items() if len(raw) > len("[]"))
-    arrays = [name for name in filled if memoryview(members[name])[0] == 0x5B]
+    arrays = [name for name, raw in members.items() if memoryview(raw)[0] == 0x5B]
+    arrays = [name for name in arrays if not _NO_ROWS.search(name)]
     if len(arrays) != 1:
         return {}
     plain = _plain(members)
