@@ -153,7 +153,7 @@ def _label(
         place = value_of(whole, text, offer.view[len("count_by(") :].rpartition(", &")[0])
         if not isinstance(value, dict) or sum(value.values()) != len(place):
             yield "label", value
-    elif label == "finds the greatest":
+    elif label.startswith("finds the greatest"):
         place, _, by = offer.view[len("max_by(") : -1].rpartition(", &")
         rows = value_of(whole, text, place)
         if rows is UNKNOWN:

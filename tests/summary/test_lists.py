@@ -453,3 +453,12 @@ def test_amounts_of_several_currencies_are_added_up_by_these() -> None:
     for row in rows:
         row["currency"] = "EUR"
     assert "sum(@[*].amount)" in examples_of(Document(rows), Call("list"))
+    rows[77]["currency"] = "GBP"  # which is not among the rows by which columns are told
+    assert "sum(@[*].amount)" not in examples_of(Document(rows), Call("list"))
+
+
+def test_the_greatest_of_several_units_is_said_to_be_one_in_any_of_them() -> None:
+    rows = [{"name": f"file {n}", "size": n * 37 % 101, "unitCode": "kB"} for n in range(400)]
+    assert "&size)' finds the greatest;" in first_look(rows)[1]["more"]
+    rows[77]["unitCode"] = "MB"
+    assert "&size)' finds the greatest, in any unitCode" in first_look(rows)[1]["more"]

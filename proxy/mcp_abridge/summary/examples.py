@@ -108,6 +108,8 @@ def examples(
         part = "" if small else f".[{', '.join([*heads, clock.name])}]"
         view = f"sort_by({place or '@'}, &{clock.name})[-{_LATEST}:]{part}"
         latest.append((view, LATEST))
+    units = filter(roles.is_unit, filter(_single, columns))
+    measures = [*islice((each for each in units if _differs(rows, each)), 1)]
     quantities = islice(filter(_single, filter(roles.is_quantity, columns)), _TRIES)
     both = ((each, _odd(rows, each)) for each in quantities)
     quantity, odd = next((pair for pair in both if _numbers(pair[1])), (None, {}))
@@ -115,14 +117,15 @@ def examples(
         for value in [*filter(None, odd)][:1] if _selectable(quantity) else ():
             view = f"{place}{pipe}[?{quantity.name}=='{value}']"
             yield view, f"shows {quantity.name} without a number"
-        yield _greatest(place or "@", quantity)
+        view, effect = _greatest(place or "@", quantity)
+        several = measures[: 1 - roles.counts_things(quantity)]
+        yield view, ", in any ".join([effect, *(each.name for each in several)])
     useful = [each for each in columns if each.role != roles.APPENDIX and _single(each)]
     useful.sort(key=roles.counts_things)  # what is measured comes first
     amounts = [*islice(filter(roles.is_amount, useful), _SUMS)]
     if amounts and not groups:
         groups = [*islice(filter(recurs, own), 1)]
-    measures = [each for each in useful if roles.is_unit(each) and len({*each.values}) > 1]
-    groups = measures[:1] or groups  # dollars and euros have no sum
+    groups = measures or groups  # dollars and euros have no sum
     for amount in amounts:
         if amount is not quantity and not _numbers(_odd(rows, amount)):
             continue
@@ -223,6 +226,11 @@ def _odd(rows: Sequence[Raw], column: Column) -> dict[str, None]:
         if cell != b"null" and not forms.NUMBER.fullmatch(cell)
     )
     return dict.fromkeys(text(Raw(cell)) or "" for cell in odd)
+
+
+def _differs(rows: Sequence[Raw], column: Column) -> bool:
+    """Return True if a column has several values in all rows, which a sample of them may hide."""
+    return len({*column.values}) > 1 or len({*values_of(rows, column.path)} - {b"null"}) > 1
 
 
 def _recurs(rows: Sequence[Raw], column: Column) -> bool:

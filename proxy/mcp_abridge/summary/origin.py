@@ -56,11 +56,12 @@ class InText(Struct, frozen=True):
         """Return the note, and in `room` bytes more views: of a filter, a count, the last, ..."""
         note = self.note
         offers = examples_of([*map(raw, self.rows)], "rows", inside=True)[1] if self.rows else ()
-        first = {effect: view for view, effect in reversed(offers)}
+        first = {effect.partition(",")[0]: (view, effect) for view, effect in reversed(offers)}
         most = encoded_size(note) + room
-        for effect in (FILTERS, COUNTS, GREATEST, SUM, LATEST):
-            if effect in first:
-                longer = f"{note['rows']}; {call.question(first[effect])} {effect}"
+        for kind in (FILTERS, COUNTS, GREATEST, SUM, LATEST):
+            if kind in first:
+                view, effect = first[kind]
+                longer = f"{note['rows']}; {call.question(view)} {effect}"
                 note = {"rows": longer} if encoded_size({"rows": longer}) <= most else note
         return note
 

@@ -32,6 +32,7 @@ _SHORT = 80  # bytes of a second name
 _NAMED = 2  # worth of what is probably a name, at least
 _BETTER = 1  # worth by its values that a second name has more: then the first one is in doubt
 _NEAR = 0.5  # worth by its values that a second name has less, at most
+_OF_CODES = (("code",), ("name",), ("symbol",))  # the end of `currencyCode`
 _APART = 2  # columns that are chosen only to tell rows apart
 
 
@@ -229,6 +230,7 @@ def is_quantity(column: Column) -> bool:
 def is_unit(column: Column) -> bool:
     """Return True if a column tells what an amount in its row is counted in: a currency."""
     own = words.split(column.names[-1]) if column.names else ()
+    own = own[:-1] if own[-1:] in _OF_CODES else own
     return column.textual and not words.MEASURES.isdisjoint(own[-1:])
 
 
