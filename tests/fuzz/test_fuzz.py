@@ -1,5 +1,6 @@
 """The fuzzers themselves: what they say of a proxy that is right, and of ones that are broken."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from tests.fuzz.__main__ import FUZZERS
 from tests.fuzz.fuzzer import run
+from tests.fuzz.pairs import Pair, check
 
 # Few: CI runs each of them for five seconds.
 INPUTS = {"pairs": 40, "traces": 30, "looks": 2}
@@ -26,6 +28,14 @@ def test_fuzzing_has_no_findings_and_reaches_many_states(name: str) -> None:
     assert report.findings == []
     assert report.inputs == INPUTS[name]
     assert len(report.states) > INPUTS[name] // 4
+
+
+def test_numbers_of_json_in_a_member_of_an_object_are_those_that_came() -> None:
+    content = {"data": '{"items":[' + ",".join(['{"n":1.0,"title":"some words"}'] * 20) + "]}"}
+    line = {"jsonrpc": "2.0", "id": 1, "result": {"structuredContent": content}}
+    rule = b"version: 1\nrules: [{tools: '*', max_bytes: 300}]"
+    states = [*check(Pair(rule, json.dumps(line).encode(), b"1"))]
+    assert "shaped" in str(states[0])
 
 
 def shaped(change: Callable[[bytes], bytes]) -> Callable[..., ShapeResult]:

@@ -215,6 +215,11 @@ def _spelled(rule: Rule, before: Response, after: Response) -> None:
 
 
 def _numbers(before: Response) -> Iterator[str]:
-    """Yield the numbers of JSON, and those of texts in which rows are read (Python, CSV, YAML)."""
-    for place in filter(None, [before.structured, *_unquoted(before.texts)]):
+    """Yield the numbers of JSON, and those of texts in which rows are read (Python, CSV, YAML).
+
+    Such a text may be a member of an object.
+    """
+    content = before.structured
+    inside = strings(json.loads(content)) if content and valid(content) else ()
+    for place in filter(None, [content, *inside, *_unquoted(before.texts)]):
         yield from numbers(place) if valid(place) else _NUMBER.findall(place)
