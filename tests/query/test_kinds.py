@@ -467,3 +467,14 @@ CLAIMS: dict[str, Callable[..., bool]] = {
         text.lower() in str([search(what, row) for row in rows]).lower()
     ),
 }
+
+
+@pytest.mark.parametrize("count", [30, 300])  # one by one, and many at once
+def test_values_that_are_spelled_alike_in_another_kind_are_said_to_be_there(count: int) -> None:
+    kinds = (lambda n: f"x{n}", lambda n: n, lambda n: f"y{n}")
+    rows = [{"n": kinds[n % 3](n), "ok": (True, "true", "no")[n % 3]} for n in range(count)]
+    third = f"in {count // 3} of {count} elements"
+    for view in ("[?n=='7']", "[?n!='7']", "[?'7'==n]"):
+        assert ask(view, rows)[1] == [f"n is a number {third}: write `7`"]
+    assert ask("[?n=='8']", rows)[1] == []
+    assert ask("[?ok=='true']", rows)[1] == [f"ok is a boolean {third}: write `true`"]

@@ -44,9 +44,18 @@ class NodeKinds:
         self.samples: dict[str, Any] = {}
         self.inside: set[type] = set()  # the types in arrays that `contains` searched
         self.spelling: tuple[Any, str] | None = None  # texts that differ in their spelling alone
+        self.alike: tuple[str, str] | None = None  # kinds of operands that are spelled alike
         self.part: str | None = None  # a text in an array that has what `contains` looks for
         self.empty = 0  # texts without a character
         self.longest = 0  # elements of an array of which one is taken
+
+    def compare(self, one: Any, other: Any) -> None:
+        """Note operands of an equality that are spelled alike: 9 and '9', true and 'true'."""
+        if (type(one) is str) is not (type(other) is str):
+            value, text = (other, one) if type(one) is str else (one, other)
+            word = str(value).lower() if type(value) is bool else None
+            if text == word or (kind(value) == "number" and number(text) == value):
+                self.alike = kind(one), kind(other)
 
     def kinds(self) -> Counter[Any]:
         kinds: Counter[Any] = Counter()
@@ -123,6 +132,8 @@ def comparison_faults(record: NodeKinds) -> Iterator[tuple[bool, str]]:
     if not wrong:
         return
     pair, count = wrong.most_common(1)[0]
+    if record.alike is not None and record.alike in wrong:
+        pair, count = record.alike, wrong[record.alike]
     sure = len(wrong) == len(there)
     together = "" if other["type"] == "literal" else f" and {notation(other)} {_a(pair[1 - of])}"
     in_order = sign not in ("eq", "ne")
@@ -132,7 +143,8 @@ def comparison_faults(record: NodeKinds) -> Iterator[tuple[bool, str]]:
     if in_order and not sure:
         yield False, f"{text}, which do{'es' * (count == 1)} not match"
         return
-    most = 2 * count > sum(there.values())  # else the literal fits most of them
+    # Else the literal fits most of them, and no other is spelled as it is.
+    most = pair == record.alike or 2 * count > sum(there.values())
     advice = _advice(what, pair[of], other["value"], record.samples, sign)
     advice = "" if together or not most else advice
     if sure or ((advice or together) and not in_order):

@@ -33,6 +33,7 @@ from mcp_abridge.query.numerals import (
 from mcp_abridge.query.patterns import FIRST_ALONE, nodes
 
 _EXAMINED = 100  # texts of which the order is looked at
+_EQUALITIES = ("eq", "ne")
 _SOUGHT = 10_000  # texts in which another case of a part is looked for
 
 
@@ -64,6 +65,8 @@ class Kinds:
         if record.differ(one, other):
             record.spelling = one, other
         record.empty += one == "" or other == ""
+        if types[0] is not types[1] and record.alike is None and node["value"] in _EQUALITIES:
+            record.compare(one, other)
         if types[0] is list and node["value"] == "contains":
             record.inside.update(map(type, one))
             if record.part is None and types[1] is str:
@@ -78,6 +81,11 @@ class Kinds:
         record = self._pair(node)
         record.counts.update(zip(map(type, ones), map(type, others), strict=True))
         record.empty += ones.count("") + others.count("")
+        types = [{*map(type, each)} - {type(None)} for each in (ones, others)]
+        mixed = any(str in each != {str} for each in types)
+        if mixed and record.alike is None and node["value"] in _EQUALITIES:
+            for pair in dict.fromkeys(zip(ones, others, strict=True)):
+                record.compare(*pair)
         sought = node["value"] not in HOLDS or record.counts.total() < _SOUGHT
         if sought and (str, str) in record.counts:
             last_first = dict.fromkeys(zip(reversed(ones), reversed(others), strict=True))
