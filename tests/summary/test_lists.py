@@ -462,3 +462,17 @@ def test_the_greatest_of_several_units_is_said_to_be_one_in_any_of_them() -> Non
     assert "&size)' finds the greatest;" in first_look(rows)[1]["more"]
     rows[77]["unitCode"] = "MB"
     assert "&size)' finds the greatest, in any unitCode" in first_look(rows)[1]["more"]
+
+
+@pytest.mark.parametrize("folders", [True, False], ids=["with their size", "without"])
+def test_sizes_that_have_others_in_them_are_not_added_up(folders: bool) -> None:
+    def folder(depth: int, n: int) -> dict[str, Any]:
+        below = [folder(depth - 1, 5 * n + each) for each in range(5)] if depth else []
+        size = sum(each.get("size", 0) for each in below) if below else n * 37 % 101
+        return {"name": f"item {n}"} | (
+            {"children": below} | ({"size": size} if folders else {}) if below else {"size": size}
+        )
+
+    offers = examples_of(Document(folder(4, 1)["children"]), Call("list"))
+    assert "max_by(nodes(@, &children), &size)" in offers
+    assert ("sum(nodes(@, &children)[*].size)" in offers) != folders

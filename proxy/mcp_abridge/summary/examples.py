@@ -5,6 +5,7 @@ the rows at hand, so that a model only has to exchange these.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain, islice, zip_longest
@@ -29,6 +30,7 @@ _OPENED = 200  # those of which an array is opened
 _SAMPLE = 20  # texts that are read as JSON
 _OF_JSON = 2  # views of what they hold
 _TRIES = 3  # at columns whose greatest value is to be found
+_TREE = "nodes("  # the view of the objects of a tree
 _PLAIN = re.compile(r"\[|true\Z|false\Z")  # an array or a flag
 _LITERAL = re.compile(r"null|true|false|-?[0-9].*")
 
@@ -123,6 +125,8 @@ def examples(
     useful = [each for each in columns if each.role != roles.APPENDIX and _single(each)]
     useful.sort(key=roles.counts_things)  # what is measured comes first
     amounts = [*islice(filter(roles.is_amount, useful), _SUMS)]
+    if place.startswith(_TREE):
+        amounts = [each for each in amounts if not _has_those_below(rows, each, place)]
     if amounts and not groups:
         groups = [*islice(filter(recurs, own), 1)]
     groups = measures or groups  # dollars and euros have no sum
@@ -231,6 +235,22 @@ def _odd(rows: Sequence[Raw], column: Column) -> dict[str, None]:
 def _differs(rows: Sequence[Raw], column: Column) -> bool:
     """Return True if a column has several values in all rows, which a sample of them may hide."""
     return len({*column.values}) > 1 or len({*values_of(rows, column.path)} - {b"null"}) > 1
+
+
+def _has_those_below(rows: Sequence[Raw], amount: Column, place: str) -> bool:
+    """Return True of an amount in a tree which has those below in it, as the size of a folder."""
+    cells = values_of(rows, amount.path)
+    numbers = (float(e.strip(b'"')) if forms.NUMBER.fullmatch(e) else 0.0 for e in cells)
+    places = (text(Raw(each)) or "" for each in values_of(rows, ("at",)))
+    own = dict(zip(places, numbers, strict=True))
+    inner, below = (
+        f".{place.rpartition(', &')[2].removesuffix(')')}[",
+        defaultdict[str, float](float),
+    )
+    for at, number in own.items():
+        below[at.rpartition(inner)[0]] += number
+    most = [own[at] >= total for at, total in below.items() if at in own]
+    return 2 * sum(most) > len(most)
 
 
 def _recurs(rows: Sequence[Raw], column: Column) -> bool:
