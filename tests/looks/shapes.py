@@ -166,10 +166,11 @@ def _series(value: Any, path: str) -> Iterator[str]:
 
 def _inner(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, list):
-        yield from ((path, each) for each in value)
+        yield from ((f"{path}[]" if isinstance(each, list) else path, each) for each in value)
     elif isinstance(value, dict):
+        outer = re.sub(r"(?<=[^[])(\[\])+$", "", path)
         for name, each in value.items():
-            yield f"{path}.{_spelled(name)}" if path else _spelled(name), each
+            yield f"{outer}.{_spelled(name)}" if outer else _spelled(name), each
 
 
 def _replaced(value: Any, trees: dict[str, str], series: set[str], path: str) -> Any:

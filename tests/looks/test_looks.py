@@ -164,6 +164,8 @@ MIXED = {
     str(n): {"id": n + 1, "value": (n, str(n), None, [n], {"n": n})[n % 5], "a.b": time}
     for n, time in enumerate(TIMES)
 }
+# Trees in arrays of arrays.
+TREES = [[{"id": n, "title": "x" * 370, "view": [{"c": "y" * 40}] * n}] for n in range(3)]
 FIELDS = [[{"field": name, "value": n} for name in ("id", "name", "_abridged")] for n in range(5)]
 ALIKE = [[{"field": "_abridged", "value": each}] for each in ("many", *range(6))]
 # The value of one row is shown whole, that of another one is left out.
@@ -185,6 +187,7 @@ WIDE = {f"{name}_{n}": each for n in range(11) for name, each in KINDS.items()}
         (in_fence({f"{n}.ts": {"name": "x" * (2_000 >> 9 * n)} for n in range(8)}), 352, "gap"),
         (in_fence({"rows": [{"f": [{"v": "some words " * n}]} for n in range(9)]}), 600, "no way"),
         (as_json(LIKE_THE_LAST), 350, "amounts"),
+        (in_fence(TREES), 324, "amounts"),
         (as_json(SPARSE), 572, "amounts"),
         (in_fence({"ids": [*map(str, range(9))], **MIXED}), 2200, "amounts"),
         (in_fence({"results": FIELDS}), 700, "hits"),
