@@ -23,8 +23,10 @@ _TIME = re.compile(r"\d{4}-?\d\d-?\d\d([T ])(\d\d:?\d\d)[\d:.,]* ?(Z|UTC|[-+]\d\
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _BY_DAY = re.compile(
     r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?"
-    rf"(?:\d\d?/\d\d?/\d\d|\d\d?[. /-]+{_MONTH}\b|{_MONTH}\.? \d)"
+    rf"(?:\d\d?/\d\d?/\d\d|\d\d?[.-]\d\d?[.-](?:19|20)\d\d\b|\d\d?[. /-]+{_MONTH}\b|{_MONTH}\.? \d)"
+    r"|[\dT :/.,-]*:\d\d(?: ?[AP]\.?M\.?\Z| ?[ap]\.?m\.?\Z)"
 )
+_CLOCK = re.compile(r"(\d+)(?::\d\d){1,2}(?:[.,]\d+)?")
 _DIGITS = re.compile(r"\d{1,18}")
 _VERSION = re.compile(r"\d\.\d")
 
@@ -90,7 +92,7 @@ def is_amount(text: str) -> bool:
 def are_odd_times(texts: Sequence[str]) -> bool:
     """Return True of times that are not in the order of their letters.
 
-    They begin with the day or the month, or are of several zones or forms.
+    They begin with the day or the month, have AM or PM, or are of several zones or forms.
 
     >>> are_odd_times(["2026-11-02T10:00:00Z", "2026-11-02T10:00:00+02:00"])
     True
@@ -98,10 +100,13 @@ def are_odd_times(texts: Sequence[str]) -> bool:
     True
     >>> [are_odd_times([each]) for each in ("Mon, 2 Nov 2026", "11/2/26", "May 3", "2026-11-02")]
     [True, True, True, False]
+    >>> are_odd_times(["02.11.2026"]), are_odd_times(["09:30 PM"]), are_odd_times(["9:30", "10:00"])
+    (True, True, True)
     """
     by_day = sum(_BY_DAY.match(each) is not None for each in texts)
     forms = {(each[1], ":" in each[2], each[3]) for each in map(_TIME.fullmatch, texts) if each}
-    return 2 * by_day > len(texts) or len(forms) > 1
+    hours = {len(each[1]) for each in map(_CLOCK.fullmatch, texts) if each}
+    return 2 * by_day > len(texts) or len(forms) > 1 or len(hours) > 1
 
 
 def odd_order(texts: Sequence[str]) -> str | None:
