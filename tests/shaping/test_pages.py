@@ -259,11 +259,21 @@ def test_views_of_the_many_pieces_of_a_text_are_those_of_an_array_of_texts(steps
         ({"truncated": True}, "truncated"),
         ({"meta": {"next_cursor": "b"}}, "meta.next_cursor"),
         ({"truncated": False, "nextCursor": None}, ""),
+        ({"paging": {"next": {"after": "100"}}}, "paging.next"),
+        ({"links": {"next": "https://api.example.org/logs?after=x"}}, "links.next"),
+        ({"@odata.nextLink": "https://graph.example.org/me?$skip=10"}, '"@odata.nextLink"'),
+        ({"meta": {"page": {"after": "eyJ"}}}, "meta.page.after"),
+        ({"metadata": {"continue": "eyJ"}}, "metadata.continue"),
+        ({"startAt": 0, "maxResults": 300, "total": 317}, "total"),
+        ({"totalRows": "4120"}, "totalRows"),
+        ({"offset": "itrA/recB"}, "offset"),
+        ({"offset": "20", "next": "Chapter 2", "total": 300, "limit": 300, "after": None}, ""),
     ],
 )
 def test_a_count_of_what_a_server_calls_a_part_says_so(beside: Any, sign: str) -> None:
     document = {"rows": [{"id": n, "name": f"a{n}"} for n in range(300)], **beside}
-    for view in ("length(rows)", "grep('zzz')", "sum(rows[*].id)", "rows[0]"):
+    part = ("rows[0]", "length(rows[0].name)", "rows[0:9] | [?id > `3`]")
+    for view in ("length(rows)", "grep('zzz')", "sum(rows[*].id)", "rows[?id > `7`].name", *part):
         outcome = shape(
             job(
                 rule("tools: t\nmax_bytes: 2000"),
@@ -272,7 +282,20 @@ def test_a_count_of_what_a_server_calls_a_part_says_so(beside: Any, sign: str) -
             )
         )
         more = json.loads(texts(outcome.raw)[0]).get("more", "")
-        assert (f"{sign} says that the server has more" in more) == bool(sign and view != "rows[0]")
+        says = f"{sign} says that the server has more" in more
+        assert says == bool(sign and view not in part)
+
+
+def test_a_count_in_an_object_says_that_the_server_has_more_of_it() -> None:
+    edges = [{"node": {"title": f"a{n}", "stock": n}} for n in range(90)]
+    document = {"data": {"products": {"edges": edges, "pageInfo": {"hasNextPage": True}}}}
+    for view, says in {
+        "sum(data.products.edges[].node.stock)": True,
+        "keys(data) | length(@)": False,
+    }.items():
+        response = answer(tool_result(json.dumps(document)))
+        outcome = shape(job(rule("tools: t\nmax_bytes: 2000"), response, view=view))
+        assert ("products.pageInfo.hasNextPage says" in texts(outcome.raw)[0]) == says
 
 
 def test_a_search_in_a_text_that_a_server_cut_says_so() -> None:

@@ -148,8 +148,14 @@ def _view_of_all(document: Document, view: str) -> str | None:
     return "@"
 
 
-_OF_ALL = re.compile(r"\b(?:grep|length|count|sum|avg|max|min|count_by|sum_by|max_by|min_by)\s*\(")
-"""Functions whose answer is taken for one of all that there is."""
+_OF_ALL = re.compile(
+    r"\[\?|\b(?:grep|len|length|count|sum|avg|max|min|(?:count|sum|max|min|sort)_by)\s*\(|"
+    r"[|.]\s*length\b"
+)
+"""Filters, and functions, whose answer is taken for one of all that there is."""
+
+_OF_SOME = re.compile(r"[\w.@(]*\[(?:-?\d+(?::-?\d*)?|:-?\d+)\]")
+"""What begins with elements that the view names itself."""
 
 
 class _Answer(Struct, frozen=True):
@@ -198,18 +204,34 @@ def _answer(job: ShapeJob, whole: Document, frame: Frame, call: Call, bound: int
 
 def _of_a_part(whole: Document, view: str) -> list[str]:
     """Return the remark that a search, a count or a sum is of what a server calls a part."""
-    if not _OF_ALL.search(view):
+    if not _OF_ALL.search(view) or _OF_SOME.match(view):
         return []
-    from mcp_abridge.summary.paging import says_more, sign_of_more
+    from mcp_abridge.summary.paging import says_more
 
     value = opened(whole.cell[0])
     if isinstance(value, dict):
-        plain = {name: each for name, each in value.items() if not isinstance(each, list)}
-        sign = sign_of_more({name: raw(each) for name, each in plain.items()})
-        says = f"{'.'.join(map(label, sign.split('.')))} says" if sign else ""
+        sign = _sign_of_more(value, view)
+        says = f"{'.'.join(map(label, sign))} says" if sign else ""
     else:
         says = "the end of the text says" if isinstance(value, str) and says_more(value) else ""
     return [f"this is of what came; {says} that the server has more"] if says else []
+
+
+def _sign_of_more(
+    members: dict[str, Value], view: str, path: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Return the path of such a sign in an object, or in an object in it that the view names."""
+    from mcp_abridge.summary.paging import sign_of_more
+
+    sign = sign_of_more({name: raw(each) for name, each in members.items()})
+    if sign:
+        return (*path, *sign)
+    for name, each in members.items():
+        place = (*path, name)
+        inner = opened(each) if ".".join((*place, "")) in view else None
+        if isinstance(inner, dict) and (sign := _sign_of_more(inner, view, place)):
+            return sign
+    return ()
 
 
 def _bound(job: ShapeJob, call: Call) -> int | None:

@@ -12,10 +12,11 @@ from mcp_abridge.document.tree import level
 
 _TOTALS = (
     *("totalcount", "totalresults", "totalhits", "totalrecords", "totalrows", "totalsize"),
-    "numfound",
+    *("numfound", "rowcount", "resultsizeestimate"),
 )
 _OF_PAGES = ("total", "totalitems", "totalelements")
 """Names of totals if a member of a page stands beside them: alone, a total may be one of money."""
+_COUNTS = (*_TOTALS, *_OF_PAGES)
 _PAGES = frozenset(
     (
         *("next", "nextcursor", "nextpage", "nextpagetoken", "nexttoken", "hasmore", "hasnext"),
@@ -34,7 +35,7 @@ _FLAGS = frozenset(
 _CURSORS = frozenset(
     (
         *("nextcursor", "nextpage", "nextpagetoken", "nexttoken", "nextrange", "nextlink"),
-        *("nextmarker", "nextcontinuationtoken", "nexturl", "continuationtoken"),
+        *("nextmarker", "nextcontinuationtoken", "nexturl", "continuationtoken", "pagetoken"),
     )
 )
 """Names of members that have a value in a part."""
@@ -45,8 +46,14 @@ _END = 300  # characters of a text, in which a server says that it has more
 _NO_ROWS = re.compile("(?i)error|warning|message|included|links")
 """Names of arrays that stand beside the rows of a page, which may be none."""
 _BESIDE = ("meta", "pagination", "paging", "page", "pageinfo")  # objects with such members
+_LINKS = (*_BESIDE, "links", "metadata", "responsemetadata")
+_NEXT = ("next", "after", "continue")  # cursors in such an object, and links anywhere
+_PLACE = re.compile(rb'"(?=[^"]*[A-Za-z])')  # an offset that is no number
+_NOTHING = (b"null", b'""', b"false", b"0", b"[]", b"{}")
+_LINK = re.compile(rb'\s*(?:\{|"(?:https?:)?[/?])')
 _DIGITS = 20  # of a number that counts nothing
 
+Names = tuple[str, ...]
 Total = tuple[int, str]
 """A number, and how it is said: `10000+` if there may be more."""
 
@@ -74,30 +81,48 @@ def server_total(members: Mapping[str, Raw]) -> dict[str, Total]:
     in_pages = not _PAGES.isdisjoint({*plain, *parts})
     name = next((each for each in (*_TOTALS, *_OF_PAGES * in_pages) if each in plain), "")
     digits = bytes(parts.get("value", b"") if parts else plain.get(name, b""))
+    digits = digits.strip(b'"') if name in _TOTALS else digits
     more = "+" * (bytes(parts.get("relation", b"")) == b'"gte"')
     is_count = digits.isdigit() and len(digits) < _DIGITS
     return {arrays[0]: (int(digits), f"{digits.decode()}{more}")} if is_count else {}
 
 
-def sign_of_more(members: Mapping[str, Raw]) -> str:
-    """Return the member by which a server says that it has more than it sent; else nothing.
+def sign_of_more(members: Mapping[str, Raw]) -> Names:
+    """Return the path of the member by which a server says that it has more than it sent, or ().
 
     >>> sign_of_more({"rows": Raw(b"[1]"), "meta": Raw(b'{"next_cursor": "a"}')})
-    'meta.next_cursor'
+    ('meta', 'next_cursor')
     >>> sign_of_more({"has_more": Raw(b"false"), "nextCursor": Raw(b"null"), "next": Raw(b'""')})
-    ''
+    ()
+    >>> sign_of_more({"total_count": Raw(b"412"), "items": Raw(b"[1, 2]")})
+    ('total_count',)
     """
-    every = {name: (name, raw) for name, raw in members.items()}
+    every: dict[Names, Raw] = {(name,): raw for name, raw in members.items()}
     for name in members:
-        if _spelled(name) in _BESIDE and _is_object(members, name):
-            inner: dict[str, Raw] = level(members[name])
-            every |= {f"{name}.{each}": (each, raw) for each, raw in inner.items()}
-    for path, (name, raw) in every.items():
-        value, word = bytes(raw), _spelled(name)
-        cursor = word in _CURSORS and value not in (b"null", b'""', b"false", b"0", b"[]", b"{}")
-        if cursor or (word in _FLAGS and value == b"true"):
+        if _spelled(name) in _LINKS and _is_object(members, name):
+            every |= _inside((name,), members[name])
+    for path, raw in every.items():
+        value, word = bytes(raw), _spelled(path[-1])
+        if word in _FLAGS and value == b"true":
             return path
-    return ""
+        link = word in _NEXT and (len(path) > 1 or _LINK.match(value) is not None)
+        place = word == "offset" and _PLACE.match(value) is not None
+        if (word in _CURSORS or link or place) and value not in _NOTHING:
+            return path
+    for array, (count, _) in server_total(members).items():
+        if count > len(level(members[array])):
+            return next((path for path in every if _spelled(path[-1]) in _COUNTS), ())
+    return ()
+
+
+def _inside(path: Names, value: Raw) -> dict[Names, Raw]:
+    """Return the members of an object about pages, and of such an object in it, by their paths."""
+    members: dict[str, Raw] = level(value)
+    paths = {(*path, name): raw for name, raw in members.items()}
+    for name in members:
+        if _spelled(name) in _LINKS and _is_object(members, name):
+            paths |= _inside((*path, name), members[name])
+    return paths
 
 
 def says_more(text: str) -> bool:
@@ -120,4 +145,4 @@ def _plain(members: Mapping[str, Raw]) -> dict[str, Raw]:
 
 
 def _spelled(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
+    return name.rpartition(".")[2].replace("_", "").replace("-", "").lower()
