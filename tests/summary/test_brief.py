@@ -469,7 +469,7 @@ def test_columns_left_out_that_are_called_alike_are_all_counted() -> None:
     ]
     _, notes = brief(rows, 2000)
     part = '"How satisfied are you with the followin…"'
-    assert notes["items"].split("; ")[-1].endswith(f" columns, without {part} and 3 more")
+    assert notes["items"].split("; ")[-1].endswith(f" columns, without {part} and 2 more")
 
 
 def test_narrow_rows_are_shown_in_brief_in_any_room() -> None:
@@ -1018,8 +1018,9 @@ def test_arrays_by_day_are_rows_with_their_day() -> None:
     table = document["days"]
     assert table["columns"][0] == "key"
     every = [[key, row["referee"]] for key, rows in days.items() for row in rows]
-    assert [row[:2] for row in table["rows"]] == every
-    assert notes["unnest(entries(days), &value)"].startswith("2 of 4 columns, without value.match")
+    first = len(table["rows"]) - 1
+    assert [row[:2] for row in table["rows"]] == [*every[:first], every[-1]]
+    assert notes["unnest(entries(days), &value)"].startswith(f"first {first} and last 1 of ")
     view = "count_by(unnest(entries(days), &value), &value.referee)"
     assert view in notes["more"]
     counts = Counter(row["referee"] for rows in days.values() for row in rows)

@@ -19,6 +19,7 @@ from mcp_abridge.summary.columns import (
     EACH,
     Column,
     ColumnPath,
+    are_lines,
     columns_of,
     elements_of,
     expression,
@@ -55,7 +56,7 @@ def columns_in(rows: Sequence[Raw]) -> list[Column]:
 
 
 def _has_several(array: bytes) -> bool:
-    return b"," in array and len(elements_of(Raw(array))) > 1
+    return b"," in array and len(each := elements_of(Raw(array))) > 1 and not are_lines([each])
 
 
 def _whole(column: Column) -> Column:

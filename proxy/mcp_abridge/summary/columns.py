@@ -29,7 +29,9 @@ _CELLS = 60  # objects of one member each that a row is made of, as those of Big
 _MOSTLY = 0.9  # of the values of a column that are objects, which are opened
 _KEYS = 60  # different names in arrays of names with values
 _NAMES = ("name", "key", "label", "title", "field", "code", "id")  # of a pair that has more
+_CALLED = ({"key", "value"}, {"name", "value"})  # the members of what surely is a pair
 _VALUES = ("display_value", "displayValue", "text", "content", "value")
+_LINE_END = b'\\n"'
 _NULL = b"null"
 NULL = Raw(_NULL)
 _HEAD = itemgetter(0)
@@ -250,6 +252,8 @@ class _Opened:
             return True
         points = equal and max(lengths) in range(2, _POINT + 1)
         plain = bool(kinds) and kinds.isdisjoint((OBJECT, ARRAY))
+        if plain and not (points or single) and owners is None and are_lines(arrays):
+            return self._by_position(path, arrays, 1)
         return plain and (points or single) and self._by_position(path, arrays, max(lengths))
 
     def _by_position(self, path: ColumnPath, arrays: list[list[Raw]], count: int) -> bool:
@@ -274,6 +278,13 @@ class _Opened:
             elements = (paired(row, pair) or {} for row in opened)
             self._open((*path, pair, value), [each.get(value, NULL) for each in elements], None)
         return bool(pairs)
+
+
+def are_lines(arrays: list[list[Raw]]) -> bool:
+    """Return True of arrays of the lines of a text, as of a cell in a notebook."""
+    inner = [line for array in arrays for line in array[:-1]]
+    ended = sum(bytes(line).endswith(_LINE_END) for line in inner)
+    return 2 * ended > len(inner) > 0
 
 
 def _is_index(opened: list[dict[str, Raw]], names: int) -> bool:
@@ -322,9 +333,11 @@ def pairs_in(rows: list[list[dict[str, Raw]]], count: int) -> tuple[list[Pair], 
     that stand several times in a row are none; nor are those that always have one value.
     """
     elements = [*chain.from_iterable(rows)]
-    if count < 3 or len(elements) < 2 * count:
+    names = [*elements[0]] if elements else []
+    called_so = {each.lower() for each in names} in _CALLED
+    fewest = 1 if called_so else 2
+    if count < 3 or len(elements) < fewest * count:
         return [], ""
-    names = [*elements[0]]
     if len(names) == 2:
         alike = all(each.keys() == {*names} for each in elements)
         ways = [(names[0], names[1]), (names[1], names[0])] if alike else []
@@ -338,7 +351,7 @@ def pairs_in(rows: list[list[dict[str, Raw]]], count: int) -> tuple[list[Pair], 
         total = Counter(text(each[name]) for each in elements)
         shared = [key for key, n in counts.items() if 4 * n >= count and 5 * total[key] <= 6 * n]
         different = {(bytes(each[name]), bytes(each[value])) for each in elements}
-        telling = len(shared) > 1 and 4 * len(different) >= 5 * len(counts)
+        telling = len(shared) >= fewest and 4 * len(different) >= 5 * len(counts)
         if telling and 4 * sum(counts[key] for key in shared) >= len(elements):
             return [Pair(name, key) for key in shared[:_KEYS] if key and nameable(key)], value
     return [], ""

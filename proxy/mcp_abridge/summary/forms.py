@@ -28,8 +28,8 @@ OPAQUE = re.compile(
     rb'\[*"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}"'  # an address of hardware
 )
 E_MAIL = re.compile(rb'"[^"@ ]+@[^"@ ]+\.[a-z]+"')
-PLACE = re.compile(rb'"@?\.?[\w-]*+\[\d+\]')
-"""The place of a node in a tree."""
+NO_NAME = re.compile(rb'"@?\.?[\w-]*+\[\d+\]|"\s*(?:\{|\[\{)\\"|"\{\}"')
+"""The place of a node in a tree, or JSON in a text."""
 WITH_KIND = re.compile(rb'"[a-z]{2,5}_[A-Za-z0-9]+"')
 """An id that says of what it is: `pi_3Mtw…`."""
 NUMBERED = re.compile(rb'"[A-Z]{0,6}[-/]?[0-9][0-9A-Z-]{2,}"')

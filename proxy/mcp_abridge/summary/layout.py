@@ -11,10 +11,12 @@ CLIPS = (24, 40, 60, 120, 250, 500, 1000)  # characters shown of a long text
 _FAIR = 40  # characters of each text, until it is known how many columns fit
 _BESIDE_KEY = 32  # those of a name beside a key
 _SECOND = (_FAIR, CLIPS[0], 16)  # those of a second name, the first that fits
+_TIME = 16  # those of a time with its zone: to the minute
 _HASH = 12  # those of a hash
 _KEY = 60  # those of a key, which a next call takes whole
 LARGE = 100  # bytes of an average value that is no text, and of one that is said to be the same
 _CORE = 2  # columns that all rows must show
+_NEEDS = 4  # columns for which fewer of many rows are shown
 MANY = 32  # rows that are shown at least, if there is room for their names
 _BESIDE = 1.5  # times the bytes of the core has a row if not all rows fit, at least
 _WIDE = 160  # bytes of a row if not all rows fit
@@ -38,7 +40,9 @@ class Layout:
         usable = useful or usable[:1]
         self._least = {each.path: _telling(each) for each in usable[:1]}
         self._core = usable[:_CORE]
-        self.whole = self._fits(CLIPS[0], room / count)
+        telling = [each for each in usable if each.role != roles.REST]
+        needs = telling[:_NEEDS] if count > MANY else self._core
+        self.whole = sum(self._cost(each, CLIPS[0]) for each in needs) <= room / count
         keys = [each for each in usable[_CORE:] if each.role == roles.KEY]
         self._core += [each for each in keys if each.longest <= CLIPS[0]][:1]
         if self.whole and not self._fits(CLIPS[0], room / count):
@@ -86,7 +90,9 @@ class Layout:
         for each in self._others:
             head = (len(each.name) + 3) * self._table * wide / max(room, 1)
             second = each.role == roles.NAME and each in self._second
-            for clip in _SECOND if second else (_FAIR,):
+            long_time = each.role == roles.TIME and each.longest > CLIPS[0] + 2
+            fair = _TIME if long_time and self._table else _FAIR
+            for clip in _SECOND if second or each.role == roles.PERSON else (fair,):
                 cost = self._cost(each, clip) + head
                 if used + cost <= wide:
                     choice.append(each)

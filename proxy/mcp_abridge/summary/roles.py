@@ -22,9 +22,9 @@ from mcp_abridge.summary.worth import REPEATED, Worth
 
 NAME, KEY, STATE, VALUE, TIME, PERSON = "name", "key", "state", "value", "time", "person"
 HASH, OWN_ID, LONG_KEY, BARE, SECOND = "hash", "own_id", "long_key", "bare", "second"
-SCHEDULE = "schedule"
+SCHEDULE, EVENT = "schedule", "event"
 REST, APPENDIX = "rest", "appendix"
-_SHOWN_AS = {BARE: NAME, SECOND: NAME, OWN_ID: KEY, SCHEDULE: TIME}
+_SHOWN_AS = {BARE: NAME, SECOND: NAME, OWN_ID: KEY, SCHEDULE: TIME, EVENT: TIME}
 
 
 _ENTRY = ("key", "value")  # of a map: the key names it
@@ -160,9 +160,10 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     for _ in range(_APART):
         choice += _telling_apart(choice, waiting)
     choice += take(SECOND, 5, _SHORT)
+    choice += take(EVENT, 0)
     choice += take(second)
     choice += take(PERSON, 0, _SHORT)
-    if not any(each.column.role == KEY for each in choice):
+    if not any(each.column.role in (KEY, HASH) for each in choice):
         choice += take(LONG_KEY)
     choice += take(TIME)
     choice += take(NAME, 3, _SHORT)

@@ -51,6 +51,7 @@ TIMES = frozenset(
 )
 SCHEDULES = frozenset(_worth(_1="start starts begin due when departure scheduled"))
 EVENTS = SCHEDULES | {"started", "date", "day", "year"}
+HAPPENED = EVENTS | {"timestamp", "ts"}
 RECORDS = frozenset(
     _worth(_1="update updated modified changed last indexed synced fetched end ended")
 )

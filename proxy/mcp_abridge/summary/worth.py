@@ -50,7 +50,10 @@ class Worth:
         alone = len(column.path) == 3 and column.path[1] == 0
         self._alone = alone  # of the one thing in each row
         array = str(column.path[0]) if alone else array
-        self.own = (alone or len(column.path) == 1) and words.is_id_of(self.words, array)
+        plural = len(column.path) == 2 and str(column.path[0]).endswith("s")  # of an inner row
+        array = str(column.path[0]) if plural else array
+        own = alone or plural or len(column.path) == 1
+        self.own = own and words.is_id_of(self.words, array)
         self._is_id = self.words[-1:] == ("id",)
         self._lowered = [name.lower() for name in self.names]
         self._last = self._lowered[-1].lstrip("@_$")
@@ -103,6 +106,7 @@ class Worth:
         self.value = self.worth_as_value()
         self.time = self._worth_as_time()
         self.schedule = -9.0 if words.SCHEDULES.isdisjoint(self._spoken) else self.time
+        self.event = -9.0 if words.HAPPENED.isdisjoint(self._spoken) else self.time
         self.person = self._worth_as_person()
         return self
 
@@ -178,7 +182,8 @@ class Worth:
 
     def _worth_as_name(self, sought: Collection[str]) -> float:
         textual = self._each or self.column.textual
-        if not textual or self.clock or self.numeric or self._mostly(forms.PLACE):
+        unnamed = self.clock or self.numeric or self._mostly(forms.NO_NAME)
+        if not textual or unnamed:
             return -9
         telling = [value[:_BEGINNING] for value in self.values if value != _EMPTY]
         text, count = b"\n".join(telling), max(len(self.column.cells), 1)
