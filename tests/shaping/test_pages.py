@@ -178,6 +178,12 @@ def test_a_window_of_an_array_that_ends_early_says_what_is_next() -> None:
     assert cut["_abridged"]["more"].startswith(f"call again with view='items[{len(cut['view'])}:")
 
 
+def test_the_beginnings_of_some_texts_are_no_window_of_their_array() -> None:
+    rows = [{"id": n, "body": f"text {n}" if n < 3 else {"of": n}} for n in range(90)]
+    answer = json.loads(texts(viewed("items[*].body[0:3]", document({"items": rows})).raw)[0])
+    assert answer == {"view": ["tex"] * 3}
+
+
 def test_a_hit_has_its_text_before_the_lines_that_it_stands_under() -> None:
     words = ("bash", "python -m x", "sh -c x y")
     rows = "".join(f"{n:>7} pts/0    00:00:01 {words[n % 3]}\n" for n in range(700))

@@ -6,13 +6,14 @@ and an empty window beyond the end for an empty document.
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import chars_that_fit, ending
 from mcp_abridge.document.tree import Document, Value, opened
 from mcp_abridge.errors import OutOfFuel, Refusal
 from mcp_abridge.query.hits import FIRST, Hits
-from mcp_abridge.query.patterns import PatternError
+from mcp_abridge.query.patterns import Expression, PatternError
 from mcp_abridge.query.spellings import respelled
 from mcp_abridge.query.view import look
 
@@ -56,6 +57,8 @@ def following(
         return None
     place = part[1].rstrip().removesuffix("|").strip()
     if lines or whole is None:
+        if not lines and part[1].rstrip() == place and _is_of_each(place):
+            return None
         whole = _whole(document, place, name, fuel)
     if not isinstance(whole, str | list) or type(value) is not type(whole):
         return None
@@ -82,6 +85,21 @@ def following(
         return None
     unit = unit if isinstance(whole, str) else "elements"
     return f"{question(following_view)} is next, {total - stop} of {total} {unit} are left"
+
+
+def _is_of_each(place: str) -> bool:
+    """Return True if what stands behind a view applies to each element of its result.
+
+    >>> _is_of_each("items[*].body"), _is_of_each("items"), _is_of_each("items[*].body | [0]")
+    (True, False, False)
+    """
+    try:
+        tree: Any = Expression(place or "@").tree
+    except PatternError:
+        return False
+    while tree["type"] == "pipe":
+        tree = tree["children"][-1]
+    return bool(tree["type"].endswith("projection"))
 
 
 def _other_hits(hits: Hits, view: str, question: Callable[[str], str]) -> str | None:
