@@ -23,7 +23,8 @@ _TIME = re.compile(r"\d{4}-?\d\d-?\d\d([T ])(\d\d:?\d\d)[\d:.,]* ?(Z|UTC|[-+]\d\
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _BY_DAY = re.compile(
     r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?"
-    rf"(?:\d\d?/\d\d?/\d\d|\d\d?[.-]\d\d?[.-](?:19|20)\d\d\b|\d\d?[. /-]+{_MONTH}\b|{_MONTH}\.? \d)"
+    r"(?:\d\d?/\d\d?/\d\d|\d\d?[.-]\d\d?[.-](?:19|20)\d\d\b"
+    rf"|\d\d?[. /-]+{_MONTH}\b|{_MONTH}\.? +\d)"
     r"|[\dT :/.,-]*:\d\d(?: ?[AP]\.?M\.?\Z| ?[ap]\.?m\.?\Z)"
 )
 _CLOCK = re.compile(r"(\d+)(?::\d\d){1,2}(?:[.,]\d+)?")
