@@ -396,6 +396,15 @@ OF_AN_OBJECT = [
     ("length(.items)", "length(items)"),
     (".items | sort_by(.n)", "sort_by(items, &n)"),
     (".items | map(.title) | .[0:2]", "items[*].title | [0:2]"),
+    ('[.items[] | select(.state == "open")] | length', "length(items[?state=='open'])"),
+    ("[.items[].id] | add", "sum(items[].id)"),
+    (".items[] | select(.n > 6) | {id, t: .title}", "items[?n > `6`].{id: id, t: title}"),
+    ("[.items[] | select(.n > 6) | [.id, .x]]", "items[?n > `6`].[id, x]"),
+    (".items[] | {id, m: .n} | select(.m > 6)", "items[?n > `6`].{id: id, m: n}"),
+    (".items | map({id, a: .by.a})", "items[].{id: id, a: by.a}"),
+    ("{n: [.items[] | select(.n > 6)] | length, total}", "{n: `2`, total: total}"),
+    ("[.items[].x] | length", "`9`"),  # of null, as jq counts it
+    (".items | length", "`9`"),
     # JSONPath
     ('$.items[?(@.state=="open")].title', "items[?state=='open'].title"),
     ("$.items[*].title", "items[*].title"),
@@ -439,6 +448,10 @@ OF_AN_ARRAY = [
     ("rows[2:4]", "[2:4]"),
     ("items[?state=='open'] | length(@)", "length([?state=='open'])"),
     (".[0].id", "[0].id"),
+    ("[.[] | .state] | unique", "unique([].state)"),
+    ("map(select(.n > 6)) | length", "`2`"),
+    ("map(.n) | add", "sum([].n)"),
+    (". | length", "length(@)"),
     ("count_by(items, &state)", "count_by(@, &state)"),
 ]
 OF_A_TEXT = [

@@ -45,6 +45,7 @@ kinds       kinds of values that it takes wrongly, counted
 kind_words  sentences on those
 numerals    the numbers, versions and times that texts spell, and their order
 spellings   other languages' words for the same
+jq          its streams, as arrays
 view        one view of one document
 fragment    a view in the URI of a resource
 windows     the view after the one that was shown

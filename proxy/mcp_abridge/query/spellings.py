@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from mcp_abridge.document.names import spelled
+from mcp_abridge.query.jq import from_jq
 
 _PATH = r"[A-Za-z_@][\w.]*"
 _INSIDE = r"((?:[^()]|\([^()]*\))*)"  # what stands in parentheses
@@ -128,6 +129,7 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
     (rf"(?<=\])\[(?=\s*{_PATH}\s*(?:,\s*{_PATH}\s*)*\])", ".["),
 )
 
+_ROOT = re.compile(r"^\$(?=\.\w|\[)\.?|^\.(?=\w)")
 _KEPT = re.compile(r"""'(?:[^'\\]|\\.)*'|`[^`]*`|"(?:[^"\\]|\\.)*\"""")
 _BARE_NUMBER = re.compile(r"((?:[(,]|[<>=]=?|!=)\s*)(-?\d+(?:\.\d+)?)\b")
 _NUMBER_BEFORE = re.compile(r"(?<![\w.:\[-])(-?\d+(?:\.\d+)?)(\s*(?:[<>=]=?|!=))")
@@ -167,15 +169,17 @@ def respelled(view: str) -> str:
 
     Each of these is an error in JMESPath, so that no valid view gets another meaning.
     """
-    view = re.sub(r"^\$(?=\.\w|\[)\.?|^\.(?=\w)", "", view.strip())
-    if grep := _BARE_GREP.match(view) or _SLASHES.match(view):
+    view = view.strip()
+    command = _ROOT.sub("", view)
+    if grep := _BARE_GREP.match(command) or _SLASHES.match(command):
         return _search(grep.groupdict(""))
-    if uniq := _UNIQ.match(view):
+    if uniq := _UNIQ.match(command):
         part = f"[:{uniq['first'] or 10}]" if "head" in view else ""
         return f"{uniq['of'] or ''}uniq(){part}"
     view = _HEAD.sub(r"\1\2(\3)", _LINES.sub(r"lines(\1, \2)", view))
     view = _QUOTED_PATTERN.sub(lambda match: f"{match[1]}{_raw(match[2])}", view)
     view, literals = _masked(view)
+    view = _ROOT.sub("", from_jq(view))
     view = _INDEXES.sub(lambda match: f".[{_indexes(match[1])}]", view)
     view = _BARE_NUMBER.sub(r"\1`\2`", view)
     view = _NUMBER_BEFORE.sub(r"`\1`\2", view)
