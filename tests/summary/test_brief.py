@@ -594,6 +594,28 @@ def test_arrays_side_by_side_are_rows_whose_times_stand_beside_their_values() ->
     assert "max_by(hourly.rows, &rain)" in notes["more"]
 
 
+def test_arrays_side_by_side_with_other_members_beside_them_stay_in_step() -> None:
+    series = [
+        {
+            "Id": f"m{n}",
+            "Status": "Complete",
+            "Timestamps": [f"2026-11-18T{m // 60:02}:{m % 60:02}" for m in range(90)],
+            "Values": [m * 37 % 101 / (n + 1) for m in range(90)],
+        }
+        for n in range(4)
+    ]
+    document, notes = brief({"results": series}, 3000)
+
+    for each, whole in zip(document["results"], series, strict=True):
+        assert each["Id"] == whole["Id"]
+        points = dict(zip(whole["Timestamps"], whole["Values"], strict=True))
+        assert each["rows"]["columns"] == ["Timestamps", "Values"]
+        assert all(points[time] == value for time, value in each["rows"]["rows"])
+    assert "max_by(results[1].rows, &Values)' finds the greatest of [1] alone" in notes["more"]
+    highest = look(Document({"results": series}), "max_by(results[1].rows, &Values)")
+    assert highest == {"Timestamps": "2026-11-18T00:30", "Values": 50.0}
+
+
 @pytest.mark.parametrize("form", ["table", "metadata", "fields"])
 def test_arrays_whose_columns_are_named_beside_them_are_rows(form: str) -> None:
     names = ["Cost", "State", "Place"]
@@ -850,8 +872,9 @@ def test_the_next_view_shows_what_was_shortened_before_what_is_empty_or_equal() 
 
 
 def test_plain_values_beside_others_are_a_few_and_the_last_one() -> None:
-    document, notes = brief({"ids": list(range(9000)), "more_ids": list(range(9000)), "n": 1})
-    assert document["ids"] == document["more_ids"] == [*range(20), 8999]
+    document, notes = brief({"ids": list(range(9000)), "more_ids": list(range(9001)), "n": 1})
+    assert document["ids"] == [*range(20), 8999]
+    assert document["more_ids"] == [*range(20), 9000]
     assert notes["ids"] == "first 20 and last 1 of 9000"
     # Alone they fill the room.
     assert len(brief({"ids": list(range(9000)), "n": 1}, 5000)[0]["ids"]) > 800

@@ -21,6 +21,8 @@ _BATCH = 1024  # values that are looked at together
 _SAMPLE = 200  # elements that are looked through for a tree, rows for what a head stands above
 _FEWEST = 3  # rows below a head
 _DEEPEST = 8  # objects and arrays around a member that is looked for
+_LONG = 8  # elements of arrays that are as long as each other, with other members beside them
+_BESIDE = 40  # members of such an object
 RECORDS = "records"
 _ROWS = re.compile(rb'\[\s*(?:\[|\{\s*"\w+"\s*:\s*\[\s*\{)')  # arrays, perhaps each as in `f[].v`
 _HEADS = re.compile("(?i)col|field|head|manifest|meta|schema|names|rowtype")
@@ -139,25 +141,33 @@ def inner_place(value: Value, name: str) -> str | None:
 
 
 def side_by_side(value: Value) -> dict[str, list[Value]] | None:
-    """Return the arrays of an object that has nothing else, all of one length; None of others.
+    """Return the arrays of an object, all of one length, of which one has numbers; else None.
 
-    One has to be of numbers: lists of names may be as long as each other by chance.
+    Lists of names may be as long as each other by chance, and short ones if plain members stand
+    beside them.
 
     >>> rows_of(side_by_side({"day": ["Mo", "Tu"], "rain": [0, 3.5]}))
     [{'day': 'Mo', 'rain': 0}, {'day': 'Tu', 'rain': 3.5}]
     >>> side_by_side({"from": ["a", "b"], "to": ["c", "d"]}), side_by_side({"n": [1, 2]})
     (None, None)
     >>> side_by_side({"from": [], "to": [1, 2]})
+    >>> side_by_side({"s": "ok", "t": [1, 2], "v": [3, 4]})
+    >>> [*side_by_side({"s": "ok", "t": [*range(9)], "v": [*range(9)]})]
+    ['t', 'v']
     """
     columns = dict[str, list[Value]]()
     # Members called `rows` are found by that name themselves.
     if not isinstance(value, dict) or len(value) < 2 or "rows" in value:
         return None
-    if not all(map(is_array, value.values())):
+    arrays = {name: each for name, each in value.items() if is_array(each)}
+    alone = len(arrays) == len(value)
+    if len(arrays) < 2 or not (alone or len(value) <= _BESIDE):
         return None
-    for name, each in value.items():
+    for name, each in arrays.items():
         columns[name] = column = opened(each)
-        if not column or len(column) != len(next(iter(columns.values()))):
+        if len(column) < (1 if alone else _LONG) or len(column) != len(
+            next(iter(columns.values()))
+        ):
             return None
     heads = [opened(column[0]) for column in columns.values()]
     # Numbers that are unopened keep their spelling.

@@ -271,9 +271,10 @@ class SizeReducer(Struct, kw_only=True):
     def _in_rows(self, value: Any, size: int, room: int, at: Place) -> bytes | None:
         """Return a tree, or arrays side by side, as rows in brief; None of any other value."""
         fits = self.breadth and self.table and size <= LARGEST
-        rows, at = in_rows(value, at, room) if fits else ([], at)
-        cut = brief(rows, room, at[1], self.lookout, table=True)
-        return None if cut is None else self._rows(cut, len(rows), size, at, shape=True)
+        rows, at, others = in_rows(value, at, room) if fits else ([], at, b"")
+        cut = brief(rows, room - len(others), at[1], self.lookout, table=True)
+        table = None if cut is None else self._rows(cut, len(rows), size, at, shape=True)
+        return b'{%b"rows":%b}' % (others, table) if others and table else table
 
     def _rows(
         self,

@@ -39,6 +39,7 @@ _FAILURE = re.compile("(?i)err|fail|fatal|crit|blocked|denied")  # what one look
 FILTERS = "filters"
 COUNTS = "counts"
 GREATEST = "finds the greatest"
+_ELEMENT = re.compile(r"\[\d+\]")
 SUM = "adds up"
 LATEST = "shows the last"
 READS = "reads the JSON in each"
@@ -186,7 +187,7 @@ def greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:
     point = level(points[0]) if points and memoryview(points[0])[0] == 0x5B else []
     if len(point) != 2 or not bytes(point[1]).lstrip(b"-")[:1].isdigit():
         return ()
-    return ((f"max_by({place or '@'}, &[1])", GREATEST),)
+    return ((f"max_by({place or '@'}, &[1])", f"{GREATEST}{_alone(place)}"),)
 
 
 def _single(column: Column) -> bool:
@@ -208,11 +209,17 @@ def _selectable(column: Column) -> bool:
 def _greatest(place: str, quantity: Column) -> Example:
     """Return the view of the row with the greatest number; of time series, with any point of it."""
     if LAST not in quantity.path:
-        return f"max_by({place}, &{quantity.name})", GREATEST
+        return f"max_by({place}, &{quantity.name})", f"{GREATEST}{_alone(place)}"
     end = quantity.path.index(LAST)
     series, point = expression(quantity.path[:end]), quantity.path[end + 1 :]
     value = expression((*quantity.path[:end], *point))
     return f"max_by(unnest({place}, &{series}), &{value})", "shows the highest of all points"
+
+
+def _alone(place: str) -> str:
+    """Return the words that a place is in one element of several, as one series of all."""
+    elements = _ELEMENT.findall(place)
+    return f" of {elements[-1]} alone" if elements else ""
 
 
 def _numbers(odd: Collection[str]) -> bool:

@@ -81,8 +81,11 @@ def _are_pairs(arrays: list[list[Raw]]) -> bool:
     return any(map(_is_pair, some)) or bool(pairs_in(present, len(present))[0])
 
 
-def in_rows(value: Any, at: Place, room: int) -> tuple[Sequence[Raw], Place]:
-    """Return the rows of an opened array or object, and their place; none of any other shape."""
+def in_rows(value: Any, at: Place, room: int) -> tuple[Sequence[Raw], Place, bytes]:
+    """Return the rows of an opened array or object, their place, and the members beside them.
+
+    No rows of any other shape. Those members are JSON that goes on with the rows.
+    """
     path, place = at
     ample = room >= _ROOM
     if isinstance(value, list):
@@ -90,18 +93,20 @@ def in_rows(value: Any, at: Place, room: int) -> tuple[Sequence[Raw], Place]:
         if name is not None:
             of = f"&{spelled(name)}"
             at = f"nodes({path or '@'}, {of})", f"nodes({place or '@'}, {of})"
-            return [Raw(encode(node)) for node in nodes(value, name)], at
+            return [Raw(encode(node)) for node in nodes(value, name)], at, b""
         name = _of_most_bytes(value, 0) if ample and len(value) >= MANY else None
         if name is not None and not _have_name(value) and (rows := _with_outer(value, name, place)):
             unnest = f"unnest({{}}, &{spelled(name)})".format
-            return rows, (unnest(path or "@"), unnest(place or "@"))
+            return rows, (unnest(path or "@"), unnest(place or "@")), b""
     elif (arrays := side_by_side(value)) is not None:
         at = f"{path}.rows".lstrip("."), f"{place}.rows".lstrip(".")
-        return [Raw(encode(row)) for row in rows_of(arrays)], at
+        others = ((encode(n), each) for n, each in value.items() if n not in arrays)
+        beside = b"".join(b"%b:%b," % each for each in others)
+        return [Raw(encode(row)) for row in rows_of(arrays)], at, beside
     elif ample and isinstance(value, dict) and (rows := _in_groups(value)):
         unnest = "unnest(entries({}), &value)".format
-        return rows, (unnest(path or "@"), unnest(place or "@"))
-    return [], at
+        return rows, (unnest(path or "@"), unnest(place or "@")), b""
+    return [], at, b""
 
 
 def _have_name(rows: list[Raw]) -> bool:
