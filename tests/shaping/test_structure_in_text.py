@@ -962,6 +962,17 @@ def test_the_text_of_a_mail_is_no_part_of_its_subject() -> None:
     assert answer == {"view": [["a7@example.org", "Hello,\n\nall is well."]]}
 
 
+@pytest.mark.parametrize("line", ["From b{}@example.org Mon Nov 30", "=== Mail {} ===", "Mail {}:"])
+def test_a_line_above_each_block_of_fields_belongs_to_the_block_below_it(line: str) -> None:
+    text = "".join(
+        f"{line.format(n)}\nFrom: a{n}@example.org\nDate: {n}\nSubject: Mail {n}\n\nHello\n\n"
+        for n in range(200)
+    )
+    row = {"From": "a7@example.org", "Date": 7, "Subject": "Mail 7", "text": "Hello"}
+    assert value(text, "rows[7]") == {**row, "heading": line.format(7)}
+    assert value(text, f"rows[?contains(text, '{line[:5]}')]") == []
+
+
 def test_a_comment_before_yaml_stays_before_its_rows() -> None:
     text = "# The events were:\n" + "".join(f"- name: n{n}\n  kind: Pod\n" for n in range(99))
     outcome = first(text)

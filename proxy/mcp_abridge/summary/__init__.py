@@ -8,7 +8,8 @@ structure_in_text  finds the structure that is written in a text, and which of t
 notations          YAML, Python literals and others, as JSON
 delimited          CSV and TSV, with or without a head, as JSON
 markup             XML, as JSON
-repeated           git log, blocks of fields, logfmt, tables and JUnit, as rows
+repeated           git log, logfmt, tables and JUnit, as rows
+blocks             blocks of fields, each of which begins with the same one, as rows
 access_log         requests in the log of a web server, as rows
 components         events and contacts of iCalendar and vCard, as rows
 line_heads         hits of a search, findings, chats and logs of several programs, as rows

@@ -6,21 +6,24 @@ the beginning has, and each value stands in the text as it is given; what is aro
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice, takewhile
 from typing import Any
 from unicodedata import east_asian_width
 
 from mcp_abridge.errors import DocumentError
-from mcp_abridge.summary import bibliography, boxes, components, line_heads, log_lines, sections
+from mcp_abridge.summary import (
+    bibliography,
+    blocks,
+    boxes,
+    components,
+    line_heads,
+    log_lines,
+    sections,
+)
 from mcp_abridge.summary.markup import Element, elements
-from mcp_abridge.summary.origin import BLOCKS
 from mcp_abridge.summary.rows import LONGEST, Rows
 
 _BEGINNING = 4000  # characters by which a form is told
 _FEWEST = 3  # rows
-_MOST_FIELDS = 60
-_TEXT = "text"  # the member for what follows the fields of a record
-_PROSE = {"message", "description", "content", "contents", "body", "summary", "snippet", "comment"}
 
 
 def repeated(text: str, *, sample: bool = False) -> Rows | None:
@@ -69,70 +72,6 @@ _COMMIT = re.compile(
     re.DOTALL,
 )
 _HEAD = re.compile(r"^(\w+): +([^\n]*)", re.MULTILINE)
-
-
-def _blocks(text: str) -> Rows | None:
-    """Read records of `name: value` lines, each of which begins with the same name.
-
-    Other lines belong to the value before them if they are indented, or if that value is the last
-    one of its record; behind an empty line, as in a mail, they are the member `text` of it, unless
-    that value is called a message, or such.
-    """
-    fields = [*islice(_FIELD.finditer(text), 2)]
-    names = [text.count(f"\n{field[1]}:") for field in fields]
-    if len(fields) == 2 and (not fields[0][2] or names[0] + 1 < names[1]):
-        fields.pop(0)  # a heading
-    if not fields or text.count("\n", 0, start := fields[0].start()) > 2:
-        return None
-    parts = re.split(rf"\n(?={re.escape(fields[0][1])}[ \t]*:\s)", text[start:])
-    read = _fields_of_one_line([part.splitlines() for part in parts])
-    rows = read or _fields_before_a_text(parts)
-    if rows is None or min(map(len, rows)) < 2:
-        return None
-    plain = read is not None and not any("\n" in cell for row in rows for cell in row.values())
-    return Rows(rows, BLOCKS, text[:start], loses=not plain)
-
-
-def _fields_of_one_line(parts: list[list[str]]) -> list[dict[str, str]] | None:
-    rows: list[dict[str, str]] = []
-    for lines in parts:
-        row, cell = dict[str, list[str]](), list[str]()
-        for line in lines:
-            if line[:1] in (" ", "\t") and (content := line.strip()):
-                cell.append(content)
-            elif (match := _FIELD.match(line)) is not None:
-                if match[1] in row or len(row) > _MOST_FIELDS:
-                    return None
-                cell = row[match[1]] = [match[2].strip()]
-            elif line.strip("-= \t"):
-                return None
-        rows.append({name: "\n".join(cells) for name, cells in row.items()})
-    return rows
-
-
-def _fields_before_a_text(parts: list[str]) -> list[dict[str, str]] | None:
-    rows, names = list[dict[str, str]](), list[str]()
-    for part in parts:
-        lines = part.splitlines()
-        fields = [*takewhile(bool, map(_FIELD.match, lines))]
-        own = [match[1] for match in fields if match is not None]
-        names = names or own
-        if own != names or len(set(own)) < len(own) or len(own) < _FEWEST:
-            return None
-        row = {match[1]: match[2].strip() for match in fields if match is not None}
-        rest = "\n".join(lines[len(own) :])
-        # In a mail, what follows the empty line is no part of its subject.
-        apart = rest.startswith("\n") and own[-1].lower() not in _PROSE
-        name = _TEXT if apart and _TEXT not in row else own[-1]
-        if rest.strip():
-            row[name] = f"{row.get(name, '')}\n{rest}".strip()
-        rows.append(row)
-    return rows
-
-
-_FIELD = re.compile(
-    r"^([A-Za-z@_][\w./()-]*(?: [\w./()-]+){0,3})[ \t]*:(?=\s|$)[ \t]*(.*)$", re.MULTILINE
-)
 
 
 def _logfmt(text: str) -> Rows | None:
@@ -373,10 +312,5 @@ _FORMS: Iterable[_Form] = (
     (log_lines.LEVELED, log_lines.log),
     (log_lines.BY_HOST, log_lines.system_log),
     (re.compile(r"\A(?:[^\n]*\n){0,5}?(?:\S+ +){3}\S[^\n]*\n"), _spaced),
-    (
-        re.compile(
-            rf"\A(?:[^\n]*\n){{0,2}}?{_FIELD.pattern}\n(?:{_FIELD.pattern}|[ \t])", re.MULTILINE
-        ),
-        _blocks,
-    ),
+    (blocks.SIGN, blocks.blocks),
 )
