@@ -173,6 +173,16 @@ def test_if_a_log_has_levels_no_line_below_a_warning_is_a_failure(low: str, high
     assert "; 2 lines there with a failure: 301, 302" in note["text"]
 
 
+@pytest.mark.parametrize("before", ["", "web-1  | "])
+def test_a_traceback_is_one_failure_by_the_line_that_ends_it(before: str) -> None:
+    trace = ["Traceback (most recent call last):", '  File "a.py", line 8, in pay', "    pay(card)"]
+    lines = [f"10:12:{n % 60:02} job {n} is done" for n in range(900)]
+    lines[300:300] = [*trace, "shop.CardDeclined: no", *trace, "TimeoutError: it took long"]
+    excerpt, note = cut("".join(f"{before}{line}\n" for line in lines), 3000)
+    assert "; 2 lines there with a failure: 304, 308" in note["text"]
+    assert f"line 304: {before}shop.CardDeclined: no\n" in excerpt
+
+
 def test_a_few_failures_are_all_shown_in_place_of_lines_that_are_alike() -> None:
     lines = [f"ok: [web{n}.example.net]" for n in range(900)]
     numbers = [100, 200, 300, 400, 500, 600, 700, 800]

@@ -79,6 +79,9 @@ _HARMLESS = (
 )
 _COMMENT = re.compile(r"\s*(?://|/\*|#[\s#!:])|\s+\* ")
 _ENDS_OF_CODE = (";", "{", "}", "*/")
+_TRACEBACK = re.compile(  # of Python, with the same words before each line, if any; and its end
+    r"([^\n]*?)Traceback \(most recent call last\):[ \t\r]*\n(?:\1[ \t][^\n]*\n){1,200}(\1\S[^\n]*)"
+)
 _REGULAR = 6  # lines of one form at like distances
 # A line of prose is a message only if it begins as one: `KeyError: 'x'`, `FAILED tests/a.py`.
 _MESSAGE = re.compile(
@@ -202,20 +205,24 @@ def failures(text: str, *, others: bool = False) -> Failures:
     candidates, complete, stop = _candidates(text, fuel)
     if candidates and is_of_prose(text):
         candidates = [each for each in candidates if _MESSAGE.match(each[2])]
-    sure, maybe = list[tuple[int, int]](), list[tuple[int, int, str]]()
+    sure, maybe = dict[int, int](), list[tuple[int, int, str]]()
     for at, begin, line, word_end in candidates:
+        # How it ends says more than that it is one: of a class that may be called anything.
+        if "Traceback" in line and (traceback := _TRACEBACK.match(text, at)):
+            sure.setdefault(*traceback.span(2))
+            continue
         word = failure(line, fuel, word_end)
         if word is not None and word[1]:
-            sure.append((at, begin + word[0]))
+            sure[at] = begin + word[0]
         elif word is not None:
             maybe.append((at, begin + word[0], line))
     irregular = _irregular(maybe, len(text))
     maybe = irregular if irregular or sure or others else maybe
     if len(maybe) > _COMMON and len(maybe) > text.count("\n", 0, stop) // _COMMON:
         maybe = []
-    sure += [(at, end) for at, end, line in maybe if not _in_prose_or_code(text, at, line)]
+    sure |= {at: end for at, end, line in maybe if not _in_prose_or_code(text, at, line)}
     lines, number, counted = list[Line](), 1, 0
-    for at, end in sorted(sure):
+    for at, end in sorted(sure.items()):
         number, counted = number + text.count("\n", counted, at), at
         lines.append(Line(at, number, end))
     return Failures(lines, complete)
