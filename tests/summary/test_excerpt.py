@@ -111,6 +111,7 @@ def test_words_for_failure(line: str) -> None:
         "level=info error=<nil>",
         "exited with code 0",
         "timeout: 30s",
+        '    + timeout      = "30m"',
     ],
 )
 def test_counts_of_zero_and_names_are_no_failure(line: str) -> None:
@@ -126,6 +127,8 @@ def test_counts_of_zero_and_names_are_no_failure(line: str) -> None:
         "    * This function returns, in particular in the case of an error",
         "    // returns an error to the caller",
         "    if (failed) return error;",
+        "src/pay.py:303:    # align the error with the specification",
+        "src/pay.py:12:    return 'permission denied'",
         "a.py:12:    def denied(self, error: str) -> None:",
     ],
 )
@@ -139,6 +142,25 @@ def manual(line: str) -> str:
     dice, words = random.Random(7), [*"aeiouy", "an error", "fails", "the", "cannot", "of it"]
     lines = [" ".join(dice.choices(words, k=12)) for _ in range(400)]
     return "\n".join([*lines[:200], line, *lines[200:]])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(
+            f"commit {n:040x}\nAuthor: A\n\n    pay: {'jobs failed' * (n in (9, 80))}\n\n"
+            f" src/pay.py | {n} ++++++------\n 1 file changed, 1 insertion(+)\n\n"
+            for n in range(99)
+        ),
+        "".join(
+            f"- What was there before now is as with the {n} others: the job"
+            f" {'failed' if n in (9, 80) else 'is done'}.\n"
+            for n in range(99)
+        ),
+    ],
+)
+def test_what_commits_and_releases_changed_is_no_failure(text: str) -> None:
+    assert "failure" not in cut(text, 3000)[1]["text"]
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ _HARMLESS = (
     rf"(?:{_NOUNS}|error\(s\))\b"
     rf"""|(?:{_NOUNS}|oom[ -]?kill(?:ed)?)(?:["']? ?[:=]? ?|(?: \w+)? *[:=] *)["']?"""
     r"""(?:0+(?:\.0+)?(?:[^\w.]|$)|(?:none|null|nil|false)\b"""
-    rf"""|<nil>|\[\]|"")|(?:{_NOUNS}) \w+ *[:=] *no\b|timeouts?["']? ?[:=] ?["']?\d"""
+    rf"""|<nil>|\[\]|"")|(?:{_NOUNS}) \w+ *[:=] *no\b|timeouts?["']?(?: *=| ?: ?["']?\d)"""
     rf"|#(?:{_NOUNS})\b|(?-i:On(?:{_CLASSES}))|^\W*on (?:{_NOUNS})\b"
     rf"|\b(?:max(?:imum)?|allowed|tolerated|permitted) (?:{_NOUNS})\b"
     rf"|\b(?:{_NOUNS}) (?:thresholds?|limits?|budgets?|mode|domains?|polic(?:y|ies)|criteria"
@@ -78,12 +78,13 @@ _HARMLESS = (
     rf"(?:{_CLASSES})\w*|\b(?:def|fn|func|function) [\w.$]+\(.*|(?:^|\s)[✓✔√] .*"
 )
 _COMMENT = re.compile(r"\s*(?://|/\*|#[\s#!:])|\s+\* ")
+_HIT = re.compile(r"(?=[^\s:]*[/\\.][A-Za-z])[^\s:]+:\d+:")  # of a search, or a finding
 _ENDS_OF_CODE = (";", "{", "}", "*/")
 _TRACEBACK = re.compile(  # of Python, with the same words before each line, if any; and its end
     r"([^\n]*?)Traceback \(most recent call last\):[ \t\r]*\n(?:\1[ \t][^\n]*\n){1,200}(\1\S[^\n]*)"
 )
 _REGULAR = 6  # lines of one form at like distances
-# A line of prose is a message only if it begins as one: `KeyError: 'x'`, `FAILED tests/a.py`.
+# A line of prose, or a hit, is a message only if it begins as one: `KeyError: 'x'`, `FAILED a.py`.
 _MESSAGE = re.compile(
     rf"\s*(?:[-*>] )?(?:\S+[\]):] )?(?:[\w.$]*(?:{_CLASSES})|{_CAPITALS}|(?i:error|fatal|panic)"
     rf"|Traceback)(?:[\[(].*[\])])?(?::?$|: | \(most recent| \S*\w[/:.]\w)|\s*(?:{_MARKS})"
@@ -203,13 +204,14 @@ def failures(text: str, *, others: bool = False) -> Failures:
     """
     fuel = Fuel()
     candidates, complete, stop = _candidates(text, fuel)
-    if candidates and is_of_prose(text):
-        candidates = [each for each in candidates if _MESSAGE.match(each[2])]
+    prose = bool(candidates) and is_of_prose(text)
     sure, maybe = dict[int, int](), list[tuple[int, int, str]]()
     for at, begin, line, word_end in candidates:
         # How it ends says more than that it is one: of a class that may be called anything.
         if "Traceback" in line and (traceback := _TRACEBACK.match(text, at)):
             sure.setdefault(*traceback.span(2))
+            continue
+        if (prose or _HIT.match(line)) and not _MESSAGE.match(line):
             continue
         word = failure(line, fuel, word_end)
         if word is not None and word[1]:

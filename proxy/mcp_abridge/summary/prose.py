@@ -12,13 +12,14 @@ _SHARE = 4  # one of so many characters stands in such lines, or more
 _COLUMNS = slice(2, 6)  # of words: in a log that has sentences, most lines share one
 _SAME = 5  # one line of so many may have the same word there
 _SIGNS = "-*+>#\"'( \t"  # before a line of prose
+_COMMITS = re.compile(r"(?:[^\n]*\n){0,2}?\W*commit:? '?[0-9a-f]{7,64}\b", re.IGNORECASE)
 _NEXT = re.compile(r"[a-z)\"']\. [A-Z]")
 
 
 def is_prose(line: str) -> bool:
     """Return True if a line is made of words, without a label such as a program's message has."""
     words = line.split()
-    labels = any(word.endswith(":") for word in words[:-1])
+    labels = any(word.endswith(":") for word in words[: min(_WORDS, len(words) - 1)])
     lower = sum(word.islower() and "=" not in word for word in words)
     return len(words) >= _WORDS and not labels and lower * 4 >= len(words) * 3
 
@@ -31,9 +32,13 @@ def is_sentences(line: str) -> bool:
 def is_of_prose(text: str) -> bool:
     """Return True if a good part of a text is prose, and no log of sentences that recur.
 
+    A log of commits is prose, with what has been changed.
+
     >>> is_of_prose("the job is done and all of it is well\\n" * 99)
     False
     """
+    if _COMMITS.match(text):
+        return True
     lines = list[str]()
     for start in range(0, len(text), max(len(text) // _PARTS, _PART)):
         lines += text[start : start + _PART].split("\n")
