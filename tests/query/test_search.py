@@ -239,6 +239,12 @@ def test_a_hit_says_what_stands_above_it_and_shows_what_stands_indented_below() 
     assert hit["under"] == "OPTION7="
 
 
+def test_the_first_of_several_lines_that_begin_alike_is_none_that_a_hit_stands_under() -> None:
+    lines = "".join(f"[LOG] tick {n} {'FAILED' if n in (0, 17) else 'ok'}\n" for n in range(40))
+    hits = ask("grep('FAILED')", f"Total messages: 40\n\n{lines}")["lines"]
+    assert [hit.get("under") for hit in hits] == [None, None]
+
+
 def test_a_hit_in_markdown_says_its_heading_and_the_bullet_that_it_is_indented_below() -> None:
     table = "| name | value |\n| --- | --- |\n" + "".join(f"| n{n} | v{n} |\n" for n in range(9))
     parts = [

@@ -22,6 +22,7 @@ _LARGEST_MARKDOWN = 1 << 20  # characters of a text whose headings are read for 
 _LARGEST_BLOCK = 2000  # characters in which the first line of a block is looked for
 SNIPPET = 160  # characters around a match in a longer one
 _WINDOW = 2000  # characters around a match in a long line
+_DIGITS = re.compile(r"\d+")
 _ESCAPE = re.compile(r"\x1b|\\x\{?0*1b|\\0?33", re.IGNORECASE)
 
 
@@ -173,10 +174,16 @@ def _lines_above(text: str, at: int, sections: list[Heading], fuel: Fuel) -> str
 
 
 def _first_of_block(text: str, end: int) -> str:
-    """Return the first line after the last empty one, if it stands some lines above `end`."""
+    """Return the first line after the last empty one, if it stands some lines above `end`.
+
+    If others begin as it does, but for digits, it is none that they stand under.
+    """
     start = text.rfind("\n\n", max(end - _LARGEST_BLOCK, 0), end) + 2
-    first, _, others = text[start:end].partition("\n")
-    return first.strip() if start > 1 and others.count("\n") >= _BESIDE else ""
+    lines = text[start:end].splitlines()
+    if start < 2 or len(lines) <= _BESIDE:
+        return ""
+    word, *words = [_DIGITS.sub("", line.partition(" ")[0]) for line in lines]
+    return "" if word in words else lines[0].strip()
 
 
 def window(at: int) -> str:
