@@ -549,6 +549,17 @@ REPEATED: dict[str, Callable[[list[Row]], str]] = {
         + "".join(f"| {r['id']:2} | x |\n" for r in rows)
         + "+----+---+\n"
     ),
+    "pandas": lambda rows: (
+        "         name  id  unit price\n"
+        + "".join(
+            f"{r['id']:<3}{'n, ' + str(r['id']):>10}{r['id']:4}{-r['id'] / 2:12}\n" for r in rows
+        )
+    ),
+    "pandas with two labels": lambda rows: (
+        "              price\nteam id            \n"
+        + "".join(f"{'' if r['id'] % 3 else 'a b':5}{r['id']:<6}   {r['id']:>5}\n" for r in rows)
+        + f"\n[{len(rows)} rows x 1 columns]"
+    ),
     "git log": lambda rows: "\n".join(
         f"commit {r['id']:040x}\nAuthor: A <a@b>\nDate:   today\n\n    Row {r['id']}\n"
         for r in rows
@@ -574,6 +585,16 @@ def test_a_repeated_form_is_read_as_rows(form: str) -> None:
     assert row.get("id", 7) == 7
     assert all(str(cell) in text for cell in row.values())
     assert view(text, "lines(1, 1)").strip() == text.partition("\n")[0].strip()
+
+
+def test_a_table_of_pandas_with_rows_left_out_or_cells_beside_its_columns_has_no_rows() -> None:
+    lines = ["         name  id", *(f"{n:<3}{'a b' * (n % 9 > 0):>10}{n:4}" for n in range(300))]
+    assert value("\n".join(lines), "rows[27]") == {"index": 27, "name": "", "id": 27}
+    lines[8] = "7         NaN   7"
+    assert value("\n".join(lines), "rows[7]") == {"index": 7, "id": 7}
+    for line in ("..       ...  ..", "7       a b  7", "7       a b 77 7", "7       a b    77"):
+        lines[8] = line.ljust(len(lines[0]))
+        assert value("\n".join(lines), "rows") is None, line
 
 
 def test_sections_with_more_than_fields_stay_a_text_and_their_rows_can_be_asked() -> None:

@@ -15,6 +15,7 @@ components         events and contacts of iCalendar and vCard, as rows
 line_heads         hits of a search, findings, chats and logs of several programs, as rows
 log_lines          the lines of a log, or of a system's log, as rows
 boxes              tables drawn with lines, as rows
+printed            tables that stand to the right below their names, as of pandas, as rows
 bibliography       entries of BibTeX, as rows
 sections           sections of Markdown that have the same fields, as rows
 rows               such rows as JSON

@@ -17,6 +17,7 @@ from mcp_abridge.summary import (
     components,
     line_heads,
     log_lines,
+    printed,
     sections,
 )
 from mcp_abridge.summary.markup import Element, elements
@@ -311,6 +312,7 @@ _FORMS: Iterable[_Form] = (
     (line_heads.JOINT, line_heads.joint_log),
     (log_lines.LEVELED, log_lines.log),
     (log_lines.BY_HOST, log_lines.system_log),
+    (printed.SIGN, printed.printed),
     (re.compile(r"\A(?:[^\n]*\n){0,5}?(?:\S+ +){3}\S[^\n]*\n"), _spaced),
     (blocks.SIGN, blocks.blocks),
 )
