@@ -763,6 +763,23 @@ def test_a_log_stays_a_text_and_its_lines_can_be_counted(form: str) -> None:
     assert value(text, "rows[7].[text]") == ["request 7 took 79 ms\n  at x"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-11-02 10:00:{n:02} {text}",
+        "[Mon Nov  2 10:00:{n:02} 2026] {text}",
+        "[   {n:02}.504123] {text}",
+    ],
+)
+def test_a_log_without_levels_has_times_and_texts(line: str) -> None:
+    lines = [line.format(n=n, text=f"status installed lib{n}:amd64") for n in range(90)]
+    assert "rows of time, text, read from a log" in notes(first("\n".join(lines)))["rows"]
+    row = value("\n".join(lines), "rows[?contains(text, 'lib42:')] | [0]")
+    assert list(row) == ["time", "text"]
+    assert row["text"] == "status installed lib42:amd64"
+    assert str(row["time"]) in lines[42]
+
+
 def test_a_log_of_a_system_has_its_programs() -> None:
     text = "".join(
         f"Nov  2 10:{n // 60:02}:{n % 60:02} host1 {('sshd', 'cron')[n % 3 % 2]}[{n}]: done {n}\n"

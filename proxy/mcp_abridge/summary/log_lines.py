@@ -10,7 +10,7 @@ from mcp_abridge.summary.rows import Rows
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _MOMENT = (
     rf"(?:19|20)\d\d[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?|"
-    rf"[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}|{_CLOCK}"
+    rf"(?:[A-Z][a-z]{{2}} )?[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}(?: (?:19|20)\d\d)?|{_CLOCK}"
 )
 _TIME = rf"(?:{_MOMENT}|\d+\.\d{{3,6}}s)"
 _LEVEL = (
@@ -26,17 +26,20 @@ _LEVELED = (
     rf"\[?({_TIME})\]?(?:[ \t:]+|(?=\[))(?:- +)?{_BEFORE}"
     rf"(?:\w+\.)?[\[<(]?({_LEVEL})[\])>]?:?(?=[ \t\[|]|$){_THREAD}{_AFTER}(.*)"
 )
+_DATED = rf"\[? *({_MOMENT}|\d+\.\d{{6}}(?=\]))(?:\][ \t:]*|[ \t:]+)(.*)"
 _HOST = rf"({_TIME}) ([\w.-]+) "
 _PROGRAM = r"([\w./@-]+)(?:\[\d+\])?: "
 _BY_HOST = f"{_HOST}{_PROGRAM}(.*)"
 
 LEVELED = re.compile(rf"\A(?:[^\n]*\n){{0,5}}?{_LEVELED}\n(?:[^\n]*\n){{0,9}}?{_LEVELED}\n")
 """Two lines with a level near the beginning of a text."""
+DATED = re.compile(rf"\A(?:[^\n]*\n){{0,2}}?{_DATED}\n(?:[^\n]*\n){{0,2}}?{_DATED}\n")
+"""Two lines with a time at the beginning of a text."""
 BY_HOST = re.compile(rf"\A{_BY_HOST}\n{_BY_HOST}\n")
 """Two lines of a system's log at the beginning of a text: RFC 3164."""
 
 _ONE_LEVELED, _ONE_BY_HOST = re.compile(_LEVELED), re.compile(f"{_HOST}(?:{_PROGRAM})?(.*)")
-_WITH_TIME = re.compile(rf"\[?({_MOMENT})(?:\][ \t:]*|[ \t:]+)(.*)")
+_WITH_TIME = re.compile(_DATED)
 _OTHERS = 4  # lines that belong to one above, on average at most
 _MOST = 0.6  # of the rows that have a part which all should have
 
@@ -44,7 +47,7 @@ _MOST = 0.6  # of the rows that have a part which all should have
 def log(text: str) -> Rows | None:
     r"""Return the lines of a log with levels; a line without a time belongs to the one above.
 
-    A line with a time, but without a level, is a row without one.
+    A line with a time, but without a level, is a row without one; so are all in some logs.
 
     >>> log("2026-11-02 10:00:01 INFO web: up\n2026-11-02 10:00:02 WARN db: slow\n  at x\n").rows[1]
     {'time': '2026-11-02 10:00:02', 'level': 'WARN', 'source': 'db', 'text': 'slow\n  at x'}

@@ -314,5 +314,6 @@ _FORMS: Iterable[_Form] = (
     (log_lines.BY_HOST, log_lines.system_log),
     (printed.SIGN, printed.printed),
     (re.compile(r"\A(?:[^\n]*\n){0,5}?(?:\S+ +){3}\S[^\n]*\n"), _spaced),
+    (log_lines.DATED, log_lines.log),
     (blocks.SIGN, blocks.blocks),
 )
