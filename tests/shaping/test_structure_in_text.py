@@ -560,6 +560,8 @@ REPEATED: dict[str, Callable[[list[Row]], str]] = {
         + "".join(f"{'' if r['id'] % 3 else 'a b':5}{r['id']:<6}   {r['id']:>5}\n" for r in rows)
         + f"\n[{len(rows)} rows x 1 columns]"
     ),
+    "tags": lambda rows: "".join(f"[{'FILE' if r['id'] % 3 else 'DIR'}] {r}\n" for r in rows),
+    "grep -c": lambda rows: "".join(f"src/{r['id']}.py:{r['id']}\n" for r in rows),
     "git log": lambda rows: "\n".join(
         f"commit {r['id']:040x}\nAuthor: A <a@b>\nDate:   today\n\n    Row {r['id']}\n"
         for r in rows
@@ -778,6 +780,33 @@ def test_a_log_without_levels_has_times_and_texts(line: str) -> None:
     assert list(row) == ["time", "text"]
     assert row["text"] == "status installed lib42:amd64"
     assert str(row["time"]) in lines[42]
+
+
+def test_lines_of_a_log_that_begin_with_their_level_can_be_counted() -> None:
+    text = "".join(f"[{'INFO' if n % 3 else 'ERROR'}] Ran {n}\n" for n in range(300)) + "  at x"
+    assert value(text, "count_by(rows, &level)") == {"INFO": 200, "ERROR": 100}
+    assert view(text, "rows[-1].text") == "Ran 299\n  at x"
+
+
+def test_metrics_stay_a_text_and_their_samples_can_be_asked() -> None:
+    text = "# HELP hits All requests.\n# TYPE hits counter\n" + "".join(
+        f'hits{{code="{200 + n % 2}",path="/a\\"{n}"}} {n} 1793000000\n' for n in range(200)
+    )
+    assert notes(first(text))["rows"].startswith("200 rows of metric, code, path, value, timestamp")
+    assert value(text, "sum_by(rows, &code, &value)") == {"200": 9900, "201": 10000}
+    assert view(text, "rows[7].path") == '/a"7'
+    assert value(f"{text}no sample, but words\n", "rows") is None
+
+
+def test_lines_that_only_begin_as_those_with_a_tag_or_a_number_have_no_rows() -> None:
+    for line, other in (
+        ("[FILE] a{}.py", "Total: 3"),
+        ("src/{}.py:7", "src/other.py"),
+        ("db.example.org:{}", "db.example.org:7"),
+        ("registry.example.org/app:{}", "registry.example.org/app:7"),
+    ):
+        text = "\n".join([*(line.format(n) for n in range(300)), other])
+        assert value(text, "rows") is None, line
 
 
 def test_a_log_of_a_system_has_its_programs() -> None:

@@ -12,7 +12,8 @@ repeated           git log, logfmt, tables and JUnit, as rows
 blocks             blocks of fields, each of which begins with the same one, as rows
 access_log         requests in the log of a web server, as rows
 components         events and contacts of iCalendar and vCard, as rows
-line_heads         hits of a search, findings, chats and logs of several programs, as rows
+line_heads         hits of a search, findings, chats, lines with a tag and joint logs, as rows
+metrics            samples of metrics, as Prometheus reads them, as rows
 log_lines          the lines of a log, or of a system's log, as rows
 boxes              tables drawn with lines, as rows
 printed            tables that stand to the right below their names, as of pandas, as rows

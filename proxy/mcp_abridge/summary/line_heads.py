@@ -1,4 +1,4 @@
-r"""Lines with a place, a speaker or a program at their head, as rows: hits, chats, joint logs.
+r"""Lines with a place, a speaker, a program or a tag at their head, as rows: hits, chats, logs.
 
 Without it, a model counts by eye which file has most hits of `grep -rn`, or who wrote most.
 """
@@ -18,6 +18,8 @@ _LEVEL = re.compile(
     r"(?:.*[. ])?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRITICAL|FATAL)"
 )
 
+_TAGGED = r"\[([A-Z]{2,12})\] +(.*\S)\s*"
+_NUMBERED = r"([^\s:]*[/\\][^\s:/\\]*\.[A-Za-z]\w*):(\d+)"
 _LOGGED = r"(?:([\w./@:-]+) +\||\[((?:pod/)?[\w.-]+/[\w.-]+)\]) ?(.*)"
 
 HITS = re.compile(rf"\A(?:[^\n]*\n){{0,3}}?{_HIT}\n(?:[^\n]*\n){{0,4}}?{_HIT}\n")
@@ -26,8 +28,13 @@ TALK = re.compile(rf"\A(?:[^\n]*\n){{0,3}}?{_SAID}\n(?:[^\n]*\n){{0,3}}?{_SAID}\
 """Two messages near the beginning of a text."""
 JOINT = re.compile(rf"\A{_LOGGED}\n{_LOGGED}\n")
 """Two lines of programs at the beginning of a text."""
+TAGGED = re.compile(rf"\A{_TAGGED}\n{_TAGGED}\n")
+"""Two lines that begin with a word in brackets at the beginning of a text."""
+NUMBERED = re.compile(rf"\A{_NUMBERED}\n{_NUMBERED}\n")
+"""Two lines of a file and a number at the beginning of a text."""
 
 _ONE_HIT, _ONE_SAID, _ONE_LOGGED = map(re.compile, (_HIT, _SAID, _LOGGED))
+_ONE_TAGGED, _ONE_NUMBERED = re.compile(_TAGGED), re.compile(r"(.+):(\d+)")
 _HIT_IN_ANY = re.compile(rf"([^\s:]+){_AT_LINE}")
 _OTHERS = 4  # lines that belong to one above, on average at most
 
@@ -66,6 +73,29 @@ def joint_log(text: str) -> Rows | None:
     return _rows(text, _ONE_LOGGED, "a log of several programs", ("source", "source", "text"), 0)
 
 
+def tagged(text: str) -> Rows | None:
+    """Return lines with a tag, as of what a folder has; with a level, they are a log.
+
+    >>> tagged("[DIR] a\\n[FILE] b.txt\\n").rows
+    [{'type': 'DIR', 'text': 'a'}, {'type': 'FILE', 'text': 'b.txt'}]
+    """
+    rows = _rows(text, _ONE_TAGGED, "a log", ("level", "text"))
+    if rows is None or all(_LEVEL.fullmatch(row["level"]) for row in rows.rows):
+        return rows
+    plain = _rows(text, _ONE_TAGGED, "lines with a tag", ("type", "text"), 0)
+    return None if plain is None else plain._replace(loses=False)
+
+
+def numbered(text: str) -> Rows | None:
+    """Return how often a search found something in each file.
+
+    >>> numbered("a/b.py:3\\na/c.py:0\\n").rows[1]
+    {'path': 'a/c.py', 'number': '0'}
+    """
+    rows = _rows(text, _ONE_NUMBERED, "files with a number", ("path", "number"), 0)
+    return None if rows is None else rows._replace(loses=False)
+
+
 def _rows(
     text: str, form: re.Pattern[str], name: str, names: tuple[str, ...], most: int = _OTHERS
 ) -> Rows | None:
@@ -76,6 +106,6 @@ def _rows(
             pairs = zip(names, match.groups(), strict=True)
             rows.append({name: cell for name, cell in pairs if cell is not None})
         elif rows and line.strip():
-            rows[-1]["text"] += f"\n{line}"
+            rows[-1][names[-1]] += f"\n{line}"
             others += 1
     return Rows(rows, name, loses=True) if others <= most * len(rows) else None

@@ -17,6 +17,7 @@ from mcp_abridge.summary import (
     components,
     line_heads,
     log_lines,
+    metrics,
     printed,
     sections,
 )
@@ -310,10 +311,13 @@ _FORMS: Iterable[_Form] = (
     (line_heads.HITS, line_heads.hits),
     (line_heads.TALK, line_heads.talk),
     (line_heads.JOINT, line_heads.joint_log),
+    (line_heads.NUMBERED, line_heads.numbered),
+    (metrics.SIGN, metrics.metrics),
     (log_lines.LEVELED, log_lines.log),
     (log_lines.BY_HOST, log_lines.system_log),
     (printed.SIGN, printed.printed),
     (re.compile(r"\A(?:[^\n]*\n){0,5}?(?:\S+ +){3}\S[^\n]*\n"), _spaced),
+    (line_heads.TAGGED, line_heads.tagged),
     (log_lines.DATED, log_lines.log),
     (blocks.SIGN, blocks.blocks),
 )
