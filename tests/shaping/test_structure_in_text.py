@@ -518,6 +518,10 @@ REPEATED: dict[str, Callable[[list[Row]], str]] = {
         )
     ),
     "kubectl": of_pods,
+    "kubectl top": lambda rows: (
+        "NAME  CPU(cores)   MEMORY(bytes)\n"
+        + "".join(f"{r['id']:<6}{r['id']}m           {r['id']}Mi\n" for r in rows)
+    ),
     "ps": lambda rows: (
         "USER         id %CPU STAT START   TIME COMMAND\n"
         + "".join(
@@ -597,6 +601,16 @@ def test_a_table_of_pandas_with_rows_left_out_or_cells_beside_its_columns_has_no
     for line in ("..       ...  ..", "7       a b  7", "7       a b 77 7", "7       a b    77"):
         lines[8] = line.ljust(len(lines[0]))
         assert value("\n".join(lines), "rows") is None, line
+
+
+def test_files_of_several_folders_stay_a_text_and_their_rows_have_the_folder() -> None:
+    text = "\n".join(
+        f"src/{n}:\ntotal 8\n" + f"-rw-r--r-- 1 ann staff {n} Oct  7 11:14 a.txt\n" * (1 + n % 8)
+        for n in range(90)
+    )
+    assert notes(first(text))["rows"].startswith("399 rows of folder, mode, links, owner, group")
+    assert value(text, "count_by(rows, &folder)")["src/7"] == 8
+    assert value(f"{text}ls: cannot open\n", "rows") is None
 
 
 def test_sections_with_more_than_fields_stay_a_text_and_their_rows_can_be_asked() -> None:

@@ -101,12 +101,17 @@ _PAIRS = re.compile(rf'(?P<before>(?:[^\s="]+ +){{0,5}})(?:{_PAIR.pattern}(?: +|
 
 
 def _listing(text: str) -> Rows | None:
-    """Read the lines of `ls -l`."""
+    """Read the lines of `ls -l`; those of several folders have the `folder` that is named above."""
     before = text[: text.find("\n") + 1] if text.startswith("total ") else ""
-    matches = [*map(_FILE.fullmatch, text[len(before) :].splitlines())]
-    if not all(matches):
-        return None
-    return Rows([match.groupdict() for match in matches if match], "ls -l", before)
+    rows, folder = list[dict[str, str]](), dict[str, str]()
+    for line in text[len(before) :].splitlines():
+        if match := _FILE.fullmatch(line):
+            rows.append(folder | match.groupdict())
+        elif line.endswith(":"):
+            folder = {"folder": line[:-1]}
+        elif not folder or (line.strip() and not line.startswith("total ")):
+            return None
+    return Rows(rows, "ls -l", before, loses=bool(folder))
 
 
 _FILE = re.compile(
@@ -292,13 +297,15 @@ _RESULTS = ("failure", "error", "skipped")
 
 _LOGS = (log_lines.log, log_lines.system_log)
 
+_CAPITALS = r"[A-Z][A-Z()/_-]*(?:\([a-z]+\))?(?: [A-Z]+)*"
+
 _Form = tuple[re.Pattern[str], Callable[[str], Rows | None]]
 _FORMS: Iterable[_Form] = (
     (re.compile(r"\Acommit [0-9a-f]{7,64}\b[^\n]*\n(?:Merge: [^\n]*\n)?Author: "), _git_log),
     (re.compile(rf"\A{_PAIRS.pattern}", re.MULTILINE), _logfmt),
-    (re.compile(rf"\A(?:total [^\n]*\n)?{_FILE.pattern}\n"), _listing),
+    (re.compile(rf"\A(?:[^\n]*:\n)?(?:total [^\n]*\n)?{_FILE.pattern}\n"), _listing),
     (
-        re.compile(r"\A[A-Z][A-Z()/_-]*(?: [A-Z]+)*(?: {2,}[A-Z][A-Z()/_-]*(?: [A-Z]+)*)+ *\r?\n"),
+        re.compile(rf"\A{_CAPITALS}(?: {{2,}}{_CAPITALS})+ *\r?\n"),
         _aligned,
     ),
     (re.compile(r"\A(?=[^\n]*\w)[^\n]*\n *[-=]{2,}(?: +[-=]{2,})+ *\r?\n"), _ruled),
