@@ -1054,6 +1054,23 @@ def test_a_line_above_each_block_of_fields_belongs_to_the_block_below_it(line: s
     assert value(text, f"rows[?contains(text, '{line[:5]}')]") == []
 
 
+def test_what_stands_indented_in_a_block_of_fields_keeps_its_indentation() -> None:
+    text = "".join(
+        f"Name: pod-{n}\nContainers:\n  main:\n    State:  Running\nNode: node-{n}\n\n"
+        for n in range(99)
+    )
+    assert view(text, "rows[7].Containers").strip() == "main:\n  State:  Running"
+
+
+def test_documents_of_yaml_are_rows_with_their_members() -> None:
+    text = "---\n".join(
+        f"kind: {('Pod', 'Service')[n % 2]}\nmetadata:\n  name: n{n}\nspec:\n  replicas: {n}\n"
+        for n in range(99)
+    )
+    assert notes(first(text))["read_from"].startswith("YAML;")
+    assert value(text, "rows[?kind=='Service' && spec.replicas > `95`].metadata.name") == ["n97"]
+
+
 def test_a_comment_before_yaml_stays_before_its_rows() -> None:
     text = "# The events were:\n" + "".join(f"- name: n{n}\n  kind: Pod\n" for n in range(99))
     outcome = first(text)

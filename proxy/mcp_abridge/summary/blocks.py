@@ -5,6 +5,7 @@ Without it, no view can tell which of the pods of `kubectl describe` is pending.
 
 import re
 from itertools import islice, takewhile
+from textwrap import dedent
 
 from mcp_abridge.summary.origin import BLOCKS
 from mcp_abridge.summary.rows import Rows
@@ -68,16 +69,21 @@ def _fields_of_one_line(parts: list[list[str]]) -> list[dict[str, str]] | None:
     for lines in parts:
         row, cell = dict[str, list[str]](), list[str]()
         for line in lines:
-            if line[:1] in (" ", "\t") and (content := line.strip()):
-                cell.append(content)
+            if line[:1] in (" ", "\t") and line.strip():
+                cell.append(line.rstrip())
             elif (match := _FIELD.match(line)) is not None:
                 if match[1] in row or len(row) > _MOST_FIELDS:
                     return None
                 cell = row[match[1]] = [match[2].strip()]
             elif line.strip("-= \t"):
                 return None
-        rows.append({name: "\n".join(cells) for name, cells in row.items()})
+        rows.append({name: _cell(*lines) for name, lines in row.items()})
     return rows
+
+
+def _cell(first: str, *others: str) -> str:
+    """Return a value with the lines indented below it, which may be so below one another."""
+    return "\n".join([first, *([dedent("\n".join(others))] if others else ())])
 
 
 def _fields_before_a_text(parts: list[str]) -> list[dict[str, str]] | None:

@@ -291,6 +291,11 @@ def _yaml(text: str) -> TextStructure | None:
         return None
 
 
+def _yaml_documents(text: str) -> TextStructure | None:
+    """Read several documents of YAML, of which blocks of fields have what is nested as texts."""
+    return _yaml(text) if "\n---" in text[:_SAMPLE] else None
+
+
 def _xml(text: str) -> TextStructure | None:
     if text[:64].lstrip()[:1] != "<":
         return None
@@ -303,5 +308,6 @@ def _xml(text: str) -> TextStructure | None:
 
 _OF_BRACKETS = (_documents, _documents_among_lines, _enclosed, _python, _repeated)
 _OF_LINES = (
-    *(_fenced, _enclosed, _documents_among_lines, _requests, _table, _repeated, _yaml, _xml),
+    *(_fenced, _enclosed, _documents_among_lines, _requests, _table),
+    *(_yaml_documents, _repeated, _yaml, _xml),
 )
