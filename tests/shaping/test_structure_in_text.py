@@ -697,6 +697,16 @@ def test_the_cells_of_a_table_of_markdown_are_read_without_its_escapes() -> None
     assert value(psql, "[3].[path]") == ["C:\\_x"]
 
 
+def test_a_bar_in_a_cell_of_psql_or_mysql_is_part_of_it() -> None:
+    lines = [f"{n:4} | {'it | was' if n % 9 == 7 else 'é'}" for n in range(200)]
+    psql = "\n".join(["  id | note", "-----+------", *lines])
+    mysql = "\n".join(["+-----+----------+", "| id  | note     |", "+-----+----------+"])
+    mysql += "".join(f"\n|{line:16}|" for line in lines) + "\n+-----+----------+\n"
+    for text in (psql, mysql):
+        assert value(text, "rows[7]") == {"id": 7, "note": "it | was"}
+        assert value(text, "length(rows)") == 200
+
+
 def test_a_bibliography_is_rows() -> None:
     text = "\n".join(
         f"@article{{key{n},\n\ttitle = {{Drivers of {{S}}ea ice {n}}},\n"

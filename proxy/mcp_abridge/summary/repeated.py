@@ -6,6 +6,7 @@ the beginning has, and each value stands in the text as it is given; what is aro
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 from unicodedata import east_asian_width
 
@@ -243,8 +244,9 @@ def _barred(text: str) -> Rows | None:
 def _bar_rows(lines: str) -> list[dict[str, str]] | None:
     every = lines.splitlines()
     rules = {*filter(_RULE.fullmatch, every)}
-    table = [[cell.strip() for cell in _cells(line)] for line in every if line not in rules]
-    if "+" not in "".join(rules):  # of Markdown, as in `on\_hold`
+    rule = min(rules, key=len)
+    table = [[cell.strip() for cell in _cells(line, rule)] for line in every if line not in rules]
+    if "+" not in rule:  # of Markdown, as in `on\_hold`
         table = [[_ESCAPED.sub(r"\1", cell) for cell in cells] for cells in table]
     names, *rest = table
     if len(set(names)) < len(names) or not all(names) or len(names) < 2:
@@ -257,7 +259,12 @@ def _bar_rows(lines: str) -> list[dict[str, str]] | None:
 _HEADING_ABOVE = re.compile(r"^#{1,6} +(.*?)[ \t#]*$", re.MULTILINE)
 
 
-def _cells(line: str) -> list[str]:
+def _cells(line: str, rule: str) -> list[str]:
+    """Return the cells of a line, with bars in them that stand below no cross of the rule."""
+    crosses = [cross.start() for cross in re.finditer(r"\+", rule)]
+    if crosses and all(line[at : at + 1] == "|" for at in crosses):
+        bounds = crosses if rule.lstrip()[0] == "+" else [-1, *crosses, len(line)]
+        return [line[start + 1 : end] for start, end in pairwise(bounds)]
     cells = re.split(r"(?<!\\)\|", line.strip() if line.lstrip()[:1] == "|" else line)
     return cells[1:-1] if line.lstrip()[:1] == "|" else cells
 
