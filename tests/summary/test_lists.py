@@ -556,3 +556,56 @@ def test_lines_of_a_text_that_are_an_array_name_a_row_by_the_first() -> None:
     rows = table["cells"]
     assert "source[0]" in rows["columns"]
     assert len({json.dumps(row) for row in rows["rows"]}) > 30
+
+
+def test_typed_values_are_what_they_are_called_around_their_type() -> None:
+    dice = Dice(1)
+    items = [
+        {
+            "pk": {"S": f"PROPERTY#{dice.hex(10)}"},
+            "name": {"S": dice.title()},
+            "beds": {"N": str(dice.randint(8, 140))},
+            "city": {"S": ("Cork", "Graz", "Tartu")[n % 5 % 3]},
+            "open": {"BOOL": n % 9 > 0},
+            "seasons": {"L": [{"M": {"price": {"N": str(dice.randint(10, 90))}}}] * (n % 3 + 1)},
+        }
+        for n in range(60)
+    ]
+    table, notes = first_look({"Items": items})
+    assert {"name.S", "city.S", "beds.N"} <= {*table["Items"]["columns"]}
+    assert "max_by(Items, &beds.N)" in notes["more"]
+
+
+def test_of_many_series_the_greatest_of_all_is_offered_and_no_value_beside_another_time() -> None:
+    series = [
+        {
+            "Label": f"{WORDS[n]} {n}",
+            "Times": [f"2026-11-30T{m // 60:02}:{m % 60:02}:00Z" for m in range(90)],
+            "Values": [(m * 37 + n * 11) % 101 / 4 for m in range(90)],
+            "Code": ("Complete", "PartialData")[n % 6 == 5],
+            "Messages": [],
+        }
+        for n in range(20)
+    ]
+    table, notes = first_look({"Results": series})
+    assert table["Results"]["columns"] == ["Label", "Code"]
+    view = "max_by(Results, &max(Values)).[Label, max(Values)]"
+    assert f"view='{view}' finds the greatest of all" in notes["more"]
+    assert "sort_by(" not in notes["more"]
+    highest = max(series, key=lambda each: max(each["Values"]))
+    assert view_of(Document({"Results": series}), view) == [highest["Label"], 25.0]
+
+
+def test_the_last_rows_are_offered_though_some_say_that_they_have_no_time() -> None:
+    dice = Dice(1)
+    pages = [
+        {"title": dice.title(), "published": "N/A" if n % 9 == 4 else dice.time(), "size": n}
+        for n in range(60)
+    ]
+    _, notes = first_look(pages, 2000)
+    [latest] = [each for each in notes["more"].split("'") if each.startswith("sort_by(@, &publ")]
+    times = [each["published"] for each in pages if each["published"] != "N/A"]
+    remarks: list[str] = []
+    rows = view_of(Document(pages), latest, remarks=remarks)
+    assert [row["published"] for row in rows] == sorted(map(str, times))[-3:]
+    assert remarks == ["published is no time in 7 of 60 elements, left out"]

@@ -21,7 +21,15 @@ from mcp_abridge.query.kind_words import share
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.lookups import path_of
 from mcp_abridge.query.notation import notation
-from mcp_abridge.query.numerals import is_missing, kind, kind_of_type, number, numbers, odd_order
+from mcp_abridge.query.numerals import (
+    are_days,
+    is_missing,
+    kind,
+    kind_of_type,
+    number,
+    numbers,
+    odd_order,
+)
 
 _EXACT = Context(prec=400, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 _ROUNDED = Context(prec=28, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
@@ -154,7 +162,12 @@ class Amounts:
         if not (adds or numeric) and fit < texts and not _fits_but_for_missing(keys, values):
             values = [key if isinstance(key, str) else None for key in keys]
             self._say(f"{what}: compared as texts, since not all are numbers", 2 * fit >= texts)
-            as_ = odd_order([*filter(None, values[:_EXAMINED])])
+            sample = [*filter(None, values[:_EXAMINED])]
+            if self.kinds is not None and are_days(sample):
+                values = [None if is_missing(key) else key for key in values]
+                missing = texts - len(values) + values.count(None)
+                self._say(f"{what} is no time in {_left_out(missing, keys)}", missing > 0)
+            as_ = odd_order(sample)
             so = as_ is not None and not (as_ == "numbers" and 2 * fit >= texts)
             self._say(f"{what}: compared as texts, not as {as_}", so)
             self._say(f"{what} is no text in {_left_out(some - texts, keys)}", some > texts)

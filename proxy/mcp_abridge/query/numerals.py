@@ -20,6 +20,7 @@ _MISSING = frozenset(
 _SHEET_ERROR = re.compile(r"#[A-Z]+(?:/[A-Z0])?[!?]?")  # of a cell: #REF!, #N/A
 _AMOUNT = re.compile(r"(?:[A-Z]{3}|[^\w\s])?\s?[-+]?\d+(?:[.,' \u00a0]\d+)*\s?(?:%|[A-Za-z]{1,3})?")
 _TIME = re.compile(r"\d{4}-?\d\d-?\d\d([T ])(\d\d:?\d\d)[\d:.,]* ?(Z|UTC|[-+]\d\d(?::?\d\d)?|)")
+_DAY = re.compile(r"(?:19|20)\d\d-\d\d\b")
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _BY_DAY = re.compile(
     r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?"
@@ -79,6 +80,15 @@ def is_missing(value: Any) -> bool:
     if not isinstance(value, str):
         return False
     return value.strip().lower() in _MISSING or _SHEET_ERROR.fullmatch(value) is not None
+
+
+def are_days(texts: Sequence[str]) -> bool:
+    """Return True if most texts begin with a year and a month, as times that sort as texts do.
+
+    >>> are_days(["2026-11-17T00:00:00Z", "N/A", "2024-03"]), are_days(["a", "2026-11-17"])
+    (True, False)
+    """
+    return 2 * sum(_DAY.match(each) is not None for each in texts) > len(texts)
 
 
 def is_amount(text: str) -> bool:

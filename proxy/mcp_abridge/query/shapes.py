@@ -161,6 +161,9 @@ def side_by_side(value: Value) -> dict[str, list[Value]] | None:
         return None
     arrays = {name: each for name, each in value.items() if is_array(each)}
     alone = len(arrays) == len(value)
+    if not alone:  # `Messages: []` beside times and values
+        arrays = {name: each for name, each in arrays.items() if opened(each)}
+        alone = len(arrays) == len(value)
     if len(arrays) < 2 or not (alone or len(value) <= _BESIDE):
         return None
     for name, each in arrays.items():

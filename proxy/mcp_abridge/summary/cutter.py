@@ -36,7 +36,7 @@ from mcp_abridge.summary.omissions import (
     of_texts,
 )
 from mcp_abridge.summary.paging import Total, more_than, server_total
-from mcp_abridge.summary.place import UNSHOWN, Place, element_place, member_place
+from mcp_abridge.summary.place import UNSHOWN, Place, elements, member_place
 from mcp_abridge.summary.shares import share, weights_of
 from mcp_abridge.summary.tables import INNER, LARGEST, alike, in_rows, inner_rows, named_rows
 
@@ -208,7 +208,7 @@ class SizeReducer(Struct, kw_only=True):
         # The last one may stay if both ends are plain values.
         plain = count > 2 and all(map(is_end, (value[0], value[-1])))
         few = count <= room // WHOLE
-        entries = _elements(value, at, numbered) if few else []
+        entries = elements(value, at, numbered) if few else []
         parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE) if few else None
         views, place, name = tuple[Example, ...](), "", ""
         if parts is None and self.breadth:
@@ -233,7 +233,7 @@ class SizeReducer(Struct, kw_only=True):
                 room -= len(last[0]) + 1
                 value = value[:-1][: _PLENTY if beside else None]
         if parts is None:
-            entries = _elements(value[: room // 2], at, numbered)
+            entries = elements(value[: room // 2], at, numbered)
             parts = self._first(entries, room, depth) + last
         if len(parts) < count:
             loss = size - sum(map(len, parts))
@@ -271,10 +271,12 @@ class SizeReducer(Struct, kw_only=True):
     def _in_rows(self, value: Any, size: int, room: int, at: Place) -> bytes | None:
         """Return a tree, or arrays side by side, as rows in brief; None of any other value."""
         fits = self.breadth and self.table and size <= LARGEST
-        rows, at, others = in_rows(value, at, room) if fits else ([], at, b"")
-        cut = brief(rows, room - len(others), at[1], self.lookout, table=True)
-        table = None if cut is None else self._rows(cut, len(rows), size, at, shape=True)
-        return b'{%b"rows":%b}' % (others, table) if others and table else table
+        rows, of, others = in_rows(value, at, room) if fits else ([], at, b"")
+        cut = brief(rows, room - len(others), of[1], self.lookout, table=True)
+        if cut is None:  # arrays are left out: cut, times would stand beside other values
+            return b"{}" if rows and at[1] and of[1] == f"{at[1]}.rows" else None
+        table = self._rows(cut, len(rows), size, of, shape=True)
+        return b'{%b"rows":%b}' % (others, table) if others else table
 
     def _rows(
         self,
@@ -394,7 +396,3 @@ class SizeReducer(Struct, kw_only=True):
             cut = Omission(path or "@", unit, place, visible - last, total, loss, visible, total)
             beyond = more_than(total, self.totals.get(at))
             self.omissions.append(replace(cut, last=last, examples=examples, beyond=beyond))
-
-
-def _elements(value: list[Raw], at: Place, numbered: bool) -> list[Entry]:
-    return [(b"", raw, element_place(at, index, numbered)) for index, raw in enumerate(value)]

@@ -19,7 +19,7 @@ from mcp_abridge.query.numerals import are_odd_times, is_missing
 from mcp_abridge.summary import forms, roles
 from mcp_abridge.summary.all_rows import Facts, Unnested, columns_in
 from mcp_abridge.summary.cells import values_of
-from mcp_abridge.summary.columns import EACH, LAST, Column, Pair, expression
+from mcp_abridge.summary.columns import EACH, LAST, Column, Pair, elements_of, expression
 
 _SELECTED = 2  # columns that a filter selects
 _LATEST = 3  # rows that are the last by their time
@@ -123,6 +123,11 @@ def examples(
         view, effect = _greatest(place or "@", quantity)
         several = measures[: 1 - roles.counts_things(quantity)]
         yield view, ", in any ".join([effect, *(each.name for each in several)])
+    for series in islice(filter(_of_numbers, filter(_single, columns)), int(quantity is None)):
+        first_names = sorted(names, key=lambda each: each.role != roles.NAME)[:1]
+        cells, most = [each.name for each in first_names], f"max({series.name})"
+        view = f"max_by({place or '@'}, &{most}).[{', '.join([*cells, most])}]"
+        yield view, f"{GREATEST} of all"
     useful = [each for each in columns if each.role != roles.APPENDIX and _single(each)]
     useful.sort(key=roles.counts_things)  # what is measured comes first
     amounts = [*islice(filter(roles.is_amount, useful), _SUMS)]
@@ -160,7 +165,8 @@ def in_turn(first: Iterable[Example], second: Iterable[Example]) -> tuple[Exampl
 
 def clock_of(columns: Sequence[Column]) -> Column | None:
     """Return the times of rows that are out of their order: the last of them is asked for."""
-    times = (each for each in columns if each.role == roles.TIME and _single(each))
+    single = (each for each in columns if each.role == roles.TIME and _single(each))
+    times = (each for each in single if each.values and each.values[0][:1] != b"[")
     return next(filter(roles.is_out_of_order, filter(_selectable, times)), None)
 
 
@@ -193,6 +199,12 @@ def greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:
 def _single(column: Column) -> bool:
     """Return True if a column has one value in each row, and views can name it."""
     return all(isinstance(step, str | int) for step in column.path) and column.nameable
+
+
+def _of_numbers(column: Column) -> bool:
+    """Return True if each cell of a column is an array of numbers, as of a time series."""
+    arrays = [*map(elements_of, map(Raw, column.values))]
+    return bool(arrays) and all(each and forms.NUMBER.fullmatch(each[0]) for each in arrays)
 
 
 def _beside_a_name(column: Column) -> bool:

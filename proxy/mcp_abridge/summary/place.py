@@ -2,6 +2,8 @@
 
 import re
 
+from msgspec import Raw
+
 from mcp_abridge.document.names import label, nameable
 
 Place = tuple[str, str]
@@ -24,6 +26,11 @@ def last_name(place: str) -> str:
 def element_place(at: Place, index: int, numbered: bool) -> Place:
     """Return the place of an element; `numbered`: it has a path of its own."""
     return f"{at[0]}[{index if numbered else ''}]", f"{at[1]}[{index}]"
+
+
+def elements(value: list[Raw], at: Place, numbered: bool) -> list[tuple[bytes, Raw, Place]]:
+    """Return elements, which have no name, and their places."""
+    return [(b"", raw, element_place(at, index, numbered)) for index, raw in enumerate(value)]
 
 
 def member_place(at: Place, name: str) -> Place:

@@ -15,6 +15,8 @@ from operator import attrgetter
 
 from msgspec import Raw
 
+from mcp_abridge.document.tree import text
+from mcp_abridge.query.numerals import is_missing
 from mcp_abridge.summary import forms, words
 from mcp_abridge.summary.all_rows import Names
 from mcp_abridge.summary.columns import EACH, Column, elements_of
@@ -274,7 +276,8 @@ def in_order_of_time(column: Column) -> bool:
 
 def is_out_of_order(times: Column) -> bool:
     """Return True if times that sort as numbers or as texts do not stand in their order."""
-    numbers = all(value[:1].isdigit() for value in times.values)
-    alike = numbers or all(map(forms.CLOCK.match, times.values))
-    by_day = any(map(forms.BY_DAY.match, times.values))
-    return alike and not by_day and len({*times.values}) > 1 and not in_order_of_time(times)
+    values = {each for each in times.values if not is_missing(text(Raw(each)))}
+    numbers = all(value[:1].isdigit() for value in values)
+    alike = numbers or all(map(forms.CLOCK.match, values))
+    by_day = any(map(forms.BY_DAY.match, values))
+    return alike and not by_day and len(values) > 1 and not in_order_of_time(times)

@@ -29,7 +29,7 @@ NAMES = _worth(
 PROSE = _worth(
     _1="comment comments note notes remark remarks details instructions terms raw html json xml sql"
 )
-HOLDERS = _worth(_1="value text content rendered default en simpletext raw #text $t")
+HOLDERS = _worth(_1="value text content rendered default en simpletext raw #text $t s n")
 PARTS = frozenset(("first", "middle", "given"))  # of a person's name
 STATES = _worth(
     _5="status state stage phase severity level conclusion health action actions",
@@ -84,7 +84,8 @@ AMOUNTS = _worth(
 BOOKS = frozenset(("journal", "venue", "issue"))  # whose volumes are not added up
 _PLURAL = re.compile("[a-z]{3,}(?<![sui])s")
 UNITS = _worth(_1="ms s sec seconds h kb mb gb kg km eur usd gbp chf cents sent")
-TYPED = ("number", "value")  # a value that is called by the object around it
+TYPED = ("number", "value", "N")  # a value that is called by the object around it
+TYPES_OF_NUMBERS = ("N",)  # of DynamoDB, whose numbers are texts
 RATES = frozenset(  # are no amounts
     _worth(_1="avg average max mean median min per percent percentage pct rate ratio unit gusts")
 )

@@ -265,9 +265,12 @@ class Worth:
         if not self.numeric or self.clock or not words.NO_QUANTITIES.isdisjoint(self.words[-1:]):
             return -9
         word = max(self.word(words.VALUES), words.SHARE * self._is_share())
-        if self.column.textual and not word and not self._measured():
+        typed = self.names[-1] in words.TYPES_OF_NUMBERS
+        if self.column.textual and not (word or typed or self._measured()):
             return -9  # digits of an id
-        return word + 1 + self.filled - 0.7 * self._away
+        steps = pairwise(self.column.path)
+        of_part = any(isinstance(step, int) and isinstance(name, str) for step, name in steps)
+        return word + 1 + self.filled - 0.7 * self._away - 2 * (of_part and not self._alone)
 
     def _is_share(self) -> bool:
         """Return True of percentages and rates; a sample rate of 48,000 is none."""
