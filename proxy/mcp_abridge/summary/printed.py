@@ -98,9 +98,9 @@ def _is_end(rows: list[str], end: int, blank: list[bool]) -> bool:
 
 
 def _labels(below: str, rows: list[str], blank: list[bool], end: int) -> tuple[list[int], int]:
-    """Return where the labels of rows begin, and where the first column does that has none.
+    """Return the places at which the labels of rows begin, and the first column that has none.
 
-    `end`: where the first name ends. A blank in all labels, as in times, is one of two.
+    `end` is the end of the first name. A blank in all labels, as in times, is one of two.
     """
     starts = [word.start() for word in _WORD.finditer(below)] or [0]
     starts = [at for at in starts if not at or blank[at - 1]]
