@@ -260,3 +260,10 @@ def test_an_outline_of_many_headings_leaves_out_lower_levels_and_cuts_no_name_sh
 def test_of_files_there_is_no_lower_level_to_leave_out() -> None:
     diff = "".join(f"--- a/{n}.py\n+++ b/{n}.py\n@@ -1 +1 @@\n-a\n+b\n" for n in range(300))
     assert look(Document(diff), "outline()")["left_out"] == "100 of 300 headings"
+
+
+def test_a_heading_of_a_lower_level_needs_no_empty_line_above() -> None:
+    text = "# Guide\n\n" + "".join(
+        f"## Step {n}\nDo it.\n### Part {n}\nSo.\n" + "\n" * (n % 5 == 0) for n in range(20)
+    )
+    assert len(headings(text, Fuel())) == 41

@@ -202,6 +202,7 @@ def _markup(text: str, fuel: Fuel) -> Iterator[_Place]:
             gap |= text[max(start - 4, 0) : start].replace("\r", "")[-2:] in ("", "\n", "\n\n")
             if not gap and piece[0] == "=":
                 continue  # a line of a log
+            gap |= len(level[1]) > 1  # no comment in code
             places.append((start, len(level[1]), piece))
         elif level[2]:
             from html import unescape
