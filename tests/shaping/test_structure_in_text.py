@@ -598,6 +598,10 @@ def test_a_table_of_pandas_with_rows_left_out_or_cells_beside_its_columns_has_no
     assert value("\n".join(lines), "rows[27]") == {"index": 27, "name": "", "id": 27}
     lines[8] = "7         NaN   7"
     assert value("\n".join(lines), "rows[7]") == {"index": 7, "id": 7}
+    assert value("\n".join([lines[3]] * 300), "rows") is None
+    sums = "\n".join(f"a{n * 7919 % 4096:03x}  {n:03}.txt" for n in range(300))
+    for text in ("a job is done\n" * 300, sums):
+        assert value(text, "rows") is None
     for line in ("..       ...  ..", "7       a b  7", "7       a b 77 7", "7       a b    77"):
         lines[8] = line.ljust(len(lines[0]))
         assert value("\n".join(lines), "rows") is None, line

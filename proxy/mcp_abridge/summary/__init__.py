@@ -96,4 +96,6 @@ first, which were not looked at while it was written.
 
 What is read as structure was tried on 1,512 texts that nothing was written for (outputs of
 commands, /etc, changelogs, licences, sources, recordings, CSV of numpy): none was read wrongly.
+Of 34,000 later ones (manuals, sources), the readers of `printed`, `metrics`, tags, counts and
+times read none wrongly.
 """

@@ -6,7 +6,7 @@ Without it, no view can filter what a server of data sends as `DataFrame.to_stri
 import re
 from itertools import pairwise, takewhile
 
-from mcp_abridge.query.heads import is_head
+from mcp_abridge.query.heads import is_head, names_columns
 from mcp_abridge.summary.rows import Rows
 
 SIGN = re.compile(r"\A(?:[^\n]*\n){0,5}?[^\n]*\w *\n(?=\S| {2,}\S)")
@@ -15,6 +15,7 @@ SIGN = re.compile(r"\A(?:[^\n]*\n){0,5}?[^\n]*\w *\n(?=\S| {2,}\S)")
 _BEGINNING = 4000  # characters by which such a table is told
 _HEADS = 6  # lines of which one may be the head
 _FEWEST = 3  # rows
+_TELLING = 100  # rows that tell if the first line is a head, if they have no labels
 _INDEX = "index"  # the name of labels of rows, if they have none
 _NULL = {"NaN", "NaT", "<NA>", "None"}
 _WORD = re.compile(r"\S+")
@@ -35,7 +36,8 @@ def printed(text: str) -> Rows | None:
     sample = text[:_BEGINNING].splitlines()
     sample = sample[:-1] if len(text) > _BEGINNING else sample
     for start in range(min(_HEADS, len(sample) - _FEWEST)):
-        if _of_one_length(sample[start], sample[start + 1 :]):
+        body = _of_one_length(sample[start], sample[start + 1 :])
+        if body and _rows(sample[start], body):
             break
     else:
         return None
@@ -63,22 +65,20 @@ def _rows(head: str, body: list[str]) -> list[dict[str, str]] | None:
     ends = [word.end() for word in _WORD.finditer(head) if _is_end(rows, word.end(), blank)]
     if not ends or ends[-1] < len(head) or len(rows) < _FEWEST:
         return None
-    starts, first = _labels(below, rows, blank, ends[0])
+    starts, first = _labels(below, rows, blank, len(head) - len(head.lstrip()))
     columns = [*pairwise([first, *ends])]
     spans = [*pairwise([*starts, first]), *columns]
     labels = [below[slice(*span)].strip() or _INDEX for span in spans[: len(starts)]]
     names = labels + [head[slice(*span)].strip() for span in columns]
-    if not is_head(names) or (starts and head[: spans[0][1]].strip() and not below):
-        return None
     table = [[row[slice(*span)].strip() for span in spans] for row in rows]
+    sample = [*zip(*table[:_TELLING], strict=True)]
+    telling = is_head(names) if starts else names_columns(names, sample)
+    beside = any(row[end - 1] == " " and row[at:end].strip() for row in rows for at, end in columns)
+    if not telling or beside or any(_is_no_row(cells, names) for cells in table):
+        return None
     for upper, cells in pairwise(table):
         for level in range(len(starts) - 1):
             cells[level] = cells[level] or upper[level]
-    left_out = any(_DOTS.fullmatch("".join(cells)) for cells in table)
-    if left_out or any(
-        row[end - 1] == " " and row[at:end].strip() for row in rows for at, end in columns
-    ):
-        return None
     return [
         {name: cell for name, cell in zip(names, cells, strict=True) if cell not in _NULL}
         for cells in table
@@ -91,6 +91,12 @@ def _names_below(head: str, body: list[str]) -> str:
     return body[0] if first and len(body[0].rstrip()) < first.end() else ""
 
 
+def _is_no_row(cells: list[str], names: list[str]) -> bool:
+    """Return True for dots in place of rows left out, and for a line that is like the head."""
+    dots = _DOTS.fullmatch("".join(cells)) is not None
+    return dots or any(name == cell for name, cell in zip(names, cells, strict=True))
+
+
 def _is_end(rows: list[str], end: int, blank: list[bool]) -> bool:
     """Return True if the cells of most rows end there, and in none goes on."""
     column = [row[end - 1] for row in rows]
@@ -100,7 +106,7 @@ def _is_end(rows: list[str], end: int, blank: list[bool]) -> bool:
 def _labels(below: str, rows: list[str], blank: list[bool], end: int) -> tuple[list[int], int]:
     """Return the places at which the labels of rows begin, and the first column that has none.
 
-    `end` is the end of the first name. A blank in all labels, as in times, is one of two.
+    `end` is the beginning of the first name. A blank in all labels, as in times, is one of two.
     """
     starts = [word.start() for word in _WORD.finditer(below)] or [0]
     starts = [at for at in starts if not at or blank[at - 1]]
