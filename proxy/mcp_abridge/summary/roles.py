@@ -8,6 +8,7 @@ first if that has but a word for itself: with half of the words, 7 of 112 lists 
 name, 17 without these rules. Rows that no name tells apart have the beginning of their hash.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from math import inf
@@ -64,8 +65,11 @@ def in_order(
         equal.setdefault(cells, []).append(column)
     firsts = [each for each in equal.values() if each[0] not in useless]
     compounds = words.compounds({column.names[-1] for column in columns if column.names})
+    heads = Counter(column.path[:1] for column in columns)
+    around = {head for head, count in heads.items() if 2 * count > len(columns)}
     useful = [
-        Worth(each, things, compounds, array).in_all(sought, others) for each, *others in firsts
+        Worth(each, things, compounds, array, around).in_all(sought, others)
+        for each, *others in firsts
     ]
     useful.sort(key=lambda each: each.column.position)
     useless.sort(key=lambda each: each.position)
@@ -165,9 +169,9 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     choice += take(EVENT, 0)
     choice += take(second)
     choice += take(PERSON, 0, _SHORT)
+    choice += take(TIME)
     if not any(each.column.role in (KEY, HASH) for each in choice):
         choice += take(LONG_KEY)
-    choice += take(TIME)
     choice += take(NAME, 3, _SHORT)
     choice += take(STATE, 1)
     choice += take(VALUE, 2)
@@ -191,12 +195,13 @@ def _telling_apart(choice: list[Worth], waiting: list[Worth]) -> Iterator[Worth]
 
     rows = len(choice[0].column.cells) if choice else 0
     now = count() if choice else 0
-    short = [each for each in waiting if each.column.size <= _SHORT and not each.opaque]
+    short = [each for each in waiting if each.column.size <= _SHORT and not each.appendix]
     if now < rows and short:
         best = max(short, key=lambda each: (count(each), each.name, -each.column.size))
         if count(best) > now:
             waiting.remove(best)
-            best.column.role = NAME if best.name > 0 else VALUE if best.numeric else KEY
+            other = VALUE if best.numeric else TIME if best.clock else KEY
+            best.column.role = NAME if best.name > 0 else other
             yield best
 
 

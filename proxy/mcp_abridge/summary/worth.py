@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from mcp_abridge.summary import forms, words
 from mcp_abridge.summary.all_rows import Names
-from mcp_abridge.summary.columns import EACH, Column, Pair
+from mcp_abridge.summary.columns import EACH, Column, ColumnPath, Pair
 
 _EMPTY = b'""'
 _STATE = 30  # bytes of a value that tells a state
@@ -32,7 +32,7 @@ class Worth:
     """The worth of a column in each role; -9: in none. `array` is the name of the rows.
 
     `things` are the places of objects with an id of their own, `compounds` names that are two words
-    in one.
+    in one, and `around` is the array with most columns, which may hold the one thing of each row.
     """
 
     def __init__(
@@ -41,13 +41,14 @@ class Worth:
         things: Collection[Names] = (),
         compounds: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
         array: str = "",
+        around: Collection[ColumnPath] = (),
     ) -> None:
         self.column, self.values, self._things = column, column.values, things
         names = column.names or ("",)
         keys = [step.key for step in column.path if isinstance(step, Pair)]
         self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
         self.words = compounds.get(self.names[-1]) or words.split(self.names[-1])
-        alone = len(column.path) == 3 and column.path[1] == 0
+        alone = len(column.path) == 3 and column.path[1] == 0 and column.path[:1] in around
         self._alone = alone  # of the one thing in each row
         array = str(column.path[0]) if alone else array
         plural = len(column.path) == 2 and str(column.path[0]).endswith("s")  # of an inner row
