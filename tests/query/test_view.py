@@ -317,7 +317,6 @@ def test_a_view_that_finds_nothing_for_want_of_a_member_is_refused_with_those_th
     [
         ("items[?state == 'Gone'].name", []),
         ("items[?closed == 'x']", []),
-        ("items[?archived == null].name", ["a", "b", "c"]),
         ("items[?archived != `null` || state == 'Done'].name", ["b"]),
         ("items[*].[titel || name]", [["a"], ["b"], ["c"]]),
         ("items[*].labels[*].name", [[], ["bug"], []]),
@@ -336,6 +335,18 @@ FIRST = "members: name, state, user, labels, closed; did you mean"
     ("expression", "value", "remark"),
     [
         ("items[?archived].name", [], f"no element has 'archived'; {ROW}"),
+        ("items[?archived == null].name", ["a", "b", "c"], f"no element has 'archived'; {ROW}"),
+        (
+            "items[?usr == `null`] | length(@)",
+            3,
+            f"no element has 'usr'; {ROW}; did you mean 'user'?",
+        ),
+        ("items[?!archived && state == 'Done'].name", ["b"], f"no element has 'archived'; {ROW}"),
+        (
+            "items[?!user.b].name",
+            ["a", "b", "c"],
+            "no element has 'b' in 'user'; members: login",
+        ),
         ("items[:1].[stat]", [[None]], f"no element has 'stat'; {FIRST} 'state'?"),
         ("items[0].nam", None, f"there is no 'nam'; {FIRST} 'name'?"),
         ("items[0].user.b", None, "there is no 'b'; members: login"),

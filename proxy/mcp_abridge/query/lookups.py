@@ -16,13 +16,14 @@ from mcp_abridge.document.names import nameable
 from mcp_abridge.document.own_names import listed, server_name
 from mcp_abridge.document.rows import each_object
 from mcp_abridge.errors import did_you_mean
-from mcp_abridge.query.kind_words import a_kind
+from mcp_abridge.query.kind_words import without_names
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
 from mcp_abridge.query.patterns import FIRST_ALONE, Expression
 from mcp_abridge.query.shapes import elsewhere, inner_place, made_rows
 
 Names = tuple[str, ...]  # names of members, each inside the previous one
+_Need = bool | None  # True for a required member, None for one whose absence makes a condition true
 
 _SCANNED = 2  # units for a search for members in one element
 _BATCH = 64  # elements that are opened together
@@ -88,7 +89,12 @@ class Lookups:
         """A sentence for each optional member, or element of an array, that is nowhere."""
         return [*self._messages(required=False), *islice(self.kinds.absences, _MESSAGES)]
 
-    def _messages(self, *, required: bool) -> list[str]:
+    @property
+    def presumptions(self) -> list[str]:
+        """A sentence for each member that is nowhere, which makes a condition true."""
+        return self._messages(required=None)
+
+    def _messages(self, *, required: _Need) -> list[str]:
         messages = (
             message
             for each in self._places.values()
@@ -105,14 +111,13 @@ class _Place:
     ) -> None:
         self._node, self._single, self._quoted, self._guess = node, single, quoted, guess
         self._corrected: tuple[list[int], Node] = ([], node)
-        # The members that no element has so far; True if a member is required.
-        self.missing: dict[Names, bool] = {}
+        self.missing: dict[Names, _Need] = {}  # the members that no element has so far
         self._pairs: list[tuple[Node, Node]] = []
         self._orders: set[int] = set()  # the names among them that are compared by order
         for each, at, required_here in _alongside(node, required):
             if each["type"] == "field":
                 path = (*at, each["value"])
-                self.missing[path] = required_here or self.missing.get(path, False)
+                self.missing[path] = required_here or self.missing.get(path, required_here)
             elif not at:
                 pairs = compared(each)
                 self._pairs += pairs
@@ -180,7 +185,7 @@ class _Place:
                 literals[id(node)] = {"type": "literal", "value": name, "children": []}
         return literals
 
-    def messages(self, required: bool, root: Any) -> Iterator[str]:
+    def messages(self, required: _Need, root: Any) -> Iterator[str]:
         literals = self.literals
         corrected = {(node["value"],) for node, _ in self._pairs if id(node) in literals}
         others = [
@@ -190,7 +195,8 @@ class _Place:
             and (id(node) not in self._orders or node["value"] in self._quoted)
         ]
         for path, required_here in self.missing.items():
-            if required_here == required and path not in corrected and path in self._lacking:
+            need = required_here if required is None else bool(required_here)
+            if need is required and path not in corrected and path in self._lacking:
                 there = "" if self._single else elsewhere(root, path[0])
                 yield self._message(path, compared=path in others) + there
 
@@ -200,7 +206,7 @@ class _Place:
         inside = f" in {_shortened('.'.join(parents))!r}" if parents else ""
         message = f"{'there is no' if self._single else 'no element has'} {word}{inside}; "
         if not names and path in self._instead:
-            return f"{message}{_without_names(self._instead[path])}"
+            return f"{message}{without_names(self._instead[path])}"
         message += f"{self._names_of}: {_listed(names) or 'none'}"
         suggests = name not in names and not (compared and name in self._quoted)
         inner = inner_place(self._first.get(path), name) if suggests else None
@@ -212,12 +218,6 @@ class _Place:
         call = _CALLS.get(name) if self._single else None
         call = f"; did you mean | {call} for all of the value before it?" if call else ""
         return message + (like or text or call)
-
-
-def _without_names(value: Any) -> str:
-    """Return the kind of a value in place of an object, and how its parts are asked for."""
-    way = ": write [0] for its first element" if isinstance(value, list) else ""
-    return f"found {a_kind(value)} in place of an object{way}"
 
 
 def _member(value: dict[str, Any], name: str) -> Any:
@@ -324,7 +324,7 @@ def compared(node: Node) -> list[tuple[Node, Node]]:
     return [pair for pair in ((second, first), (first, second)) if pair[0]["type"] == "field"]
 
 
-def _alongside(node: Node, required: bool, at: Names = ()) -> Iterator[tuple[Node, Names, bool]]:
+def _alongside(node: Node, required: _Need, at: Names = ()) -> Iterator[tuple[Node, Names, _Need]]:
     """Yield the nodes that are evaluated over the same value as `node`, or over its members."""
     yield node, at, required
     kind, children = node["type"], node.get("children", [])
@@ -339,14 +339,14 @@ def _alongside(node: Node, required: bool, at: Names = ()) -> Iterator[tuple[Nod
         yield from _alongside(children[0], required, at)
     elif kind == "comparator":
         # A comparison with null tests if the member is present.
-        first, second = children
-        yield from _alongside(first, not _null(second), at)
-        yield from _alongside(second, not _null(first), at)
+        alone = None if node["value"] == "eq" else False
+        for child, other in (children, children[::-1]):
+            yield from _alongside(child, alone if _null(other) else True, at)
     elif kind != "expref":
         if kind == "function_expression":
             required = node["value"] not in ("not_null", "type")
         elif kind in ("and_expression", "or_expression", "not_expression"):
-            required = False
+            required = None if kind == "not_expression" else False
         for child in children:
             if isinstance(child, dict):
                 yield from _alongside(child, required, at)

@@ -79,8 +79,8 @@ def look(
         if slips and (nothing or _is_of_nothing(result)):  # a slip must not read as "none"
             raise Refusal(f"view: {slips[0]}")
         if remarks is not None:
-            remarks += slips or (lookups.absences if nothing else [])
-            remarks += lookups.remarks
+            about = slips or (lookups.absences if nothing else lookups.presumptions)
+            remarks += dict.fromkeys([*about, *lookups.remarks])
         return (
             first_hits(result, _searched(expression), room) if isinstance(result, Hits) else result
         )
