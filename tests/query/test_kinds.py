@@ -272,7 +272,44 @@ def test_a_text_in_other_letters_comes_with_its_spelling(
 
 
 @pytest.mark.parametrize(
-    "view", ["rows[?user.login=='Ann' || id==`3`]", "rows[-12]", "rows[11]", "rows[?note=='x1']"]
+    ("condition", "count", "remark"),
+    [
+        ("plan!='Pro'", 200, "plan: 'pro' differs from 'Pro' by case alone"),
+        ("plan=='Pro' || plan=='free'", 100, "plan: 'pro' differs from 'Pro' by case alone"),
+        ("!contains(plan, 'PR')", 200, "plan: 'PR' is there in another case"),
+        ("!starts_with(plan, 'Fr') && id < `9`", 9, "plan: 'Fr' is there in another case"),
+        ("!contains(tags, 'A')", 200, "tags: 'A' is there in another case"),
+        ("matches(plan, 'PR')", 0, "plan: 'PR' is there in another case: write '(?i)PR'"),
+        ("!matches(plan, '^PR')", 200, "plan: '^PR' is there in another case: write '(?i)^PR'"),
+        ("state!='canceled'", 200,
+         "state: 'canceled' has no match here; did you mean 'cancelled'?"),
+        ("state in ('paid', 'canceled')", 100,
+         "state: 'canceled' has no match here; did you mean 'cancelled'?"),
+        ("state in ('Paid', 'cancelled')", 100,
+         "state: 'Paid' has no match here; did you mean 'paid'?"),
+        ("plan!='pro'", 100, None),
+        ("!contains(plan, 're')", 100, None),
+        ("matches(plan, 're')", 100, None),
+        ("state in ('paid', 'unknown')", 100, None),
+        ("plan=='gold' || plan=='pro'", 100, None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("small", [True, False])  # one by one, and many at once
+def test_a_part_of_a_condition_that_matches_nothing_comes_with_another_spelling(
+    condition: str, count: int, remark: str | None, small: bool
+) -> None:
+    rows = [
+        {"id": n, "plan": ("pro", "free")[n % 2], "state": ("paid", "cancelled")[n % 2]}
+        | {"tags": ["a", "b"]}
+        for n in range(200)
+    ]
+    parts = [rows[:50], rows[50:100], rows[100:150], rows[150:]] if small else [rows]
+    view = f"[*].rows[?{condition}][] | length(@)"
+    assert ask(view, [{"rows": part} for part in parts]) == (count, [remark] if remark else [])
+
+
+@pytest.mark.parametrize(
+    "view", ["rows[?user.login=='ann' || id==`3`]", "rows[-12]", "rows[11]", "rows[?note=='x1']"]
 )
 def test_what_is_found_needs_no_such_word(view: str) -> None:
     rows_found, remarks = ask(view)

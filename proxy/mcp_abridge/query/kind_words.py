@@ -4,22 +4,34 @@ Without it, a model would learn that nothing was found, and not that it compared
 """
 
 import json
+import operator
+import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from mcp_abridge.document.names import spelled
 from mcp_abridge.document.own_names import listed
 from mcp_abridge.document.tree import encode
+from mcp_abridge.errors import nearest
 from mcp_abridge.query.notation import Node, brackets, constant, notation
 from mcp_abridge.query.numerals import kind, kind_of_type, number
+from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.query.shapes import is_array
 
 _ANSWERS = ("0", "false", "no", "true", "yes")  # texts that are meant as a truth value
 _NULLS = ("", "null", "None", "nil", "undefined", "NULL")  # texts that are meant as null
 _NAMES = 8  # member names in a message
+_STATES = 50  # different values, if they are words for states
+_SEARCHED = 200  # characters of a text that is searched for a pattern in another case
+_NO_WORD = re.compile(r"\d|^.{0,5}\Z")  # of which a similar one is another
+
+VALUES = 1000
+"""Different values of which other spellings are looked for."""
+EQUALITIES = ("eq", "ne")
+"""The signs of tests for equality."""
 
 ENTRY = frozenset(("key", "value"))
 """The members of a row that entries() makes."""
@@ -45,6 +57,8 @@ class NodeKinds:
         self.inside: set[type] = set()  # the types in arrays that `contains` searched
         self.spelling: tuple[Any, str] | None = None  # texts that differ in their spelling alone
         self.alike: tuple[str, str] | None = None  # kinds of operands that are spelled alike
+        self.matched = False  # True if two texts were equal, or one held the other
+        self.values: dict[Any, None] = {}  # some of the values until then
         self.part: str | None = None  # a text in an array that has what `contains` looks for
         self.empty = 0  # texts without a character
         self.longest = 0  # elements of an array of which one is taken
@@ -57,6 +71,16 @@ class NodeKinds:
             if text == word or (kind(value) == "number" and number(text) == value):
                 self.alike = kind(one), kind(other)
 
+    def see(self, ones: list[Any], others: list[Any]) -> None:
+        """Note texts that are compared, some of them numbers or null, until two of them match."""
+        name = self.node["value"]
+        if len(self.values) <= VALUES:
+            self.values.update(dict.fromkeys((ones, others)[subject_at(self.node)]))
+        if name in HOLDS:
+            ones = [each if type(each) is str else "" for each in ones]
+        if name in HOLDS or name in EQUALITIES:
+            self.matched = True in map(HOLDS.get(name, operator.eq), ones, others)
+
     def kinds(self) -> Counter[Any]:
         kinds: Counter[Any] = Counter()
         for types, count in self.counts.items():
@@ -65,6 +89,43 @@ class NodeKinds:
             )
             kinds[each] += count
         return kinds
+
+
+def unmatched(record: NodeKinds) -> Iterator[str]:
+    """Yield sentences on texts that matched nothing, and are there in another spelling."""
+    name, parts = record.node["value"], record.node["children"]
+    if name == "contains" and parts[0]["type"] == "multi_select_list":
+        literals, what = [each.get("value") for each in parts[0]["children"]], notation(parts[1])
+        for literal in {*literals}.difference(record.values):
+            yield from _near(what, literal, [*{*record.values}.difference(literals)])
+    elif record.matched or subject_at(record.node) == 1 or parts[1]["type"] != "literal":
+        return
+    elif name == "matches":
+        yield from _in_another_case(notation(parts[0]), parts[1]["value"], record.values)
+    elif record.spelling is not None:
+        yield from filter(None, (other_spelling(record),))
+    elif name in EQUALITIES:
+        yield from _near(notation(parts[0]), parts[1]["value"], [*record.values])
+
+
+def _near(what: str, literal: Any, values: list[Any]) -> Iterator[str]:
+    """Yield that a text is there in a similar spelling, if the values are few, as states are."""
+    texts = [each for each in values if isinstance(each, str)]
+    if not isinstance(literal, str) or len(values) > _STATES:
+        return
+    near = next((each for each in texts if _differ_in_spelling(each, literal)), None)
+    if near or (not _NO_WORD.search(literal) and (near := nearest(literal, texts))):
+        yield f"{what}: {constant(literal)} has no match here; did you mean {constant(near)}?"
+
+
+def _in_another_case(what: str, pattern: Any, values: Iterable[Any]) -> Iterator[str]:
+    texts = [each for each in values if isinstance(each, str) and len(each) <= _SEARCHED]
+    if not isinstance(pattern, str) or pattern.startswith("(?"):
+        return
+    matches = [any(map(Pattern(f"{way}{pattern}").search, texts)) for way in ("", "(?i)")]
+    if matches == [False, True]:
+        way = constant(f"(?i){pattern}")
+        yield f"{what}: {constant(pattern)} is there in another case: write {way}"
 
 
 def as_numbers(node: Node, operands: tuple[Any, Any]) -> str:

@@ -11,7 +11,9 @@ from typing import Any
 from mcp_abridge.document.names import label
 from mcp_abridge.query.kind_words import (
     ENTRY,
+    EQUALITIES,
     HOLDS,
+    VALUES,
     NodeKinds,
     as_numbers,
     bracket_fault,
@@ -21,6 +23,7 @@ from mcp_abridge.query.kind_words import (
     other_spelling,
     subject_at,
     subject_of,
+    unmatched,
 )
 from mcp_abridge.query.notation import Node, brackets, notation
 from mcp_abridge.query.numerals import (
@@ -33,7 +36,6 @@ from mcp_abridge.query.numerals import (
 from mcp_abridge.query.patterns import FIRST_ALONE, nodes
 
 _EXAMINED = 100  # texts of which the order is looked at
-_EQUALITIES = ("eq", "ne")
 _SOUGHT = 10_000  # texts in which another case of a part is looked for
 
 
@@ -65,9 +67,15 @@ class Kinds:
         if record.differ(one, other):
             record.spelling = one, other
         record.empty += one == "" or other == ""
-        if types[0] is not types[1] and record.alike is None and node["value"] in _EQUALITIES:
+        if types[0] is not types[1] and record.alike is None and node["value"] in EQUALITIES:
             record.compare(one, other)
+        if not record.matched and types == (str, str):
+            record.see([one], [other])
         if types[0] is list and node["value"] == "contains":
+            if types[1] is str:
+                record.matched |= other in one
+                if len(record.values) <= VALUES:
+                    record.values[other] = None
             record.inside.update(map(type, one))
             if record.part is None and types[1] is str:
                 texts = (each for each in one if type(each) is str)
@@ -81,9 +89,11 @@ class Kinds:
         record = self._pair(node)
         record.counts.update(zip(map(type, ones), map(type, others), strict=True))
         record.empty += ones.count("") + others.count("")
+        if not record.matched and (str, str) in record.counts:
+            record.see(ones, others)
         types = [{*map(type, each)} - {type(None)} for each in (ones, others)]
         mixed = any(str in each != {str} for each in types)
-        if mixed and record.alike is None and node["value"] in _EQUALITIES:
+        if mixed and record.alike is None and node["value"] in EQUALITIES:
             for pair in dict.fromkeys(zip(ones, others, strict=True)):
                 record.compare(*pair)
         sought = node["value"] not in HOLDS or record.counts.total() < _SOUGHT
@@ -181,8 +191,8 @@ class Kinds:
     def absences(self) -> Iterator[str]:
         """Sentences on elements that no array has, and texts that are there in other spellings."""
         for record in self._pairs.values():
-            if record.node["value"] in ("eq", "ne", *HOLDS) and (message := other_spelling(record)):
-                yield message
+            if record.node["value"] in (*EQUALITIES, *HOLDS):
+                yield from filter(None, (other_spelling(record),))
         for record in self._bases.values():
             what, bracket = brackets(record.node)
             place, length = bracket[1:-1].lstrip("-"), record.longest
@@ -198,6 +208,8 @@ class Kinds:
         """Sentences on values that were left aside, or compared as another kind."""
         yield from self._sentences
         yield from (message for sure, message in self._mismatches() if not sure)
+        for record in self._pairs.values():
+            yield from unmatched(record)
         unequal = (each for each in self._pairs.values() if each.node["value"] == "ne")
         yield from filter(None, map(meant_as_null, unequal))
         for node in self._as_texts.values():
