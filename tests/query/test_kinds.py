@@ -309,6 +309,20 @@ def test_a_part_of_a_condition_that_matches_nothing_comes_with_another_spelling(
 
 
 @pytest.mark.parametrize(
+    ("texts", "remark"),
+    [
+        (("9.000,50", "12.000,00"), "n is a text in all 2 elements, as '9.000,50' is"),
+        (("$9.50", "$1,200.00"), "n is a text in all 2 elements, as '$9.50' is"),
+        (("2025-12-31", "2026-01-01"), "n is a text in all 2 elements: write '2025'"),
+    ],
+)
+def test_texts_whose_order_is_not_that_of_numbers_come_without_a_text_to_compare(
+    texts: tuple[str, ...], remark: str
+) -> None:
+    assert refusal("[?n > `2025`]", [{"n": each} for each in texts]) == remark
+
+
+@pytest.mark.parametrize(
     "view", ["rows[?user.login=='ann' || id==`3`]", "rows[-12]", "rows[11]", "rows[?note=='x1']"]
 )
 def test_what_is_found_needs_no_such_word(view: str) -> None:

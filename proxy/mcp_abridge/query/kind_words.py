@@ -208,6 +208,11 @@ def comparison_faults(record: NodeKinds) -> Iterator[tuple[bool, str]]:
     most = pair == record.alike or 2 * count > sum(there.values())
     advice = _advice(what, pair[of], other["value"], record.samples, sign)
     advice = "" if together or not most else advice
+    if in_order and advice and pair[of] == "text":
+        # As texts they are in the order of numbers if all begin with as many digits.
+        widths = {len(re.split(r"\D", each, maxsplit=1)[0]) for each in record.values}
+        same = widths == {len(encode(other["value"]))}
+        advice = advice if same else f", as {constant(next(iter(record.values)))} is"
     if sure or ((advice or together) and not in_order):
         yield sure, text + advice
 

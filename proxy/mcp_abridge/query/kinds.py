@@ -141,17 +141,21 @@ class Kinds:
         if None not in numbers:
             self.say(as_numbers(node, (one, other)))
             return numbers
-        if texts == 2 and numbers == (None, None):
+        if texts == 1:
+            if len(values := self._pair(node).values) <= _EXAMINED:
+                values[one if isinstance(one, str) else other] = None
+            return None
+        if numbers == (None, None):
             _, some = self._texts.setdefault(id(node), (node, {}))
             if len(some) < _EXAMINED:
                 some |= {one: None, other: None}
-        elif texts == 2:
+        else:
             if any(map(is_missing, (one, other))):
                 self.say(f"{subject_of(node)} is no number in some elements, which do not match")
                 return None
             self._as_texts[id(node)] = node
             self._undecided = True
-        return (one, other) if texts == 2 else None
+        return one, other
 
     def _number(self, node: Node, value: Any) -> Any:
         """Return the number that a value spells; of `2,250`, none if `1,5` is compared as well."""
