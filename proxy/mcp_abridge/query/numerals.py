@@ -28,7 +28,7 @@ _BY_DAY = re.compile(
     rf"|\d\d?[. /-]+{_MONTH}\b|{_MONTH}\.? +\d)"
     r"|[\dT :/.,-]*:\d\d(?: ?[AP]\.?M\.?\Z| ?[ap]\.?m\.?\Z)"
 )
-_CLOCK = re.compile(r"(\d+)(?::\d\d){1,2}(?:[.,]\d+)?")
+_CLOCK = re.compile(r"(\d+)((?::\d\d){1,2})(?:[.,]\d+)?")
 _DIGITS = re.compile(r"\d{1,18}")
 _VERSION = re.compile(r"\d\.\d")
 
@@ -113,11 +113,13 @@ def are_odd_times(texts: Sequence[str]) -> bool:
     [True, True, True, False]
     >>> are_odd_times(["02.11.2026"]), are_odd_times(["09:30 PM"]), are_odd_times(["9:30", "10:00"])
     (True, True, True)
+    >>> are_odd_times(["9:59", "1:02:03"]), are_odd_times(["09:30", "10:00"])
+    (True, False)
     """
     by_day = sum(_BY_DAY.match(each) is not None for each in texts)
     forms = {(each[1], ":" in each[2], each[3]) for each in map(_TIME.fullmatch, texts) if each}
-    hours = {len(each[1]) for each in map(_CLOCK.fullmatch, texts) if each}
-    return 2 * by_day > len(texts) or len(forms) > 1 or len(hours) > 1
+    clocks = {(len(each[1]), len(each[2])) for each in map(_CLOCK.fullmatch, texts) if each}
+    return 2 * by_day > len(texts) or len(forms) > 1 or len(clocks) > 1
 
 
 def odd_order(texts: Sequence[str]) -> str | None:
