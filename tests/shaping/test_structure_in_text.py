@@ -626,6 +626,18 @@ def test_sections_with_more_than_fields_stay_a_text_and_their_rows_can_be_asked(
     assert "rows" not in notes(first("\n".join([*parts[:9], "### Without fields\n", *parts[9:]])))
 
 
+def test_text_around_the_fields_of_a_section_is_in_no_field() -> None:
+    text = "# Runbook\n\n" + "\n".join(
+        f"## Service s{n}\n\nAbout {n}.\n\nMore.\n\n- owner: Ann\n- port: {8000 + n}\n\n"
+        f"```sh\nrestart {n}\n```\n\n**Notes:**\n\nOne\n\nTwo\n"
+        for n in range(60)
+    )
+    assert value(text, "rows[?heading=='Service s7'].port") == [8007]
+    assert value(text, "rows[?port > 8050] | length(@)") == 9
+    about = "About 7.\n\nMore.\n\n```sh\nrestart 7\n```"
+    assert value(text, "rows[7].[text, Notes]") == [about, "One\n\nTwo"]
+
+
 def test_lines_with_a_place_or_a_speaker_stay_a_text_and_can_be_asked() -> None:
     hits = "".join(f"./a/b{n % 7}.py:{n}:{n % 5}: E501 line {n} is long\n" for n in range(1, 200))
     assert "rows of path, line, column, text, read from hits" in notes(first(hits))["rows"]

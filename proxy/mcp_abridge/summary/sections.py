@@ -16,6 +16,8 @@ _FIELD = rf"(?:[ \t]*(?:[-*+] +)?\*\*({_NAME})(?::\*\*|\*\*:)|[-*+] +({_NAME}):)
 _HEADING = re.compile(r"^(#{1,6}) +(.+?)[ \t#]*$", re.MULTILINE)
 _LINE = re.compile(_FIELD)
 _LINES = re.compile(rf"^{_FIELD}", re.MULTILINE)
+_PARAGRAPH = re.compile(r"^(?:[ \t]*\r?$|```|~~~)", re.MULTILINE)  # the beginning of another one
+_TEXT = "text"  # the member for what is no field
 _PREAMBLE = 20  # lines
 
 SIGN = re.compile(rf"\A(?:[^\n]*\n){{0,{_PREAMBLE}}}?{_FIELD}\n\s*?(?:#|{_FIELD})")
@@ -25,7 +27,7 @@ SIGN = re.compile(rf"\A(?:[^\n]*\n){{0,{_PREAMBLE}}}?{_FIELD}\n\s*?(?:#|{_FIELD}
 def sections(text: str) -> Rows | None:
     r"""Return the sections of a text, if each has the field that the first one begins with.
 
-    `heading` is that of a section. Lines that are no field belong to the one above.
+    `heading` is that of a section. Lines right below a field belong to it; other text is `text`.
 
     >>> sections("# All\n## A-1\n**State:** open\n## A-2\n**State:** closed\n").rows
     [{'heading': 'A-1', 'State': 'open'}, {'heading': 'A-2', 'State': 'closed'}]
@@ -69,21 +71,38 @@ class _Section(NamedTuple):
     apart: bool
 
     def with_rest(self) -> dict[str, str]:
-        name = next(reversed(self.row), "heading")
-        return self.row | {name: f"{self.row.get(name, '')}\n{self.rest}".strip()}
+        row = _with_text(self.row, self.rest)
+        text = {_TEXT: row.pop(_TEXT)} if self.apart and _TEXT in row else {}
+        return row | text
 
 
 def _section(part: str) -> _Section:
     row, rest, apart = dict[str, str](), "", False
     heading = _HEADING.match(part)
     if heading is not None:
-        row["heading"], part = heading[2], part[heading.end() :]
+        row["heading"], part = heading[2], part[heading.end() :].removeprefix("\n")
     for line in part.splitlines(keepends=True):
         field = _LINE.match(line)
         if field is not None and _name(field) not in row:
-            if rest:
-                row, rest, apart = _Section(row, rest, True).with_rest(), "", True
-            row[_name(field)] = field[3].strip()
-        elif line.strip("-=_* \t\r\n"):
-            rest += line
-    return _Section(row, rest.strip(), apart)
+            if rest.strip():
+                row, apart = _with_text(row, rest), True
+            row[_name(field)], rest = field[3].strip(), ""
+        else:
+            rest += line if line.strip("-=_* \t\r\n") else "\n"
+    return _Section(row, rest.rstrip(), apart)
+
+
+def _with_text(row: dict[str, str], text: str) -> dict[str, str]:
+    """Return a row with the text below its last field.
+
+    Up to an empty line or a fence it belongs to that, and all of it to a field without a value;
+    else, as below a heading, it is the member `text`.
+    """
+    name = next(reversed(row), "heading")
+    ends = 0 if name in ("heading", _TEXT) else len(text) if not row[name] else None
+    if ends is None:
+        ends = next((end.start() for end in _PARAGRAPH.finditer(text)), len(text))
+    for member, more, between in ((name, text[:ends], "\n"), (_TEXT, text[ends:], "\n\n")):
+        if more := more.strip():
+            row = row | {member: f"{row[member]}{between}{more}" if row.get(member) else more}
+    return row
