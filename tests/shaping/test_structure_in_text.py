@@ -1094,7 +1094,8 @@ def test_documents_of_yaml_are_rows_with_their_members() -> None:
         for n in range(99)
     )
     assert notes(first(text))["read_from"].startswith("YAML;")
-    assert value(text, "rows[?kind=='Service' && spec.replicas > `95`].metadata.name") == ["n97"]
+    view = "rows[?kind=='Service' && spec.replicas > `95`].metadata.name"
+    assert value(text, view) == value(f"{text}---\n", view) == ["n97"]
 
 
 def test_a_comment_before_yaml_stays_before_its_rows() -> None:

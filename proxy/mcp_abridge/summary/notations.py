@@ -208,7 +208,9 @@ def nested_yaml(text: str) -> tuple[str, bool]:
     Raises DocumentError as `from_yaml` does, also if the text is no mapping with nested values, nor
     a list of mappings, or if a key is repeated: then one of the values would be lost.
     """
-    documents, loses = _yaml_documents(text, strict=True)
+    every, loses = _yaml_documents(text, strict=True)
+    documents = [each for each in every if each != Raw(b"null")]  # such as one behind the last ---
+    loses |= len(documents) < len(every)
     value = documents[0] if len(documents) == 1 else documents
     if not _is_nested(value):
         raise DocumentError("YAML of one level")
