@@ -421,6 +421,7 @@ OF_AN_OBJECT = [
     ("$.items[*].title", "items[*].title"),
     # Python and JavaScript
     ("len(items)", "length(items)"),
+    ("items[?by.a != [] && by != {}].n", "items[*].n"),
     ("items[?id != None].n", "items[?id != `null`].n"),
     ("items[?contains(title, '3') == True].n", "items[?contains(title, '3')].n"),
     ("items.length", "length(items)"),
@@ -434,6 +435,8 @@ OF_AN_OBJECT = [
     ("count(items, state)", "count_by(items, &state)"),
     ("items[?n in (1, 2)].id", "items[?n == `1` || n == `2`].id"),
     ("items[?state IN ['open', 'x']].id", "items[?state=='open'].id"),
+    ("items[?state not in ('open', 'x')].id", "items[?state=='closed'].id"),
+    ("items[?not(state=='open') && n > 2].id", "items[?state!='open' && n > `2`].id"),
     ("items[?title LIKE '%h 1%'].id", "items[?contains(title, 'h 1')].id"),
     ("items[?title like 'crash 1%'].id", "items[?starts_with(title, 'crash 1')].id"),
     ("items[?title contains '3'].id", "items[?contains(title, '3')].id"),

@@ -114,7 +114,8 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
     # Python, SQL
     (r"(?<=\s)(?:and|AND)(?=\s)", "&&"),
     (r"(?<=\s)(?:or|OR)(?=\s)", "||"),
-    (r"\bnot\s+(?=[\w(])", "!"),
+    (rf"(?<![\w.])({_PATH})\s+(?:not|NOT)\s+(?=(?:in|IN)\s*[\[(])", r"!\1 "),
+    (r"\bnot(?:\s+(?=[\w(])|(?=\())", "!"),
     (rf"({_LITERAL})\s+in\s+({_PATH})", r"contains(\2, \1)"),
     (rf"(?<![\w.])({_PATH})\s+({_TEST})\s+({_LITERAL})", r"\2(\1, \3)"),
     (
@@ -135,6 +136,7 @@ _BARE_NUMBER = re.compile(r"((?:[(,]|[<>=]=?|!=)\s*)(-?\d+(?:\.\d+)?)\b")
 _NUMBER_BEFORE = re.compile(r"(?<![\w.:\[-])(-?\d+(?:\.\d+)?)(\s*(?:[<>=]=?|!=))")
 _BARE_WORD = re.compile(r"([=!]=\s*)([Tt]rue|[Ff]alse|null|None|nil|undefined)\b")
 _WORDS = {"True": "true", "False": "false"} | dict.fromkeys(("None", "nil", "undefined"), "null")
+_EMPTY = re.compile(r"([=!]=\s*)(\[ ?\]|\{ ?\})(?!\s*[\w.\[])")
 _INDEXES = re.compile(r"\.\[\s*(\d+\s*(?:,\s*\d+\s*)+)\]")
 _DOTTED_INDEX = re.compile(r"(?<=[\w\])*])\.\[(?=\s*(?:-?\d+\s*\]|-?\d*\s*:))")
 _BARE_MEMBERS = re.compile(r"\{(\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*)\}")
@@ -184,6 +186,7 @@ def respelled(view: str) -> str:
     view = _BARE_NUMBER.sub(r"\1`\2`", view)
     view = _NUMBER_BEFORE.sub(r"`\1`\2", view)
     view = _BARE_WORD.sub(lambda match: f"{match[1]}`{_WORDS.get(match[2], match[2])}`", view)
+    view = _EMPTY.sub(r"\1`\2`", view)
     view = _DOTTED_INDEX.sub("[", view)
     return _unmasked(_BARE_MEMBERS.sub(lambda match: _hash(match[1]), view), literals)
 
