@@ -23,6 +23,7 @@ from mcp_abridge.document.tree import LARGE, Document, Value, encode, opened
 from mcp_abridge.errors import OutOfFuel, Refusal
 from mcp_abridge.query.call import HELP, asks_for
 from mcp_abridge.query.hits import Hits, first_hits
+from mcp_abridge.query.keys import with_names
 from mcp_abridge.query.lookups import Lookups, as_meant, members_named, renamed
 from mcp_abridge.query.patterns import Expression, PatternError, clipped
 from mcp_abridge.query.spellings import quoted, respelled, translated, with_apostrophes
@@ -67,6 +68,8 @@ def look(
     lookups = None
     try:
         parsed = _parsed(expression, document)
+        content = cache(document.encode)
+        as_names = with_names(parsed.tree, lambda name: encode(name) + b":" in content())
         lookups = Lookups(parsed)
         with uncollected() if _bytes_of(document) >= LARGE else nullcontext():
             result = _evaluate(document, parsed, name, fuel, lookups, wholes)
@@ -80,7 +83,7 @@ def look(
             raise Refusal(f"view: {slips[0]}")
         if remarks is not None:
             about = slips or (lookups.absences if nothing else lookups.presumptions)
-            remarks += dict.fromkeys([*about, *lookups.remarks])
+            remarks += dict.fromkeys([*about, *as_names, *lookups.remarks])
         return (
             first_hits(result, _searched(expression), room) if isinstance(result, Hits) else result
         )

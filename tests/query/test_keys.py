@@ -1,0 +1,57 @@
+"""A name in single quotes orders and filters rows; a text that all have alike never does."""
+
+from typing import Any
+
+import pytest
+from mcp_abridge.document.tree import Document, encode, plain
+from mcp_abridge.errors import Refusal
+from mcp_abridge.query.view import look
+
+ROWS = {
+    "rows": [
+        {"id": n, "code": str(n), "note": None if n == 2 else f"x{n}", "user": {"login": "ann"}}
+        for n in range(12)
+    ],
+    "packages": {"left-pad": {"v": 1}, "is": {"v": 2}},
+}
+
+
+def ask(view: str, value: object = ROWS) -> tuple[Any, list[str]]:
+    remarks: list[str] = []
+    return plain(look(Document.read(encode(value)), view, "text", None, remarks)), remarks
+
+
+def refusal(view: str, value: object = ROWS) -> str:
+    with pytest.raises(Refusal) as error:
+        ask(view, value)
+    return str(error.value).removeprefix("view: ")
+
+
+@pytest.mark.parametrize(
+    ("view", "value", "name"),
+    [
+        ("max_by(rows, &'id').id", 11, "id"),
+        ("count_by(rows, &'user.login')", {"ann": 12}, "user.login"),
+        ("length(rows[?'user.login'=='ann' && id < 3])", 3, "user.login"),
+        ("rows[?`7` <= 'id' && !'note'].id", [], "id"),
+        ("rows[?contains('code', '11')].id", [11], "code"),
+        ("sort_by(packages.*, &'v')[-1].v", 2, "v"),
+    ],
+)
+def test_a_name_in_single_quotes_is_read_as_one_where_a_text_says_nothing(
+    view: str, value: object, name: str
+) -> None:
+    answer, remarks = ask(view)
+    assert answer == value
+    assert remarks[0] == f"'{name}' is a text; it is read as the name {name}"
+
+
+def test_such_a_name_may_have_signs_or_be_nowhere() -> None:
+    rows = [{"%CPU": 2, "a.b": 1}, {"%CPU": 3, "a.b": 5}]
+    assert ask("max_by(@, &'%CPU').\"%CPU\"", rows)[0] == 3
+    assert ask("sort_by(@, &'a.b')[-1].\"%CPU\"", rows)[0] == 3
+    alike = "'%MEM' is a text, and the same for all elements"
+    assert ask("count_by(@, &'%MEM')", rows) == ({"%MEM": 2}, [alike])
+    assert "no element has 'c'" in refusal("[?'c.d'=='x']", rows)
+    assert refusal("[?'5'=='a.b']", rows) == '"a.b" is a number in all 2 elements: write `5`'
+    assert ask("[*].{is: 'a.b'}", rows) == ([{"is": "a.b"}] * 2, [])
