@@ -498,6 +498,22 @@ def test_matches_in_several_arrays_are_not_counted_as_these() -> None:
     assert "no element has 'v'" in refusal("length(rows[?v > `1`])", {"rows": [[1, 2], [3, 4]]})
 
 
+def test_matches_in_a_single_array_are_not_counted_as_it() -> None:
+    runs = {"runs": [{"results": [{"level": "error"}] * 3}], "nodes": {"1": {"a": {"b": [1, 2]}}}}
+    counted = ["length() counts 1 array; write [] after it to count its elements"]
+    assert ask("runs[].results[?level=='error'] | length(@)", runs) == (1, counted)
+    assert ask("length(runs[*].results)", runs) == (1, counted)
+    assert ask("length(nodes.*.a.b)", runs) == (1, counted)
+    assert ask("length(runs[].results[])", runs) == (3, [])
+
+
+def test_rows_that_are_arrays_are_counted_without_a_word() -> None:
+    sheet = {"values": [["a", "x"], ["b"], ["a"], ["a", "y", "z"]]}
+    assert ask("values[?[0]=='a'] | length(@)", sheet) == (3, [])
+    assert ask("length(values[*])", sheet) == (4, [])
+    assert ask("rows[*].[id, code] | length(@)") == (12, [])
+
+
 def is_longest(rows: list[Any], what: str, length: str) -> bool:
     arrays = [search(what, row) for row in rows] if what else [rows]
     return max(len(each) for each in arrays if isinstance(each, list)) == int(length)

@@ -37,6 +37,7 @@ from mcp_abridge.query.patterns import FIRST_ALONE, nodes
 
 _EXAMINED = 100  # texts of which the order is looked at
 _SOUGHT = 10_000  # texts in which another case of a part is looked for
+_VALUE = {"type": "current", "children": []}
 
 
 class Kinds:
@@ -242,10 +243,15 @@ def _up_to(node: Node, index: Node) -> Node:
 
 
 def _mark(tree: Node) -> None:
-    """Mark nodes for which another one stands, and in `a.b[0]` what stands before `b[0]`."""
+    """Mark nodes for which another one stands, and in `a.b[0]` what stands before `b[0]`.
+
+    In `a | length(@)`, what stands before the function.
+    """
     for node in nodes(tree):
         inside = node["type"] == "or_expression" or node.get("value") in ("not_null", "type")
         children = [each for each in node.get("children", ()) if isinstance(each, dict)]
+        if node["type"] == "pipe" and children[1].get("children") == [_VALUE]:
+            children[1]["after"] = children[0]
         for place, child in enumerate(children):
             if inside or "optional" in node:
                 child["optional"] = True

@@ -26,7 +26,7 @@ from mcp_abridge.query.hits import Hits
 from mcp_abridge.query.jmespath import Interpreter, ends_in
 from mcp_abridge.query.kind_words import tests, true_anyhow
 from mcp_abridge.query.lookups import Lookups, members_named
-from mcp_abridge.query.patterns import FIRST_ALONE, nodes, truthy
+from mcp_abridge.query.patterns import FIRST_ALONE, truthy
 from mcp_abridge.query.rows import NULL, batches, columns, many, over, shared
 from mcp_abridge.query.shapes import is_array, made_rows
 
@@ -49,6 +49,7 @@ _OF_ROWS |= {"unique", *_OF_MEMBERS, *_ORDERING}
 _PLAIN = frozenset((bool, float, int, str, Number, type(None)))
 _SPELLINGS = re.compile(rb"\\[u/]")  # of what has another one
 
+_PROJECTIONS = ("filter_projection", "projection", "value_projection")
 _OF_EACH = ("identity", "multi_select_dict", "multi_select_list")  # what a slice may end with
 
 
@@ -185,8 +186,8 @@ class LazyInterpreter(_OfViews):
         if isinstance(base, Hits) and name == "length":
             return base.count
         if isinstance(base, list) and name == "length":
-            if not {each["type"] for each in nodes(first)} <= {"field", "subexpression"}:
-                self._note_arrays(base)  # those of a sheet are its rows
+            if _inside_of_each(node.get("after", first)):
+                self._note_arrays(base)
             return len(base)
         if isinstance(base, dict) and name == "length" and len(base) == 1:
             for member, value in base.items():
@@ -208,7 +209,10 @@ class LazyInterpreter(_OfViews):
     def _note_arrays(self, base: list[Any]) -> None:
         """Note that arrays are counted, if their elements may be meant."""
         sample = base[:_TESTED]
-        if all(map(is_array, sample)) and len({len(self.open(each)) for each in sample}) > 1:
+        lengths = {len(self.open(each)) for each in sample} if all(map(is_array, sample)) else set()
+        if len(base) == 1 and lengths != {1}:
+            self.kinds.say("length() counts 1 array; write [] after it to count its elements")
+        elif len(lengths) > 1:
             reason = "write [] after them to count their elements"
             self.kinds.say(f"length() counts {len(base)} arrays; {reason}")
 
@@ -311,6 +315,28 @@ def _begins_by_index(node: Any) -> bool:
             return bool(node["children"][1]["type"] == "index")
         node = node["children"][0]
     return False
+
+
+def _inside_of_each(node: Any) -> bool:
+    """Return True if an expression gives a member of each element, or what is inside of it.
+
+    The elements themselves may be arrays, as the rows of a sheet are.
+    """
+    if node["type"] == "pipe":
+        return _inside_of_each(node["children"][-1])
+    if node["type"] == "subexpression":  # as in `a.*.b.c`
+        return node["children"][0]["type"] in _PROJECTIONS and _is_inside(node)
+    if node["type"] not in _PROJECTIONS:
+        return False
+    base, each = node["children"][:2]
+    return _inside_of_each(base) if each["type"] == "identity" else _is_inside(each)
+
+
+def _is_inside(each: Any) -> bool:
+    """Return True of a member or a projection, which an element has, and no row made of it."""
+    while each["type"] == "subexpression":
+        each = each["children"][-1]
+    return each["type"] == "field" or each["type"] in _PROJECTIONS
 
 
 def last_slice(node: Any) -> Any:
