@@ -233,7 +233,7 @@ ITEMS = {
 }
 
 
-def answered(expression: str, value: object = ITEMS) -> tuple[object, list[str]]:
+def answered(expression: str, value: object = ITEMS) -> tuple[Any, list[str]]:
     remarks: list[str] = []
     result = look(Document.read(encode(value)), expression, "text", None, remarks)
     return plain(result), remarks
@@ -320,12 +320,40 @@ def test_a_view_that_finds_nothing_for_want_of_a_member_is_refused_with_those_th
         ("items[?archived != `null` || state == 'Done'].name", ["b"]),
         ("items[*].[titel || name]", [["a"], ["b"], ["c"]]),
         ("items[*].labels[*].name", [[], ["bug"], []]),
-        ("items[*].user.login", ["ann", "bob"]),
+        ("items[*].[user.login]", [["ann"], [None], ["bob"]]),
         ("type(items[0].titel)", "null"),
     ],
 )
 def test_a_member_that_may_be_absent_is_no_slip(expression: str, value: object) -> None:
     assert answered(expression) == (value, [])
+
+
+LEFT_OUT = "user.login is null in 1 of 3 elements, which is left out; write [user.login] to keep it"
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "remark"),
+    [
+        ("items[*].user.login", ["ann", "bob"], LEFT_OUT),
+        ("length(items[].user.login)", 2, LEFT_OUT),
+        ("items[].user.login | length(@)", 2, LEFT_OUT),
+        ("items[?name=='b'].user.login", [],
+         "user.login is null, which is left out; write [user.login] to keep it"),
+    ],
+)  # fmt: skip
+def test_values_that_are_fewer_than_their_rows_say_so(
+    expression: str, value: object, remark: str
+) -> None:
+    assert answered(expression) == (value, [remark])
+
+
+def test_members_of_many_rows_that_are_fewer_say_so() -> None:
+    rows = [{"id": n} if n % 3 else {"id": None} for n in range(300)]
+    values, [remark] = answered("[].id", rows)
+    assert len(values) == 200
+    assert (
+        remark == "id is null in 100 of 300 elements, which are left out; write [id] to keep them"
+    )
 
 
 FIRST = "members: name, state, user, labels, closed; did you mean"

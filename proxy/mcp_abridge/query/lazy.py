@@ -24,8 +24,9 @@ from mcp_abridge.document.tree import (
 from mcp_abridge.errors import OutOfFuel
 from mcp_abridge.query.hits import Hits
 from mcp_abridge.query.jmespath import Interpreter, ends_in
-from mcp_abridge.query.kind_words import tests, true_anyhow
+from mcp_abridge.query.kind_words import share, tests, true_anyhow
 from mcp_abridge.query.lookups import Lookups, members_named
+from mcp_abridge.query.notation import notation
 from mcp_abridge.query.patterns import FIRST_ALONE, truthy
 from mcp_abridge.query.rows import NULL, batches, columns, many, over, shared
 from mcp_abridge.query.shapes import is_array, made_rows
@@ -123,6 +124,7 @@ class LazyInterpreter(_OfViews):
         self._room: int | None = None
         self._root: Any = None
         self.last_slice: Any = None
+        self.last_member: Any = None
         self.sliced: Value = None  # what the last slice is a part of
         self._computing.functions.root = self._whole
 
@@ -186,7 +188,7 @@ class LazyInterpreter(_OfViews):
         if isinstance(base, Hits) and name == "length":
             return base.count
         if isinstance(base, list) and name == "length":
-            if _inside_of_each(node.get("after", first)):
+            if _inside_of_each(_counted(node)):
                 self._note_arrays(base)
             return len(base)
         if isinstance(base, dict) and name == "length" and len(base) == 1:
@@ -256,7 +258,18 @@ class LazyInterpreter(_OfViews):
                 return base
             return [each for each in base if not _null(each)]
         values = columns(base, result, self.fuel) if isinstance(base, list) else None
-        return super()._projected(base, result) if values is None else values
+        values = super()._projected(base, result) if values is None else values
+        if values is not None and result is self.last_member:
+            self._note_nulls(result, len(base) - len(values), len(base))
+        return values
+
+    def _note_nulls(self, node: Any, count: int, total: int) -> None:
+        """Note that the values of a view are fewer than the elements that they are of."""
+        what = notation(node)
+        if count:
+            are, them = ("is", "it") if count == 1 else ("are", "them")
+            reason = f"which {are} left out; write [{what}] to keep {them}"
+            self.kinds.say(f"{what} is null{share(count, total)}, {reason}")
 
     def _each(self, node: Any, base: list[Any]) -> list[Any]:
         """Evaluate a node over each element, unless all would take far more time than there is."""
@@ -317,6 +330,15 @@ def _begins_by_index(node: Any) -> bool:
     return False
 
 
+def _is_length(node: Any) -> bool:
+    return bool(node["type"] == "function_expression" and node["value"] == "length")
+
+
+def _counted(length: Any) -> Any:
+    """Return what a call of length() counts, which may stand before it."""
+    return length.get("after", length["children"][0])
+
+
 def _inside_of_each(node: Any) -> bool:
     """Return True if an expression gives a member of each element, or what is inside of it.
 
@@ -337,6 +359,16 @@ def _is_inside(each: Any) -> bool:
     while each["type"] == "subexpression":
         each = each["children"][-1]
     return each["type"] == "field" or each["type"] in _PROJECTIONS
+
+
+def last_member(node: Any) -> Any:
+    """Return the member of each element that a view ends with, or counts; None if it is none."""
+    while node["type"] == "pipe" or _is_length(node):
+        node = node["children"][-1] if node["type"] == "pipe" else _counted(node)
+    each = node["children"][1] if node["type"] in _PROJECTIONS else node
+    names = each["children"] if each["type"] == "subexpression" else [each]
+    of_each = each is not node and all(name["type"] == "field" for name in names)
+    return each if of_each else None
 
 
 def last_slice(node: Any) -> Any:

@@ -154,7 +154,11 @@ def _evaluate(
     lookups: Lookups,
     wholes: list[Value] | None,
 ) -> Value:
-    from mcp_abridge.query.lazy import LazyInterpreter, last_slice  # loads the jmespath library
+    from mcp_abridge.query.lazy import (
+        LazyInterpreter,
+        last_member,
+        last_slice,
+    )  # loads the jmespath library
 
     interpreter = LazyInterpreter(fuel, document, lookups)
     visit, open = interpreter.visit, interpreter.open
@@ -179,7 +183,7 @@ def _evaluate(
     if closing is not None and frame is not None and frame.form and _is_search(tree):
         interpreter.search_in(closing.sources[0][1])
     parsed = lookups.corrected(tree, [root], open, fuel, single=True)
-    interpreter.last_slice = last_slice(parsed)
+    interpreter.last_slice, interpreter.last_member = last_slice(parsed), last_member(parsed)
     result = visit(parsed, root)
     while lookups.kinds.again():
         result = visit(parsed, root)
