@@ -347,6 +347,16 @@ def test_values_that_are_fewer_than_their_rows_say_so(
     assert answered(expression) == (value, [remark])
 
 
+def test_a_slice_of_each_text_says_so_if_elements_may_be_meant() -> None:
+    rows = {"items": [{"key": f"PAY-{n}", "in": {"title": "Crash"}} for n in range(9)]}
+    remark = "[0:3] is a part of each text here; for elements write | [0:3]"
+    assert answered("items[*].key[0:3]", rows) == (["PAY"] * 9, [remark])
+    assert answered("items[?key].in.title[:2]", rows) == (["Cr"] * 9, [remark.replace("0:3", ":2")])
+    assert answered("items[*].key | [0:3]", rows) == (["PAY-0", "PAY-1", "PAY-2"], [])
+    assert answered("items[*].in.title[0:40]", rows) == (["Crash"] * 9, [])
+    assert answered("items[*].{start: key[0:3]}", rows) == ([{"start": "PAY"}] * 9, [])
+
+
 def test_members_of_many_rows_that_are_fewer_say_so() -> None:
     rows = [{"id": n} if n % 3 else {"id": None} for n in range(300)]
     values, [remark] = answered("[].id", rows)

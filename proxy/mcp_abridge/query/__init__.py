@@ -26,6 +26,7 @@ parser      the grammar of JMESPath
 mistakes    words for what is wrong with an expression
 jmespath    evaluation under fuel
 lazy        the same in views, without opening what nothing reads
+ends        what an expression ends with
 rows        many rows at once: decoded, and an expression over all of them
 functions   the table of all functions, and what a call burns
 questions   the functions that JMESPath lacks

@@ -14,6 +14,7 @@ from jmespath.visitor import TreeInterpreter, _Expression
 from mcp_abridge.document.fuel import Fuel, charge
 from mcp_abridge.document.tree import Number
 from mcp_abridge.errors import Refusal
+from mcp_abridge.query.ends import ends_in
 from mcp_abridge.query.functions import ARRAY, MeteredFunctions
 from mcp_abridge.query.kind_words import TESTS
 from mcp_abridge.query.lookups import Lookups, slip_of
@@ -257,11 +258,6 @@ class Interpreter(TreeInterpreter):
 
     def _is_false(self, value: Any) -> bool:
         return value is not True and (value is None or value is False or value in _EMPTY)
-
-
-def ends_in(node: Any, kind: str) -> bool:
-    """Return True for an expression in brackets whose last ones hold an index, or a slice."""
-    return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == kind)
 
 
 _ORDERED = {int, float, str, Number}

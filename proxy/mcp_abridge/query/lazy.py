@@ -22,8 +22,9 @@ from mcp_abridge.document.tree import (
     plain,
 )
 from mcp_abridge.errors import OutOfFuel
+from mcp_abridge.query.ends import counted, ends_in, inside_of_each, slice_of
 from mcp_abridge.query.hits import Hits
-from mcp_abridge.query.jmespath import Interpreter, ends_in
+from mcp_abridge.query.jmespath import Interpreter
 from mcp_abridge.query.kind_words import share, tests, true_anyhow
 from mcp_abridge.query.lookups import Lookups, members_named
 from mcp_abridge.query.notation import notation
@@ -49,9 +50,6 @@ _OF_MEMBERS = {"entries", "keys", "values"}
 _OF_ROWS |= {"unique", *_OF_MEMBERS, *_ORDERING}
 _PLAIN = frozenset((bool, float, int, str, Number, type(None)))
 _SPELLINGS = re.compile(rb"\\[u/]")  # of what has another one
-
-_PROJECTIONS = ("filter_projection", "projection", "value_projection")
-_OF_EACH = ("identity", "multi_select_dict", "multi_select_list")  # what a slice may end with
 
 
 class _OfViews(Interpreter):
@@ -125,6 +123,7 @@ class LazyInterpreter(_OfViews):
         self._root: Any = None
         self.last_slice: Any = None
         self.last_member: Any = None
+        self.last_part: Any = None
         self.sliced: Value = None  # what the last slice is a part of
         self._computing.functions.root = self._whole
 
@@ -188,7 +187,7 @@ class LazyInterpreter(_OfViews):
         if isinstance(base, Hits) and name == "length":
             return base.count
         if isinstance(base, list) and name == "length":
-            if _inside_of_each(_counted(node)):
+            if inside_of_each(counted(node)):
                 self._note_arrays(base)
             return len(base)
         if isinstance(base, dict) and name == "length" and len(base) == 1:
@@ -261,7 +260,17 @@ class LazyInterpreter(_OfViews):
         values = super()._projected(base, result) if values is None else values
         if values is not None and result is self.last_member:
             self._note_nulls(result, len(base) - len(values), len(base))
+        if values and result is self.last_part:
+            self._note_parts(result, values)
         return values
+
+    def _note_parts(self, node: Any, values: list[Any]) -> None:
+        """Note that each text is cut, if so many of the elements may be meant."""
+        start, stop, _ = part = slice_of(node)
+        texts = all(isinstance(self.open(each), str) for each in values[:_TESTED])
+        if texts and 0 < (stop or 0) - (start or 0) < len(values):
+            sign = ":".join("" if each is None else str(each) for each in part).removesuffix(":")
+            self.kinds.say(f"[{sign}] is a part of each text here; for elements write | [{sign}]")
 
     def _note_nulls(self, node: Any, count: int, total: int) -> None:
         """Note that the values of a view are fewer than the elements that they are of."""
@@ -328,54 +337,3 @@ def _begins_by_index(node: Any) -> bool:
             return bool(node["children"][1]["type"] == "index")
         node = node["children"][0]
     return False
-
-
-def _is_length(node: Any) -> bool:
-    return bool(node["type"] == "function_expression" and node["value"] == "length")
-
-
-def _counted(length: Any) -> Any:
-    """Return what a call of length() counts, which may stand before it."""
-    return length.get("after", length["children"][0])
-
-
-def _inside_of_each(node: Any) -> bool:
-    """Return True if an expression gives a member of each element, or what is inside of it.
-
-    The elements themselves may be arrays, as the rows of a sheet are.
-    """
-    if node["type"] == "pipe":
-        return _inside_of_each(node["children"][-1])
-    if node["type"] == "subexpression":  # as in `a.*.b.c`
-        return node["children"][0]["type"] in _PROJECTIONS and _is_inside(node)
-    if node["type"] not in _PROJECTIONS:
-        return False
-    base, each = node["children"][:2]
-    return _inside_of_each(base) if each["type"] == "identity" else _is_inside(each)
-
-
-def _is_inside(each: Any) -> bool:
-    """Return True of a member or a projection, which an element has, and no row made of it."""
-    while each["type"] == "subexpression":
-        each = each["children"][-1]
-    return each["type"] == "field" or each["type"] in _PROJECTIONS
-
-
-def last_member(node: Any) -> Any:
-    """Return the member of each element that a view ends with, or counts; None if it is none."""
-    while node["type"] == "pipe" or _is_length(node):
-        node = node["children"][-1] if node["type"] == "pipe" else _counted(node)
-    each = node["children"][1] if node["type"] in _PROJECTIONS else node
-    names = each["children"] if each["type"] == "subexpression" else [each]
-    of_each = each is not node and all(name["type"] == "field" for name in names)
-    return each if of_each else None
-
-
-def last_slice(node: Any) -> Any:
-    """Return the node of the slice of one value at the end of a view, None if it has none."""
-    while node["type"] in ("pipe", "subexpression"):
-        node = node["children"][-1]
-    if node["type"] != "projection" or node["children"][1]["type"] not in _OF_EACH:
-        return None
-    array = node["children"][0]
-    return array["children"][-1] if ends_in(array, "slice") else None

@@ -22,6 +22,7 @@ from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import LARGE, Document, Value, encode, opened
 from mcp_abridge.errors import OutOfFuel, Refusal
 from mcp_abridge.query.call import HELP, asks_for
+from mcp_abridge.query.ends import last_member, last_part, last_slice
 from mcp_abridge.query.hits import Hits, first_hits
 from mcp_abridge.query.keys import with_names
 from mcp_abridge.query.lookups import Lookups, as_meant, members_named, renamed
@@ -154,11 +155,7 @@ def _evaluate(
     lookups: Lookups,
     wholes: list[Value] | None,
 ) -> Value:
-    from mcp_abridge.query.lazy import (
-        LazyInterpreter,
-        last_member,
-        last_slice,
-    )  # loads the jmespath library
+    from mcp_abridge.query.lazy import LazyInterpreter  # loads the jmespath library
 
     interpreter = LazyInterpreter(fuel, document, lookups)
     visit, open = interpreter.visit, interpreter.open
@@ -184,6 +181,7 @@ def _evaluate(
         interpreter.search_in(closing.sources[0][1])
     parsed = lookups.corrected(tree, [root], open, fuel, single=True)
     interpreter.last_slice, interpreter.last_member = last_slice(parsed), last_member(parsed)
+    interpreter.last_part = last_part(parsed)
     result = visit(parsed, root)
     while lookups.kinds.again():
         result = visit(parsed, root)
