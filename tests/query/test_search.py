@@ -35,6 +35,12 @@ def ask(view: str, value: object) -> Any:
     return plain(look(document, view))
 
 
+def with_remarks(view: str, value: object) -> tuple[Any, list[str]]:
+    remarks: list[str] = []
+    document = Document(value) if isinstance(value, str) else Document.read(encode(value))
+    return plain(look(document, view, "text", None, remarks)), remarks
+
+
 def ask_of_text(view: str, text: str) -> Any:
     document = Document(text)
     read_structure(document, Fuel())
@@ -189,6 +195,17 @@ def test_grep_without_a_hit_shows_those_in_other_case_beside_the_zero() -> None:
     one = {"matches": 1, "matched_lines": 1, "lines": [{"line": 2, "text": "A Crash"}]}
     assert ask("grep('crash')", "one\nA Crash\n") == {**none, "ignoring_case": one}
     assert ask("grep('nowhere')", LOG) == none
+
+
+def test_a_number_of_hits_says_what_other_hits_are_beside_them() -> None:
+    log = "an ERROR\n" * 3 + "2 ERRORS (#4)\n"
+    case = "grep() alone shows {} more in another case"
+    beside = "grep() alone shows 1 more of the pattern as a text"
+    assert with_remarks("grep('error').matches", log) == (0, [case.format(4)])
+    assert with_remarks("grep('error') | length(@)", [log, "none"]) == (0, [case.format(1)])
+    assert with_remarks("grep('(#4)').matched_lines", log) == (1, [])
+    assert with_remarks("grep('S (#4)').lines[0]", log)[1][-1] == beside
+    assert with_remarks("grep('error')", log)[1] == []
 
 
 @pytest.mark.parametrize("name", ["Fix (#12)", "a||b", "x[1", "C++", "v1.0 ^ $5"])

@@ -12,6 +12,12 @@ LISTED = 1000
 COUNTED = 100_000  # matches; a search goes no further
 PLACES = 8  # places by which the other hits are counted
 _LISTS = {"lines", "at", "names"}
+_BESIDE = {
+    "ignoring_case": "in another case",
+    "as_text": "of the pattern as a text",
+    "loosely": "across other blanks or line ends",
+}
+"""Hits beside those that were asked for."""
 
 
 class Hits(dict[str, Any]):
@@ -46,6 +52,16 @@ class Hits(dict[str, Any]):
     def places(self) -> set[Any]:
         """The lines, or paths, of the hits that are described."""
         return {_place(hit) for name in _LISTS & self.keys() for hit in self[name]}
+
+    @property
+    def others_beside(self) -> list[str]:
+        """Sentences on the hits beside these, for a view that shows a part or their number."""
+        counts = [
+            (hits.count or hits.get("matched_names", 0), words)
+            for name, words in _BESIDE.items()
+            if (hits := self.get(name))
+        ]
+        return [f"grep() alone shows {count} more {words}" for count, words in counts if count]
 
     def beyond(self, other: "Hits") -> "Hits":
         """Return the hits that `other` does not have; of many, only how many they are."""
@@ -88,7 +104,7 @@ def first_hits(
     part.listed = len(hits.get(hits.list_name, ()))
     for name in _LISTS & hits.keys():
         part[name] = [_within(hit, before) for hit in hits[name][:FIRST]]
-    for name in {"ignoring_case", "as_text", "loosely", "text"} & hits.keys():
+    for name in {*_BESIDE, "text"} & hits.keys():
         part[name] = first_hits(hits[name], before, room, rows_shown)
     if "others" in hits:
         part["others"] = {

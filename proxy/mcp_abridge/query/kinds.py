@@ -54,6 +54,7 @@ class Kinds:
         self._pairs: dict[int, NodeKinds] = {}
         self._bases: dict[int, NodeKinds] = {}
         self._sentences: dict[str, None] = {}
+        self.beside_hits: dict[str, None] = {}  # sentences for a view that shows no hits
         self._as_texts: dict[int, Node] = {}
         self._decimal_commas: set[int] = set()  # comparisons of texts such as 1,5
         self._texts: dict[int, tuple[Node, dict[str, None]]] = {}  # some that were compared so
@@ -181,7 +182,7 @@ class Kinds:
     def restart(self) -> None:
         """Forget what was noted: another evaluation begins."""
         self._pairs, self._bases, self._sentences = {}, {}, {}
-        self._texts, self._unread = {}, {}
+        self._texts, self._unread, self.beside_hits = {}, {}, {}
 
     @property
     def slips(self) -> Iterator[str]:

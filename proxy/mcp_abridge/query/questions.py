@@ -83,6 +83,7 @@ class Questions(Amounts, Conversions):
                 result["loosely"] = hits
         if self.kinds is not None:
             self._mistaken(text, result)
+            self.kinds.beside_hits |= dict.fromkeys(result.others_beside)
         return result
 
     def _mistaken(self, text: str, result: Hits) -> None:

@@ -85,6 +85,7 @@ def look(
         if remarks is not None:
             about = slips or (lookups.absences if nothing else lookups.presumptions)
             remarks += dict.fromkeys([*about, *as_names, *lookups.remarks])
+            remarks += [] if isinstance(result, Hits) else lookups.kinds.beside_hits
         return (
             first_hits(result, _searched(expression), room) if isinstance(result, Hits) else result
         )
