@@ -208,6 +208,18 @@ def test_a_number_of_hits_says_what_other_hits_are_beside_them() -> None:
     assert with_remarks("grep('error')", log)[1] == []
 
 
+def test_a_word_in_brackets_is_no_class_of_letters() -> None:
+    log = "12:00 [error] no room\n12:01 [info] done\n12:02 [Error] lost\n"
+    answer, remarks = with_remarks("grep('[error]')", log)
+    assert [hit["line"] for hit in answer["lines"]] == [1]
+    assert answer["ignoring_case"]["matches"] == 1
+    as_it_is = "[error] is searched as it is; as a class of letters it is (?:[error])"
+    assert remarks == [as_it_is]
+    assert with_remarks("grep('(?i)[error]').matches", log)[0] == 2
+    assert with_remarks("grep('(?:[error])').matched_lines", log)[0] == 3
+    assert with_remarks("grep('[0-2]').matched_lines", log) == (3, [])
+
+
 @pytest.mark.parametrize("name", ["Fix (#12)", "a||b", "x[1", "C++", "v1.0 ^ $5"])
 def test_grep_finds_what_is_written_as_no_pattern(name: str) -> None:
     in_rows = ask(f"grep('{name}')", [{"id": 1, "title": "other"}, {"id": 2, "title": name}])

@@ -14,6 +14,7 @@ from mcp_abridge.query.notation import constant
 
 _SIGN = re.compile(r"[\\^$.?*+()\[\]{}|]")  # a character that a pattern does not match as it is
 _BLANKS = re.compile(r"(\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])| +(?![*+?{])", re.DOTALL)
+_IN_BRACKETS = re.compile(r"(\(\?i\))?(\[\w{2,}(?:[ .:/_-]\w{2,})*\])")
 _PAIR = re.compile(r"""["']?([A-Za-z_@$][\w@$-]*)["']?\s*(?::|==?)\s*(.+?),?""")
 
 
@@ -38,6 +39,20 @@ def looser(text: str) -> str:
         return text
     forms = dict.fromkeys(unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
     return "|".join(_BLANKS.sub(lambda match: match[1] or r"[\s\p{Z}]+", each) for each in forms)
+
+
+def in_brackets(text: str) -> str | None:
+    r"""Return the pattern of a text in brackets, which is written as a class of letters alone.
+
+    >>> in_brackets("[error]"), in_brackets("(?i)[pool-1]"), in_brackets("(?i)[http-nio 80]")
+    ('\\[error\\]', None, '(?i)\\[http-nio 80\\]')
+    >>> in_brackets("[0-9]"), in_brackets("[A-Za-z]"), in_brackets("[xX]"), in_brackets("[^ab]")
+    (None, None, None, None)
+    """
+    match = _IN_BRACKETS.fullmatch(text)
+    if match is None or len({*match[2].casefold()}) < 4:
+        return None
+    return (match[1] or "") + literal(match[2])
 
 
 def name_and_value(text: str) -> tuple[str, Any] | None:

@@ -55,6 +55,9 @@ class Questions(Amounts, Conversions):
             raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
         text, remaining = str(pattern), self._fuel.remaining
         around = min(max(int(context), 0), _MOST_CONTEXT)
+        if (in_brackets := nearby.in_brackets(text)) is not None:
+            self._say(f"{text} is searched as it is; as a class of letters it is (?:{text})", True)
+            text = in_brackets
         literal = nearby.literal(text)
         try:
             if self.pattern(f"(?m){text}").search("", self._fuel):
