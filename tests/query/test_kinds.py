@@ -271,6 +271,21 @@ def test_a_text_in_other_letters_comes_with_its_spelling(
     assert ask(f"rows[?{condition.replace(literal[0], f'`{spelling}`')}].name", rows)[0] == [there]
 
 
+def test_a_text_with_accents_that_were_not_written_comes_with_its_spelling() -> None:
+    rows = [{"name": "Ana Garc\xeda", "in": ["K\xf6ln"]}, {"name": "Stra\xdfe", "in": []}]
+    here = r'is there with other accents: write `"Ana Garc\u00eda"`'
+    assert ask("[?name=='ana garcia']", rows) == ([], [f"name: 'ana garcia' {here}"])
+    assert ask("[?contains(name, 'Garcia')]", rows) == ([], [f"name: 'Garcia' {here}"])
+    assert "accents" not in str(ask("[?name=='Ana Garcio']", rows)[1])
+    assert ask("length([?contains(in, 'Koln')])", rows) == (
+        0,
+        ["in: 'Koln' is there with other accents: write `\"K\\u00f6ln\"`"],
+    )
+    many = [{"name": f"Ana Garc\xeda {n}"} for n in range(200)]
+    [remark] = ask("[?name=='ana garcia 7']", many)[1]
+    assert remark.endswith(r'other accents: write `"Ana Garc\u00eda 7"`')
+
+
 @pytest.mark.parametrize(
     ("condition", "count", "remark"),
     [

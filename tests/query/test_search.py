@@ -220,6 +220,29 @@ def test_a_word_in_brackets_is_no_class_of_letters() -> None:
     assert with_remarks("grep('[0-2]').matched_lines", log) == (3, [])
 
 
+@pytest.mark.parametrize("name", ["Ana Garc\xeda", "Ana Garci\u0301a"])
+def test_names_are_found_without_their_accents(name: str) -> None:
+    rows = [{"id": 1, "by": "\xd8ystein"}, {"id": 2, "by": name, "mail": "garcia@a.io"}]
+    for value in (rows, json.loads(json.dumps(rows, ensure_ascii=False))):
+        hits = ask("grep('Garcia')", value)
+        assert hits["matched_values"] == 0
+        assert [hit["path"] for hit in hits["ignoring_accents"]["at"]] == ["[1].by"]
+        assert [hit["path"] for hit in hits["ignoring_case"]["at"]] == ["[1].mail"]
+        assert hits["ignoring_accents"]["matched_values"] == 1
+        assert ask("grep('oystein')", value)["ignoring_accents"]["matched_values"] == 1
+    text = f"one\n{name}\n"
+    assert ask("grep('ANA G\xe2rcia')", text)["ignoring_accents"]["lines"][0]["line"] == 2
+    accents = "grep() alone shows 1 more with other accents"
+    assert with_remarks("grep('garcia').matches", text) == (0, [accents])
+    assert "ignoring_accents" not in ask("grep('Garcio')", text)
+    assert ask("grep('Garc\xeda')", "by Garcia\n")["ignoring_accents"]["matches"] == 1
+
+
+def test_escaped_letters_are_found_without_their_accents() -> None:
+    document = Document.read(rb'{"by": ["K\u00f6ln"]}')
+    assert look(document, "grep('Koln').ignoring_accents.matched_values") == 1
+
+
 @pytest.mark.parametrize("name", ["Fix (#12)", "a||b", "x[1", "C++", "v1.0 ^ $5"])
 def test_grep_finds_what_is_written_as_no_pattern(name: str) -> None:
     in_rows = ask(f"grep('{name}')", [{"id": 1, "title": "other"}, {"id": 2, "title": name}])

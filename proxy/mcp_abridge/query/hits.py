@@ -16,6 +16,7 @@ _BESIDE = {
     "ignoring_case": "in another case",
     "as_text": "of the pattern as a text",
     "loosely": "across other blanks or line ends",
+    "ignoring_accents": "with other accents",
 }
 """Hits beside those that were asked for."""
 

@@ -23,6 +23,7 @@ from mcp_abridge.query.shapes import is_array
 
 _ANSWERS = ("0", "false", "no", "true", "yes")  # texts that are meant as a truth value
 _NULLS = ("", "null", "None", "nil", "undefined", "NULL")  # texts that are meant as null
+_ACCENTS = re.compile("[\\u0300-\\u036f]+")  # each behind its letter
 _NAMES = 8  # member names in a message
 _STATES = 50  # different values, if they are words for states
 _SEARCHED = 200  # characters of a text that is searched for a pattern in another case
@@ -142,11 +143,21 @@ def _differ_in_spelling(one: Any, other: Any) -> bool:
         return False
     if one.isascii() and other.isascii():  # quicker to tell
         return len(one) == len(other) and one.casefold() == other.casefold()
-    return _without_forms(one) == _without_forms(other)
+    for end in (1, 8):  # quicker to tell, too
+        ascii_ = one[:end].isascii() and other[:end].isascii()
+        if ascii_ and one[:end].casefold() != other[:end].casefold():
+            return False
+    return _without_accents(one) == _without_accents(other)
+
+
+def _without_accents(text: str) -> str:
+    """Return a text without its case and accents, and the forms of its letters and blanks."""
+    if text.isascii():
+        return text.casefold()
+    return _ACCENTS.sub("", unicodedata.normalize("NFKD", text)).casefold()
 
 
 def _without_forms(text: str) -> str:
-    """Return a text without its case, and without the forms of its letters and blanks."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
@@ -154,7 +165,9 @@ def _holds_otherwise(holds: Callable[[str, str], bool], one: Any, other: Any) ->
     if type(one) is list:
         return any(_differ_in_spelling(each, other) for each in one)
     texts = type(one) is str and type(other) is str
-    return texts and holds(_without_forms(one), _without_forms(other)) and not holds(one, other)
+    if not texts or holds(one, other):
+        return False
+    return holds(_without_accents(one), _without_accents(other))
 
 
 def bracket_fault(record: NodeKinds, *, as_entries: bool) -> str | None:
@@ -238,7 +251,10 @@ def other_spelling(record: NodeKinds) -> str | None:
         if not any(holds(each.lower(), literal.lower()) for each in texts):
             exact = next((f for f in _forms(literal, texts) if any(holds(t, f) for t in texts)), "")
             advice = f": write `{json.dumps(exact)}`" if exact and "`" not in exact else ""
-            return f"{what}: {sought} is there with other forms of its letters or blanks{advice}"
+            sought_form = _without_forms(literal)
+            forms = any(holds(_without_forms(each), sought_form) for each in texts)
+            differing = "forms of its letters or blanks" if forms else "accents"
+            return f"{what}: {sought} is there with other {differing}{advice}"
         if node["value"] in HOLDS:
             return f"{what}: {sought} is there in another case"
         return f"{what}: {constant(there)} differs from {sought} by case alone"

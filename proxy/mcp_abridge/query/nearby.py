@@ -7,6 +7,8 @@ made of, and takes structure for JSON (`"state": "open"`).
 import json
 import re
 import unicodedata
+from functools import cache
+from itertools import chain, islice
 from typing import Any
 
 from mcp_abridge.document.names import spelled
@@ -15,6 +17,11 @@ from mcp_abridge.query.notation import constant
 _SIGN = re.compile(r"[\\^$.?*+()\[\]{}|]")  # a character that a pattern does not match as it is
 _BLANKS = re.compile(r"(\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])| +(?![*+?{])", re.DOTALL)
 _IN_BRACKETS = re.compile(r"(\(\?i\))?(\[\w{2,}(?:[ .:/_-]\w{2,})*\])")
+_WORDS = re.compile(r"(?:\(\?i\))?([^\\^$?*+()\[\]{}]*[^\W\d_][^\\^$?*+()\[\]{}]*)")
+_ACCENTED = (range(0xC0, 0x250), range(0x1E00, 0x1F00))  # Latin letters, most with an accent
+_OTHERS = {"\xf8": "o", "\xd8": "o", "\u0142": "l", "\u0141": "l", "\u0111": "d", "\u0110": "d"}
+_OTHERS |= {"\u0131": "i"}  # letters that Unicode takes for no accented ones
+_PLACES = 1000  # places of a word that are looked at for its spelling
 _PAIR = re.compile(r"""["']?([A-Za-z_@$][\w@$-]*)["']?\s*(?::|==?)\s*(.+?),?""")
 
 
@@ -53,6 +60,44 @@ def in_brackets(text: str) -> str | None:
     if match is None or len({*match[2].casefold()}) < 4:
         return None
     return (match[1] or "") + literal(match[2])
+
+
+def accented(text: str, content: str) -> list[str]:
+    """Return the words of a pattern without signs but `|` as a content spells them, with accents.
+
+    >>> accented("koln|xx", "In K\xf6ln, KO\u0308LN und Koblenz")
+    ['K\xf6ln', 'K\xd6LN']
+    """
+    words = _WORDS.fullmatch(text)
+    content = unicodedata.normalize("NFC", content)
+    plain = _without_accents(content)
+    if words is None or len(plain) != len(content):
+        return []
+    spellings = dict[str, None]()
+    for word in filter(None, unicodedata.normalize("NFC", words[1]).split("|")):
+        places = re.finditer(re.escape(_without_accents(word)), plain)
+        each = (content[place.start() : place.end()] for place in islice(places, _PLACES))
+        spellings |= {spelling: None for spelling in each if spelling.lower() != word.lower()}
+    return [*spellings]
+
+
+def _without_accents(text: str) -> str:
+    """Return a text in small letters without accents, each in its place."""
+    letters = _letters()
+    for letter in letters.keys() & {*text}:  # which are few: quicker than translate()
+        text = text.replace(letter, letters[letter])
+    return text.lower()
+
+
+@cache
+def _letters() -> dict[str, str]:
+    """Return the letters without an accent, or a stroke, by those with one."""
+    letters = dict(_OTHERS)
+    for letter in map(chr, chain(*_ACCENTED)):
+        base = unicodedata.normalize("NFD", letter)[0]
+        if base.isascii():
+            letters[letter] = base.lower()
+    return letters
 
 
 def name_and_value(text: str) -> tuple[str, Any] | None:

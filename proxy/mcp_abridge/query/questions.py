@@ -15,10 +15,11 @@ from jmespath.functions import signature
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel, characters, charge
+from mcp_abridge.document.measure import exceeds
 from mcp_abridge.document.names import spelled
 from mcp_abridge.document.own_names import server_name
 from mcp_abridge.document.rows import Spelling
-from mcp_abridge.document.tree import Number, compact, encode, opened
+from mcp_abridge.document.tree import Number, compact, encode, loads, opened
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query import nearby
 from mcp_abridge.query.amounts import Amounts
@@ -34,6 +35,8 @@ _MOST_CONTEXT = 50  # lines before and after a hit
 _PATTERNS = 16  # compiled patterns that are kept
 _NUMBERS = frozenset((int, float, Number, Spelling))
 _WORDS: dict[str, type] = {"true": bool, "false": bool, "null": type(None)}
+_ACCENTED = 1 << 20  # bytes in which other accents are looked for
+_ROWS = 20_000  # elements of an array in which they are
 _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
 
@@ -84,10 +87,30 @@ class Questions(Amounts, Conversions):
             hits = self._search(of_lines(loose), around)
             if not hits.none:
                 result["loosely"] = hits
+        if nothing and self._may_search(result, remaining):
+            hits = self._accented(text, around)
+            if not hits.none:
+                result["ignoring_accents"] = hits
         if self.kinds is not None:
             self._mistaken(text, result)
             self.kinds.beside_hits |= dict.fromkeys(result.others_beside)
         return result
+
+    def _accented(self, text: str, around: int) -> Hits:
+        """Return the hits of words that have other accents; none in a large value."""
+        value = self.current
+        many = isinstance(value, list) and len(value) > _ROWS
+        if many or exceeds(value, _ACCENTED, self._fuel):
+            return Hits()
+        content = value if isinstance(value, str) else encode(value).decode()
+        self._fuel.burn(len(content) >> 4)
+        if r"\u" in content and not isinstance(value, str):
+            content = encode(loads(content.encode())).decode()
+        words = [] if (content + text).isascii() else nearby.accented(text, content)
+        if not words:
+            return Hits()
+        pattern = "|".join(nearby.looser(nearby.literal(word)) for word in words)
+        return self._search(of_lines(pattern, "im"), around)
 
     def _mistaken(self, text: str, result: Hits) -> None:
         """Note that more hits are there than are listed. Raises Refusal if JSON was looked for."""
