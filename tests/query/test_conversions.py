@@ -199,3 +199,18 @@ def test_help_and_the_reference_name_every_function_of_ours_and_help_those_of_no
     for name in ours - {"root"}:
         assert f"`{name}(" in reference, name
     assert len(text) < 1700
+
+
+LAYERS = [{"n": 1, "in": [{"n": 2, "in": [{"n": 3}]}, {"n": 4}]}, {"n": 5}]
+
+
+def test_the_trees_of_several_rows_are_one_array_of_nodes() -> None:
+    plans = [{"plan": {"in": LAYERS}}, {"plan": {"in": [{"n": 6, "in": [{"n": 7}]}]}}]
+    answer = ask("nodes(items.plan.in, &in)[*].[at, n]", plans)
+    assert answer == (
+        [["[0][0]", 1], ["[0][1]", 5], ["[1][0]", 6], ["[0][0].in[0]", 2], ["[0][0].in[1]", 4],
+         ["[1][0].in[0]", 7], ["[0][0].in[0].in[0]", 3]],
+        [],
+    )  # fmt: skip
+    assert ask("length(nodes(plans[*].plan.in, &in))", {"plans": plans}) == (7, [])
+    assert ask("length(items.plan)", plans) == (2, [])

@@ -18,7 +18,7 @@ from mcp_abridge.query.ends import ends_in
 from mcp_abridge.query.functions import ARRAY, MeteredFunctions
 from mcp_abridge.query.kind_words import TESTS
 from mcp_abridge.query.lookups import Lookups, slip_of
-from mcp_abridge.query.shapes import has_arrays, is_array
+from mcp_abridge.query.shapes import elements, has_arrays, is_array
 
 # Units of a step that makes an array or an object, before its elements or members.
 _COSTS = dict.fromkeys(
@@ -237,15 +237,17 @@ class Interpreter(TreeInterpreter):
 
     def visit_function_expression(self, node: Any, value: Any) -> Any:
         arguments = [self.visit(child, value) for child in node["children"]]
-        self._correct_exprefs(arguments)
+        self._correct_exprefs(arguments, of_tree=node["value"] == "nodes")
         return self.result_of(node, arguments, value)
 
     def visit_expref(self, node: Any, value: Any) -> Any:
         return Expref(node["children"][0], self)
 
-    def _correct_exprefs(self, arguments: list[Any]) -> None:
+    def _correct_exprefs(self, arguments: list[Any], *, of_tree: bool = False) -> None:
         exprefs = [each for each in arguments if isinstance(each, Expref)]
         base = next((each for each in arguments if not isinstance(each, Expref)), None)
+        if of_tree and isinstance(base, list):
+            base = [each for _, each in elements("", base)]
         for each in exprefs:
             each.expression = self._corrected(each.expression, base, required=True)
 

@@ -144,6 +144,9 @@ class _Place:
                 first = open(value[0]) if isinstance(value, list) and value else None
                 names = first if self._single and isinstance(first, dict) else {}
                 self._names_of = "members of its elements" if names else "members"
+                in_pairs = {(node["value"],) for node, _ in self._pairs}
+                for path in self.missing.keys() - in_pairs if self._guess and names else ():
+                    self._seek(path, names, open)  # views take members of arrays for these
                 for path in self.missing:
                     if len(path) == 1:
                         self._lacking.setdefault(path, dict.fromkeys(islice(names, _NAMES)))

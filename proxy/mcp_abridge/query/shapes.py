@@ -32,17 +32,16 @@ _OBJECTS = re.compile(rb"\[\s*\{")  # the beginning of an array of objects
 def nodes(top: Value, name: str) -> Iterator[dict[str, Any]]:
     """Yield all objects of a tree, level by level, each with the number of those right below it.
 
-    `top` is an array of them, or the one at the top; `name` is the member of an object that has
-    those below it. `depth` counts the levels above an object, `at` is its place, as views spell it.
+    `top` is an array of them, or of such arrays, or the one at the top; `name` is the member of an
+    object that has those below it. `depth` counts the levels above an object, `at` is its place, as
+    views spell it.
 
     >>> tree = [{"n": "a", "inner": [{"n": "b"}]}, {"n": "c"}]
     >>> [*nodes(tree, "inner")][1:]
     [{'depth': 0, 'at': '[1]', 'n': 'c'}, {'depth': 1, 'at': '[0].inner[0]', 'n': 'b'}]
     """
     depth, step = 0, f".{spelled(name)}"
-    level = [("@", top)]
-    if isinstance(top, list):
-        level = [(f"[{index}]", each) for index, each in enumerate(top)]
+    level = [*elements("", top)] if isinstance(top, list) else [("@", top)]
     while level:
         below = list[tuple[str, Any]]()
         for at, element in level:
@@ -55,6 +54,14 @@ def nodes(top: Value, name: str) -> Iterator[dict[str, Any]]:
                 members = {**members, name: len(inner)}
             yield {"depth": depth, "at": at, **members}
         depth, level = depth + 1, below
+
+
+def elements(at: str, array: list[Value]) -> Iterator[tuple[str, Value]]:
+    """Yield the elements of an array, and of the arrays in it, with their places."""
+    for index, each in enumerate(array):
+        inner = opened(each) if is_array(each) else None
+        place = f"{at}[{index}]"
+        yield from ((place, each),) if inner is None else elements(place, inner)
 
 
 def tree_member(rows: Sequence[Raw], own: str = "") -> str | None:
