@@ -204,6 +204,25 @@ def test_help_and_the_reference_name_every_function_of_ours_and_help_those_of_no
 LAYERS = [{"n": 1, "in": [{"n": 2, "in": [{"n": 3}]}, {"n": 4}]}, {"n": 5}]
 
 
+@pytest.mark.parametrize(
+    ("whole", "top", "of_top"),
+    [
+        ({"page": {"layers": LAYERS}}, "page.layers", "page.layers"),
+        (LAYERS, "", "@"),
+        ({"a": {"in": LAYERS}}, "a.in", "a.in"),
+    ],
+)
+def test_a_condition_at_the_top_of_a_tree_says_how_what_is_below_is_asked_for(
+    whole: object, top: str, of_top: str
+) -> None:
+    remark = f"{of_top} is the top of a tree; nodes({of_top}, &in) has what is below it, too"
+    assert ask(f"{top}[?n==`3`]", whole) == ([], [remark])
+    assert ask(f"{top}[?n>`2`].n", whole) == ([5], [remark])
+    assert ask(f"nodes({of_top}, &in)[?n==`3`].n", whole) == ([3], [])
+    assert ask(f"{top}[4]", whole)[1][-1] == remark
+    assert ask(f"{top}[1].n", whole) == (5, [])
+
+
 def test_the_trees_of_several_rows_are_one_array_of_nodes() -> None:
     plans = [{"plan": {"in": LAYERS}}, {"plan": {"in": [{"n": 6, "in": [{"n": 7}]}]}}]
     answer = ask("nodes(items.plan.in, &in)[*].[at, n]", plans)

@@ -61,6 +61,7 @@ class NodeKinds:
         self.matched = False  # True if two texts were equal, or one held the other
         self.values: dict[Any, None] = {}  # some of the values until then
         self.part: str | None = None  # a text in an array that has what `contains` looks for
+        self.array: list[Any] = []  # the last one before brackets
         self.empty = 0  # texts without a character
         self.longest = 0  # elements of an array of which one is taken
 

@@ -8,7 +8,8 @@ all that was met there.
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_abridge.document.names import label
+from mcp_abridge.document.names import label, spelled
+from mcp_abridge.document.tree import raw
 from mcp_abridge.query.kind_words import (
     ENTRY,
     EQUALITIES,
@@ -34,9 +35,11 @@ from mcp_abridge.query.numerals import (
     odd_order,
 )
 from mcp_abridge.query.patterns import FIRST_ALONE, nodes
+from mcp_abridge.query.shapes import tree_member
 
 _EXAMINED = 100  # texts of which the order is looked at
 _SOUGHT = 10_000  # texts in which another case of a part is looked for
+_ROWS = 200  # elements in which a tree is looked for
 _VALUE = {"type": "current", "children": []}
 
 
@@ -117,6 +120,8 @@ class Kinds:
         if record is None:
             record = self._bases[key] = NodeKinds(node if index is None else _up_to(node, index))
         record.counts[type(value)] += 1
+        if type(value) is list:
+            record.array = value
         if type(value) is dict and not record.samples.get("object"):
             record.samples["object"] = value
         elif index is not None and type(value) is list:
@@ -208,6 +213,7 @@ class Kinds:
                 where = "" if what == "@" else f" in {what}"
                 count = f"{'at most ' * (record.counts.total() > 1)}{length} element"
                 yield f"there is no {bracket}{where}: the array has {count}{'s' * (length != 1)}"
+                yield from _top_of_tree(record)
 
     @property
     def remarks(self) -> Iterator[str]:
@@ -218,6 +224,9 @@ class Kinds:
             yield from unmatched(record)
         unequal = (each for each in self._pairs.values() if each.node["value"] == "ne")
         yield from filter(None, map(meant_as_null, unequal))
+        for record in self._bases.values() if self.converts else ():
+            if record.node["type"] == "filter_projection":
+                yield from _top_of_tree(record)
         for node in self._as_texts.values():
             other = node["children"][1 - subject_at(node)]
             alone = other["type"] == "literal" and number(other["value"]) is None
@@ -235,6 +244,19 @@ class Kinds:
             tests = record.node["type"] == "function_expression"
             for sure, message in function_faults(record) if tests else comparison_faults(record):
                 yield sure and "optional" not in record.node, message
+
+
+def _top_of_tree(record: NodeKinds) -> Iterator[str]:
+    """Yield how the objects below are asked for, if brackets take those at the top of a tree."""
+    what, _ = brackets(record.node)
+    own = record.node["children"][0]
+    while own["type"] == "subexpression":
+        own = own["children"][-1]
+    if record.counts.total() == 1 and "…" not in what:
+        name = tree_member([*map(raw, record.array[:_ROWS])], str(own.get("value", "")))
+        if name is not None:
+            way = f"nodes({what}, &{spelled(name)})"
+            yield f"{what} is the top of a tree; {way} has what is below it, too"
 
 
 def _up_to(node: Node, index: Node) -> Node:
