@@ -544,6 +544,7 @@ def test_a_view_in_another_language_is_understood(value: Any, view: str, express
         ("items[?state==open]", "did you mean the text 'open', in single quotes?"),
         ("grep('a', 'i')", "(?i) before it ignores case"),
         ("sort_by(items, &nam)", "view: no element has 'nam'; members: "),
+        ("[.items[] | .id, .title] | length", "is not a JMESPath expression"),
         ("length(itms)", "; there is no 'itms'; members: items; did you mean 'items'?"),
     ],
 )

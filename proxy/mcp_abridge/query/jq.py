@@ -66,7 +66,7 @@ def _is_stream(text: str) -> bool:
     if not text.lstrip().startswith("."):
         return False
     tokens = [token for token, depth in _tokens(text) if depth == 0]
-    return "[]" in tokens and "," not in tokens
+    return "[]" in tokens and ("," not in tokens or "|" in tokens)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
@@ -131,7 +131,8 @@ def _of_each(array: str, stage: str, collects: bool) -> str:
             return f"map(&{last}, {array})"
         return f"{array}{'.' * (last[:1] != '[')}{last}" if last else array
     if len(_split(stage, ",")) > 1:
-        stage = f"[{stage}]"
+        # Of an array of both in turn, which jq makes, there is no JMESPath: it is refused.
+        stage = f"({stage})" if collects else f"[{stage}]"
     if stage[:1] in ("[", "{"):
         return f"{array if ends else f'{array} | [*]'}.{stage}"
     stage = _WORDS.get(stage, stage)
