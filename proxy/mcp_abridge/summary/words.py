@@ -99,7 +99,7 @@ TEXTS = frozenset(("content", "plain_text", "text"))
 PEOPLE = _worth(
     _4="assignee assignees",
     _3="author authors user username sender from login",
-    _2="owner owners reporter requester creator customer",
+    _2="owner owners reporter requester creator customer account",
 )
 WRITTEN = frozenset(("display", "formatted", "str", "string", "text"))
 """The last word of a number that is written as a text beside itself."""
