@@ -27,6 +27,10 @@ NOTION = [{"type": "text", "text": {"content": "To "}, "plain_text": "To "},
           {"type": "mention", "plain_text": "Bob"}]  # fmt: skip
 SLACK = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [
     {"type": "text", "text": "see "}, {"type": "link", "url": "x", "text": "this"}]}]}  # fmt: skip
+MAIL = """<html><head><title>Bill</title><style>p { color: red }</style></head><body>
+<p>Dear&nbsp;Ann,</p><div>the <b>bill</b> for Q3 &amp; Q4
+is due:</div><table><tr><td>Rent</td><td>900 &euro;</td></tr></table><br/>Tom &lt; Tim<!-- x -->
+<ul><li>plain</li></ul></body></html>"""
 WHOLE = {
     "streams": [
         {"labels": {"app": "a"}, "values": [["1", "x"], ["2", "y"]]},
@@ -45,6 +49,7 @@ WHOLE = {
     "adf": ADF,
     "notion": NOTION,
     "slack": SLACK,
+    "mail": MAIL,
 }
 
 
@@ -78,6 +83,9 @@ def ask(view: str, value: object = WHOLE) -> tuple[Any, list[str]]:
         ("plain_text(adf)", "Plan\nAsk @ann\ntoday\none\ntwo"),
         ("plain_text(notion)", "To Bob"),
         ("plain_text(slack)", "see this"),
+        ("plain_text(mail)",
+         "Dear Ann,\nthe bill for Q3 & Q4 is due:\nRent 900 €\nTom < Tim\nplain"),
+        ("plain_text(log)", "a 1\nb 2\na 1\nc\n"),
         ("log | grep('b', `1`).lines[].text", ["a 1\nb 2\na 1"]),
     ],
 )  # fmt: skip

@@ -69,7 +69,7 @@ class Conversions:
 
     @signature({"types": []})
     def _func_plain_text(self, value: Any) -> Any:
-        """Return the text of a tree of rich text in its order, a block a line."""
+        """Return the text of HTML, or of a tree of rich text, in its order, a block a line."""
         charge(value, self._fuel, 2)
         return text_of(value) or None
 

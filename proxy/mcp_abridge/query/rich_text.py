@@ -1,8 +1,10 @@
-"""The text of a tree of rich text, in its order: ADF, ProseMirror, Slate, Notion, Quill.
+"""The text of rich text, in its order: of HTML, or of a tree (ADF, ProseMirror, Notion, Quill).
 
-Without it, the description of an issue is a tree of paragraphs, of which nobody reads the text.
+Without it, the description of an issue is a tree of paragraphs, and a mail is mostly tags, of which
+nobody reads the text.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +16,16 @@ _LEAVES = ("plain_text", "text", "content", "value", "insert")  # members that h
 _BREAKS = frozenset(("br", "break", "hardBreak", "hard_break", "linebreak"))
 
 _NODES = ("content", "children")  # members that hold the nodes below
+_IS_HTML = re.compile(r"(?i)<(?:!doctype|html|body|head|div|p|br|span|table|ul|ol|h[1-6])\b")
+_BLOCK = re.compile(
+    r"(?i)</?(?:address|article|blockquote|br|dd|div|dt|footer|h[1-6]|header|hr|li|ol|p|pre|section"
+    r"|table|tr|ul)\b[^<>]*>"
+)
+_CELL = re.compile(r"(?i)</t[dh]\s*>")
+_TAG = re.compile(r"<!--[^<>]*-->|</?[A-Za-z!][^<>]*>")
+_BLANKS = re.compile(r"[^\S\n]+")
+_LINES = re.compile(r"\s*\n\s*")
+_HIDDEN = ("head", "script", "style", "title")
 _SHARE = 5  # bytes of a tree for each character of its text, at most
 
 
@@ -34,8 +46,32 @@ def text_of(value: Any) -> str:
 
     >>> text_of([{"content": [{"text": "a "}, {"text": "b"}]}, {"content": [{"text": "c"}]}])
     'a b\\nc'
+    >>> text_of("<style>p {}</style><p>Tom &amp; Ann<br>at <b>6</b></p><td>1</td><td>2</td>")
+    'Tom & Ann\\nat 6\\n1 2'
     """
+    if isinstance(value, str):
+        return _text_of_html(value) if _IS_HTML.search(value) else value
     return "\n".join(filter(None, _texts(value)))
+
+
+def _text_of_html(html: str) -> str:
+    from html import unescape  # its table takes some ms, and few sessions need it
+
+    for name in _HIDDEN:
+        html = _without(html, name)
+    # Each pattern looks at a sign once: a tag has no other in it.
+    lines = _TAG.sub("", _CELL.sub(" ", _BLOCK.sub("\n", " ".join(html.split()))))
+    return _LINES.sub("\n", _BLANKS.sub(" ", unescape(lines))).strip()
+
+
+def _without(html: str, name: str) -> str:
+    """Return HTML without the elements of a name, with what is in them."""
+    begin, finish = (re.compile(rf"(?i){each}{name}[\s>]") for each in ("<", "</"))
+    parts, at = list[str](), 0
+    while (start := begin.search(html, at)) and (end := finish.search(html, start.end())):
+        parts.append(html[at : start.start()])
+        at = html.find(">", end.end() - 1) + 1 or len(html)
+    return "".join([*parts, html[at:]])
 
 
 def _texts(node: Any) -> Iterator[str]:
