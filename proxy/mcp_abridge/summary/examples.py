@@ -87,8 +87,8 @@ def examples(
     if category is not None:
         more = [each for each in columns if each.role != roles.APPENDIX and _selectable(each)]
         others = [each for each in dict.fromkeys((*names, *more)) if each is not category]
-        long = (each for each in others if each.role == roles.LONG_KEY and not roles.is_link(each))
-        keys = [each for each in others if each.role == roles.KEY] or [*long]
+        keys = [each for each in others if each.role == roles.KEY]
+        others.sort(key=lambda each: each.role == roles.TIME)
         picks = keys[:1] + sorted(names, key=lambda each: each.role != roles.NAME)[:1] + others
         picks = [*dict.fromkeys(picks)][:_SELECTED]
         selection = ", ".join(each.name for each in picks if each in others) or category.name
