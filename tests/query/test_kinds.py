@@ -122,8 +122,8 @@ def test_what_a_refusal_advises_to_write_finds_what_was_meant(view: str) -> None
          "for all the results together write | [0]"),
         ("packages[?value.v==`2`].key", "packages is an object, and [?…] takes an array: "
          "write entries(packages)[?…]; members: \"left-pad\", is"),
-        ("packages.is[0:1].[key, value]", "packages.is is an object, and [:] takes an array: "
-         "write entries(packages.is)[:]; members: v"),
+        ("packages.is[0:1].[key, value]", "packages.is is an object, and [0:1] takes an array: "
+         "write entries(packages.is)[0:1]; members: v"),
         ("packages.*[?v==`2`]", "@ is an object, and [?…] takes an array; "
          "for all the results together write | [?…]"),
         ("rows.*", "rows is an array, and .* takes an object: write rows[*]"),
@@ -560,3 +560,17 @@ def test_values_that_are_spelled_alike_in_another_kind_are_said_to_be_there(coun
         assert ask(view, rows)[1] == [f"n is a number {third}: write `7`"]
     assert ask("[?n=='8']", rows)[1] == []
     assert ask("[?ok=='true']", rows)[1] == [f"ok is a boolean {third}: write `true`"]
+
+
+@pytest.mark.parametrize(
+    ("view", "value"),
+    [
+        ("rows[?id > `2`][0:2].id", [3, 4]),
+        ("sort_by(rows, &id)[::-1][:3].[id]", [[11], [10], [9]]),
+        ("rows[?id > `2`][-1:] | length(@)", 1),
+        ("rows[*].tags[0:1]", [["a"]] * 12),
+        ("rows[0].names[?starts_with(@, 'anna')][0:3]", ["ann"]),
+    ],
+)
+def test_a_slice_after_a_condition_or_a_slice_is_of_what_is_left(view: str, value: object) -> None:
+    assert ask(view) == (value, [])

@@ -5,15 +5,10 @@ The last member, slice or count of a view is found in the expression, before it 
 
 from typing import Any
 
-from mcp_abridge.query.notation import Node
+from mcp_abridge.query.notation import Node, ends_in
 
 _PROJECTIONS = ("filter_projection", "projection", "value_projection")
 _OF_EACH = ("identity", "multi_select_dict", "multi_select_list")  # what a slice may end with
-
-
-def ends_in(node: Node, kind: str) -> bool:
-    """Return True for an expression in brackets whose last ones hold an index, or a slice."""
-    return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == kind)
 
 
 def _is_length(node: Node) -> bool:

@@ -14,10 +14,10 @@ from jmespath.visitor import TreeInterpreter, _Expression
 from mcp_abridge.document.fuel import Fuel, charge
 from mcp_abridge.document.tree import Number
 from mcp_abridge.errors import Refusal
-from mcp_abridge.query.ends import ends_in
 from mcp_abridge.query.functions import ARRAY, MeteredFunctions
 from mcp_abridge.query.kind_words import TESTS
 from mcp_abridge.query.lookups import Lookups, slip_of
+from mcp_abridge.query.notation import ends_in
 from mcp_abridge.query.shapes import elements, has_arrays, is_array
 
 # Units of a step that makes an array or an object, before its elements or members.

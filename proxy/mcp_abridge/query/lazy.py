@@ -22,15 +22,15 @@ from mcp_abridge.document.tree import (
     plain,
 )
 from mcp_abridge.errors import OutOfFuel
-from mcp_abridge.query.ends import counted, ends_in, inside_of_each, slice_of
+from mcp_abridge.query.ends import counted, inside_of_each, slice_of
 from mcp_abridge.query.hits import Hits
 from mcp_abridge.query.jmespath import Interpreter
 from mcp_abridge.query.kind_words import share, tests, true_anyhow
 from mcp_abridge.query.lookups import Lookups, members_named
-from mcp_abridge.query.notation import notation
+from mcp_abridge.query.notation import ends_in, notation
 from mcp_abridge.query.patterns import FIRST_ALONE, truthy
 from mcp_abridge.query.rows import NULL, batches, columns, many, over, shared
-from mcp_abridge.query.shapes import is_array, made_rows
+from mcp_abridge.query.shapes import is_array, is_text, made_rows
 
 _UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
 _TESTED = 100  # elements whose values as conditions are looked at
@@ -76,9 +76,11 @@ class _OfViews(Interpreter):
         return _if_any([part for part in parts if part is not None])
 
     def _projected(self, base: Any, result: Any) -> Any:
-        # `[?id > 2][0]` is the first match; in JMESPath, the first element of each match.
-        if isinstance(base, list) and _begins_by_index(result) and not any(map(is_array, base)):
-            return self.visit(result, base)
+        # `[?id > 2][0]` is the first match, `[0:3]` the first ones; in JMESPath, those of each.
+        if isinstance(base, list) and (kind := _first_bracket(result)):
+            of_each = any(map(is_array, base)) or (kind == "slice" and any(map(is_text, base)))
+            if not of_each:
+                return self.visit(result, base)
         values = super()._projected(base, result)
         return _if_any(values) if values and result["type"] == "filter_projection" else values
 
@@ -211,7 +213,7 @@ class LazyInterpreter(_OfViews):
         """Note that arrays are counted, if their elements may be meant."""
         sample = base[:_TESTED]
         lengths = {len(self.open(each)) for each in sample} if all(map(is_array, sample)) else set()
-        if len(base) == 1 and lengths != {1}:
+        if len(base) == 1 and lengths and lengths != {1}:
             self.kinds.say("length() counts 1 array; write [] after it to count its elements")
         elif len(lengths) > 1:
             reason = "write [] after them to count their elements"
@@ -331,9 +333,10 @@ def _of_arrays(base: list[Any]) -> bool:
     return all(is_array(each) or _null(each) for each in base) and any(map(is_array, base))
 
 
-def _begins_by_index(node: Any) -> bool:
+def _first_bracket(node: Any) -> str | None:
+    """Return "index" or "slice" if an expression begins by one, else None."""
     while node["type"] in FIRST_ALONE or node["type"] == "subexpression":
         if node["type"] == "index_expression" and node["children"][0]["type"] == "identity":
-            return bool(node["children"][1]["type"] == "index")
+            return str(node["children"][1]["type"])
         node = node["children"][0]
-    return False
+    return None

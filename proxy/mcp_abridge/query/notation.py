@@ -19,9 +19,9 @@ def notation(node: Node) -> str:
     """Return a short expression as JMESPath writes it; `…` for what is long.
 
     >>> from mcp_abridge.query.patterns import Expression
-    >>> texts = ("a.b[0].c", "length(@)", "'it'", "a[].b", "a[*].b.c", "[]", "a[?b].c", "a && b")
+    >>> texts = ("a.b[0].c", "length(@)", "'it'", "a[].b", "a[1:][?b].c", "[]", "a && b")
     >>> [notation(Expression(text).tree) for text in texts]
-    ['a.b[0].c', 'length(@)', "'it'", 'a[].b', 'a[*].b.c', '[]', 'a[?…].c', '…']
+    ['a.b[0].c', 'length(@)', "'it'", 'a[].b', 'a[1:][?…].c', '[]', '…']
     """
     type_, children = node["type"], node.get("children", [])
     if type_ == "field":
@@ -32,10 +32,12 @@ def notation(node: Node) -> str:
         return ".".join(map(notation, children))
     if type_ in _SIGNS:
         base, *then = map(notation, children[:2])
-        sign = "" if type_ == "projection" and base.endswith(("[]", "[…]")) else _SIGNS[type_]
-        return ".".join([base.removeprefix("@") + sign, *(each for each in then if each != "@")])
+        sliced = ends_in(children[0], "slice") or children[0]["type"] == "flatten"
+        sign = "" if type_ == "projection" and sliced else _SIGNS[type_]
+        ends = (each if each[0] == "[" else f".{each}" for each in then if each != "@")
+        return "".join([base.removeprefix("@") + sign, *ends])
     if type_ == "index_expression":
-        signs = "".join(f"[{each.get('value', '…')}]" for each in children[1:])
+        signs = "".join(map(_index, children[1:]))
         return (notation(children[0]).removeprefix("@") + signs) or "@"
     if type_ == "function_expression":
         call = f"{node['value']}({', '.join(map(notation, children))})"
@@ -43,6 +45,19 @@ def notation(node: Node) -> str:
     if type_ == "expref":
         return f"&{notation(children[0])}"
     return constant(node["value"]) if type_ == "literal" else "…"
+
+
+def _index(node: Node) -> str:
+    """Return an index, or a slice, in its brackets."""
+    if node["type"] == "index":
+        return f"[{node['value']}]"
+    start, stop, step = ("" if each is None else str(each) for each in node["children"])
+    return f"[{start}:{stop}{step and f':{step}'}]"
+
+
+def ends_in(node: Node, kind: str) -> bool:
+    """Return True for an expression in brackets whose last ones hold an index, or a slice."""
+    return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == kind)
 
 
 def constant(value: Any) -> str:
@@ -56,7 +71,7 @@ def brackets(node: Node) -> tuple[str, str]:
     """Return the text before the brackets of a node, and the brackets."""
     *before, last = node["children"]
     indexes = node["type"] == "index_expression"
-    sign = f"[{last.get('value', ':')}]" if indexes else _SIGNS[node["type"]]
+    sign = _index(last) if indexes else _SIGNS[node["type"]]
     first = {**node, "children": before} if indexes else node["children"][0]
     outer = f"{notation(node['within'])}." if "within" in node else ""
     return outer + notation(first), sign

@@ -104,6 +104,11 @@ def is_array(value: Value) -> bool:
     return memoryview(value)[0] == 0x5B if type(value) is Raw else isinstance(value, list)
 
 
+def is_text(value: Value) -> bool:
+    """Return True for a text, opened or not."""
+    return memoryview(value)[0] == 0x22 if type(value) is Raw else isinstance(value, str)
+
+
 def has_arrays(values: list[Value]) -> bool:
     """Return True if one of the values is an array.
 
