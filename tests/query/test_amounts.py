@@ -216,3 +216,30 @@ def test_one_value_of_another_kind_does_not_keep_texts_from_being_ordered() -> N
         ["a", "b"],
         ["n is no text in 1 of 3 elements, left out"],
     )
+
+
+TIES = [{"n": n % 3, "a": {"b c": str(n % 2)}, "tags": ["x"] * (n % 2)} for n in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("view", "remark"),
+    [
+        ("max_by(@, &n).tags", "2 more elements have this value: [?n==`2`]"),
+        ("min_by(@, &length(tags))", "4 more elements have this value: [?length(tags)==`0`]"),
+        ("max_by([:8], &n)", "1 more element has this value: [:8][?n==`2`]"),
+        ('max_by([:2], &a."b c")', "a.\"b c\": texts that are numbers are compared as numbers"),
+        ("[?n==`1`] | max_by(@, &n)", "2 more elements have this value"),
+        ("max_by([?n==`1`], &n)", "2 more elements have this value"),
+        (
+            "group_by(@, &n).*.max_by(@, &n)",
+            "max_by() gives the first of several with this value, in 3 arrays",
+        ),
+    ],
+)
+def test_a_greatest_element_that_is_not_the_only_one_says_so(view: str, remark: str) -> None:
+    assert ask(view, TIES)[1][0] == remark
+
+
+@pytest.mark.parametrize("view", ["max_by(@, &n).n", "max_by([].n, &@)", "max_by([0:2], &n)"])
+def test_a_greatest_value_is_that_of_all_who_have_it(view: str) -> None:
+    assert ask(view, TIES)[1] == []

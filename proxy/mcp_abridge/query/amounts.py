@@ -6,7 +6,7 @@ are said in a remark. Expressions of rules stay those of JMESPath.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, localcontext
 from typing import Any
 
@@ -37,7 +37,7 @@ _ROUNDED = Context(prec=28, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 _EXAMINED = 100  # texts among which one of an amount is looked for
 _FEWEST = 4  # values of which the last may be their total
 
-Keyed = tuple[list[Any], list[Any]]
+Keyed = tuple[list[Any], Sequence[Any]]
 """Keys, and the elements that have them."""
 
 OF_VALUES = frozenset(("avg", "max", "min", "sort", "sum"))
@@ -78,11 +78,22 @@ class Amounts:
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_max_by(self, array: list[Any], by: Any) -> Any:
-        return _first(max, *self._keyed(array, by))
+        return self._best(max, array, by)
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_min_by(self, array: list[Any], by: Any) -> Any:
-        return _first(min, *self._keyed(array, by))
+        return self._best(min, array, by)
+
+    def _best(self, best: Any, array: list[Any], by: Any) -> Any:
+        """Return the first element with the greatest or the least key; note how many have it."""
+        call, values = self.call, by.over(array)
+        keys, places = self._comparable(notation(by.expression), values, range(len(array)))
+        place = _first(best, keys, range(len(keys)))
+        if place is None:
+            return None
+        if self.kinds is not None:
+            self.kinds.tie(call, keys.count(keys[place]) - 1, values[places[place]])
+        return array[places[place]]
 
     @signature({"types": ["array"]}, {"types": ["expref"]}, {"types": ["expref"]})
     def _func_sum_by(self, array: list[Any], by: Any, of: Any) -> dict[str, Any]:
@@ -140,7 +151,7 @@ class Amounts:
         self,
         what: str,
         keys: list[Any],
-        elements: list[Any],
+        elements: Sequence[Any],
         *,
         nulls: bool = False,
         adds: bool = False,
@@ -209,11 +220,11 @@ def _left_out(count: int, keys: list[Any]) -> str:
     return f"{count} of {len(keys)} elements, left out"
 
 
-def _ordered(keys: list[Any], elements: list[Any]) -> list[Any]:
+def _ordered(keys: list[Any], elements: Sequence[Any]) -> list[Any]:
     return [elements[place] for place in sorted(range(len(keys)), key=keys.__getitem__)]
 
 
-def _first(best: Any, keys: list[Any], elements: list[Any]) -> Any:
+def _first(best: Any, keys: list[Any], elements: Sequence[Any]) -> Any:
     """Return the first of the elements with the greatest or the least key; null if none has one."""
     return elements[best(range(len(keys)), key=keys.__getitem__)] if keys else None
 

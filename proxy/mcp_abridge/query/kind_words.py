@@ -303,6 +303,22 @@ def meant_as_null(record: NodeKinds) -> str | None:
     return None
 
 
+def words_for_tie(call: Node, calls: int, others: int, value: Any) -> str | None:
+    """Return how many elements have the greatest or the least value beside the one that is given.
+
+    None if that value alone was asked for. `calls`: in how many arrays others have it, too.
+    """
+    rows, by = (notation(each).removeprefix("@") for each in call["children"])
+    by = by.removeprefix("&")
+    if call.get("then") == by or by == "@":
+        return None
+    if calls > 1:
+        return f"{call['value']}() gives the first of several with this value, in {calls} arrays"
+    view = f"{rows}[?{by}=={constant(value)}]"
+    way = f": {view}" if "of_whole" in call and "…" not in view else ""
+    return f"{others} more element{'s have' if others > 1 else ' has'} this value{way}"
+
+
 def _advice(what: str, real: str, literal: Any, samples: dict[str, Any], sign: str = "eq") -> str:
     """Return how to write a comparison with a literal for values of kind `real`."""
     if real == "object":

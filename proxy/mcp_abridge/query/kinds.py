@@ -25,6 +25,7 @@ from mcp_abridge.query.kind_words import (
     subject_at,
     subject_of,
     unmatched,
+    words_for_tie,
 )
 from mcp_abridge.query.notation import Node, brackets, notation
 from mcp_abridge.query.numerals import (
@@ -62,6 +63,7 @@ class Kinds:
         self._decimal_commas: set[int] = set()  # comparisons of texts such as 1,5
         self._texts: dict[int, tuple[Node, dict[str, None]]] = {}  # some that were compared so
         self._unread: dict[int, tuple[Node, int, str]] = {}
+        self._ties: dict[int, tuple[Node, int, int, Any]] = {}
         self._undecided = False
 
     def pair(self, node: Node, one: Any, other: Any) -> None:
@@ -135,6 +137,12 @@ class Kinds:
         _, count, first = self._unread.get(id(call), (call, 0, text))
         self._unread[id(call)] = call, count + 1, first
 
+    def tie(self, call: Node, others: int, value: Any) -> None:
+        """Note how many other elements have the greatest or the least value as well."""
+        if others:
+            _, calls, *_ = self._ties.get(id(call), (call, 0))
+            self._ties[id(call)] = call, calls + 1, others, value
+
     def ordered(self, node: Node, one: Any, other: Any) -> tuple[Any, Any] | None:
         """Return the operands of an order comparison as they are compared; None if they are not.
 
@@ -188,6 +196,7 @@ class Kinds:
         """Forget what was noted: another evaluation begins."""
         self._pairs, self._bases, self._sentences = {}, {}, {}
         self._texts, self._unread, self.beside_hits = {}, {}, {}
+        self._ties = {}
 
     @property
     def slips(self) -> Iterator[str]:
@@ -238,6 +247,7 @@ class Kinds:
         for call, count, first in self._unread.values():
             texts = f"{count} texts that are no numbers, as {label(first)} is"
             yield f"{notation(call)} is null for {texts}"
+        yield from filter(None, (words_for_tie(*each) for each in self._ties.values()))
 
     def _mismatches(self) -> Iterator[tuple[bool, str]]:
         for record in self._pairs.values():
@@ -268,9 +278,16 @@ def _up_to(node: Node, index: Node) -> Node:
 def _mark(tree: Node) -> None:
     """Mark nodes for which another one stands, and in `a.b[0]` what stands before `b[0]`.
 
-    In `a | length(@)`, what stands before the function.
+    In `a | length(@)`, what stands before the function. Mark the node that a view begins with, and
+    the member that it takes of that.
     """
+    first = tree
+    while first["type"] in (*FIRST_ALONE, "subexpression"):
+        first = first["children"][0]
+    first["of_whole"] = True
     for node in nodes(tree):
+        if node["type"] == "subexpression" and "of_whole" in node["children"][0]:
+            node["children"][0]["then"] = notation({**node, "children": node["children"][1:]})
         inside = node["type"] == "or_expression" or node.get("value") in ("not_null", "type")
         children = [each for each in node.get("children", ()) if isinstance(each, dict)]
         if node["type"] == "pipe" and children[1].get("children") == [_VALUE]:

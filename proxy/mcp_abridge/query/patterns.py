@@ -269,7 +269,8 @@ class Expression:
 
     @property
     def tree(self) -> dict[str, Any]:
-        return dict(self._parsed.parsed)
+        tree: dict[str, Any] = self._parsed.parsed  # the same each time: `Kinds` marks its nodes
+        return tree
 
     @property
     def quoted(self) -> set[str]:
