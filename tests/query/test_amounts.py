@@ -227,7 +227,7 @@ TIES = [{"n": n % 3, "a": {"b c": str(n % 2)}, "tags": ["x"] * (n % 2)} for n in
         ("max_by(@, &n).tags", "2 more elements have this value: [?n==`2`]"),
         ("min_by(@, &length(tags))", "4 more elements have this value: [?length(tags)==`0`]"),
         ("max_by([:8], &n)", "1 more element has this value: [:8][?n==`2`]"),
-        ('max_by([:2], &a."b c")', "a.\"b c\": texts that are numbers are compared as numbers"),
+        ('max_by([:2], &a."b c")', 'a."b c": texts that are numbers are compared as numbers'),
         ("[?n==`1`] | max_by(@, &n)", "2 more elements have this value"),
         ("max_by([?n==`1`], &n)", "2 more elements have this value"),
         (

@@ -84,14 +84,22 @@ def test_a_text_read_as_structure_can_be_looked_at_as_both(
         ("meta.$ref", "#/a"),
         ("items[?x-y > 1] | length(@)", 1),
         ("count_by(items, &Given to)", {"Ann": 2}),
+        ("items[?Due/Day (UTC) > 1].id", [2]),
+        ("items[0].'Due/Day (UTC)'", 1),
+        ("Daily (all).2026-11-30.4. close", 5),
+        ("meta.+1", 9),
     ],
 )
 def test_a_name_with_signs_needs_no_quotes_if_there_is_such_a_member(
     expression: str, value: object
 ) -> None:
     whole = {
-        "items": [{"id": n, "x-y": n, "a": {"b-c": n}, "Given to": "Ann"} for n in (1, 2)],
-        "meta": {"app.io/name": "web", "größe": 7, "$ref": "#/a"},
+        "items": [
+            {"id": n, "x-y": n, "a": {"b-c": n}, "Given to": "Ann", "Due/Day (UTC)": n}
+            for n in (1, 2)
+        ],
+        "meta": {"app.io/name": "web", "größe": 7, "$ref": "#/a", "+1": 9},
+        "Daily (all)": {"2026-11-30": {"4. close": 5}},
     }
     assert plain(look(Document.read(encode(whole)), expression)) == value
 
@@ -270,6 +278,37 @@ def test_a_name_in_double_quotes_that_some_element_has_is_that_member(
 ) -> None:
     rows = [{"n": 1, "state": "open", "open": True}, {"n": 2, "state": None}]
     assert answered(expression, rows)[0] == value
+
+
+DOTS = {"rows": [{"at": {"log.level": each, "id": 1}} for each in "abb"], "log": {"level": 1}}
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "read_as"),
+    [
+        ("count_by(rows, &at.log.level)", {"a": 1, "b": 2}, 'count_by(rows, &at."log.level")'),
+        ("rows[?at.log.level=='a'].at.id", [1], "rows[?at.\"log.level\"=='a'].at.id"),
+        ("rows[0].at.log.level", "a", 'rows[0].at."log.level"'),
+        (
+            "rows[?at.id > `1`].[at.log.level]",
+            [["b"], ["b"]],
+            'rows[?at.id > `1`].[at."log.level"]',
+        ),
+    ],
+)
+def test_a_name_with_a_dot_needs_no_quotes_if_nothing_has_its_parts(
+    expression: str, value: object, read_as: str
+) -> None:
+    assert answered(expression, DOTS) == (value, [f"read as {read_as}"])
+
+
+def test_a_member_of_an_element_of_an_inner_array_is_missed_by_its_name() -> None:
+    remark = "there is no 'nam'; members: name; did you mean 'name'?"
+    assert answered("a.b[0].nam", {"a": {"b": [{"name": 1}]}}) == (None, [remark])
+
+
+def test_a_path_that_is_there_is_no_name_with_a_dot() -> None:
+    assert answered("log.level", DOTS) == (1, [])
 
 
 ROW = "members: name, state, user, labels, closed, draft"

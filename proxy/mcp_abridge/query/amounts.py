@@ -100,8 +100,8 @@ class Amounts:
         names = self._groups(array, by)
         groups: dict[str, list[Any]] = {name: [] for name in names}
         keys = of.over(array)
-        keys, names = self._comparable(notation(of.expression), keys, names, adds=True)
-        for key, name in zip(keys, names, strict=True):
+        keys, groups_of = self._comparable(notation(of.expression), keys, names, adds=True)
+        for key, name in zip(keys, groups_of, strict=True):
             groups[name].append(key)
         return {name: total(group) for name, group in groups.items()}
 

@@ -100,14 +100,14 @@ class _OfViews(Interpreter):
         return {"rows": value, "columns": [*first] or None, "length": len(value)}.get(name)
 
     def visit_subexpression(self, node: Any, value: Any) -> Any:
-        first, *others = node["children"]
-        if not (ends_in(first, "index") or first["type"] == "function_expression"):
-            return super().visit_subexpression(node, value)
-        value = self.visit(first, value)
-        for each in others:
-            value = self.open(value)
-            # The members of one value are searched here: `Lookups` sees the array alone.
-            value = self.visit(self._corrected(each, [value], single=True), value)
+        of_one = False
+        for each in node["children"]:
+            if of_one:
+                # The members of one value are searched here: `Lookups` sees the array alone.
+                value = self.open(value)
+                each = self._corrected(each, [value], single=True)
+            value = self.visit(each, value)
+            of_one |= ends_in(each, "index") or each["type"] == "function_expression"
         return value
 
 

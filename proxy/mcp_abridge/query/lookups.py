@@ -80,6 +80,11 @@ class Lookups:
         return [*self._messages(required=True), *islice(self.kinds.slips, _MESSAGES)]
 
     @property
+    def missing(self) -> list[str]:
+        """A sentence for each member that is nowhere."""
+        return [*self._messages(required=True), *self._messages(required=False)]
+
+    @property
     def remarks(self) -> list[str]:
         """A sentence for each kind of values that the evaluation left aside, or converted."""
         return [*islice(self.kinds.remarks, _MESSAGES)]

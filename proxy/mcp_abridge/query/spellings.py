@@ -5,7 +5,6 @@ Without it, each such view costs a model a second call.
 
 import re
 from collections.abc import Callable
-from functools import partial
 
 from mcp_abridge.document.names import spelled
 from mcp_abridge.query.jq import from_jq
@@ -133,7 +132,7 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
 _ROOT = re.compile(r"^\$(?=\.\w|\[)\.?|^\.(?=\w)")
 _KEPT = re.compile(r"""'(?:[^'\\]|\\.)*'|`[^`]*`|"(?:[^"\\]|\\.)*\"""")
 _BARE_NUMBER = re.compile(r"((?:[(,]|[<>=]=?|!=)\s*)(-?\d+(?:\.\d+)?)\b")
-_NUMBER_BEFORE = re.compile(r"(?<![\w.:\[-])(-?\d+(?:\.\d+)?)(\s*(?:[<>=]=?|!=))")
+_NUMBER_BEFORE = re.compile(r"(?<![\w.:\[+-])(-?\d+(?:\.\d+)?)(\s*(?:[<>=]=?|!=))")
 _BARE_WORD = re.compile(r"([=!]=\s*)([Tt]rue|[Ff]alse|null|None|nil|undefined)\b")
 _WORDS = {"True": "true", "False": "false"} | dict.fromkeys(("None", "nil", "undefined"), "null")
 _EMPTY = re.compile(r"([=!]=\s*)(\[ ?\]|\{ ?\})(?!\s*[\w.\[])")
@@ -144,7 +143,9 @@ _QUOTED_PATTERN = re.compile(
     r"""(\b(?:grep|test)\(\s*|\b(?:matches|test|capture)\(\s*[\w.@]+\s*,\s*)"""
     r""""((?:[^"\\]|\\.)*)\""""
 )
-_QUOTED_MEMBER = re.compile(r"""(?<=[\w\])])\[\s*(["'])([^"'`\\\]]+)\1\s*\]""")
+_QUOTED_MEMBER = re.compile(
+    r"""(?<=[\w\])])(?:\[\s*(?P<in>["'])(?P<name>[^"'`\\\]]+)(?P=in)\s*\]|\.'(?P<after>[^"'`\\]+)')"""
+)
 _LIKE = re.compile(rf"(?<![\w.])({_PATH})\s+I?LIKE\s+'(%?)([^'%_\\]+)(%?)'", re.IGNORECASE)
 _LINES = re.compile(r"^(?:lines\s*\(?|sed\s+-n\s)\s*(\d+)(?:\s*[-:,]\s*|\s+)(\d+)\s*(?:\)|p)?$")
 _HEAD = re.compile(r"(^|\|\s*)(head|tail)\s+(?:-n\s*)?-?(\d+)$")
@@ -158,10 +159,11 @@ _BARE_GREP = re.compile(
     rf"""(?P<quote>['"]?)(?P<pattern>(?!-).+?)(?P=quote)(?P<more>{_OPTIONS})"""
     r"""(?:\s+\|\s+(?:head|tail|wc)\b.*)?$"""
 )
-_PATH_WITH_SIGNS = re.compile(r"[\w$@#/:.-]+")
-_WORDS_IN_A_ROW = re.compile(r"[\w$#/:%-]+(?: [\w$#/:%-]+)+")
+_MAY_BE_NAMES = re.compile(r"[^\[\]{},&|=<>!?*'\"`\ue000-\uf8ff]+")  # and what is between them
+_WORD_OR_SIGN = re.compile(r"\w+|\W")
 _ATTEMPTS = 100  # names that are looked for in a document
 _ODD = re.compile(r"(?=.*[^\W\d])(?=.*(?:[^\w.]|[^\x00-\x7f]))")  # with a letter and a sign
+_ODD_NUMBER = re.compile(r"(?=.*\d)(?=.*[^\w.])")
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
 _SLASHES = re.compile(r"^/(?P<pattern>.+)/(?P<options>i?)$")
 
@@ -193,40 +195,46 @@ def respelled(view: str) -> str:
 
 def translated(view: str) -> str:
     """Return a view that is no JMESPath as the one that another language seems to mean."""
-    view = _LIKE.sub(_like, _QUOTED_MEMBER.sub(r'."\2"', view))
+    view = _LIKE.sub(_like, _QUOTED_MEMBER.sub(r'."\g<name>\g<after>"', view))
     view, literals = _masked(view)
     for pattern, replacement in _TABLE:
         view = re.sub(pattern, replacement, view)
     return _unmasked(view, literals)
 
 
-def quoted(view: str, exists: Callable[[str], bool]) -> str:
+def quoted(view: str, exists: Callable[[str], bool], *, dots: bool = False) -> str:
     """Return a view with names that need double quotes in them, if there are such members.
+
+    `dots`: a name may be a path of plain names, too.
 
     >>> quoted("[?a.x-y > b.c/d].z-z", {"x-y", "b.c/d"}.__contains__)
     '[?a."x-y" > "b.c/d"].z-z'
-    >>> quoted("count_by(rows, &Assigned to)", {"Assigned to"}.__contains__)
-    'count_by(rows, &"Assigned to")'
+    >>> quoted("max_by(a, &Due (UTC)).2026-11-30", {"Due (UTC)", "2026-11-30"}.__contains__)
+    'max_by(a, &"Due (UTC)")."2026-11-30"'
+    >>> quoted("[?a.log.level]", {"log.level"}.__contains__, dots=True)
+    '[?a."log.level"]'
     """
     attempts = iter(range(_ATTEMPTS))
 
-    def is_name(text: str) -> bool:
-        return bool(_ODD.match(text)) and next(attempts, None) is not None and exists(text)
+    def is_name(text: str, before: str) -> bool:
+        odd = _ODD.match(text) or (before == "." and _ODD_NUMBER.match(text))
+        fits = odd or (dots and "." in text)
+        whole = text[0] not in " ." and text[-1] != " " and text.count("(") == text.count(")")
+        return bool(fits) and whole and next(attempts, None) is not None and exists(text)
 
-    def spelled_parts(match: re.Match[str], separator: str) -> str:
-        names, parts = list[str](), match[0].split(separator)
-        while parts:
-            spans = (separator.join(parts[:end]) for end in range(len(parts), 0, -1))
-            name = next(filter(is_name, spans), None)
-            names.append(parts[0] if name is None else spelled(name))
-            del parts[: 1 if name is None else name.count(separator) + 1]
-        return separator.join(names)
+    def spelled_parts(match: re.Match[str]) -> str:
+        names, start, text = list[str](), 0, match[0]
+        ends = [word.end() for word in _WORD_OR_SIGN.finditer(text)]
+        while ends:
+            before, longest_first = text[start - 1 : start], reversed(ends)
+            end = next((end for end in longest_first if is_name(text[start:end], before)), 0)
+            names.append(spelled(text[start:end]) if end else text[start : ends[0]])
+            start = end or ends[0]
+            ends = [end for end in ends if end > start]
+        return "".join(names)
 
-    for pattern, separator in ((_WORDS_IN_A_ROW, " "), (_PATH_WITH_SIGNS, ".")):
-        view, literals = _masked(view)
-        view = pattern.sub(partial(spelled_parts, separator=separator), view)
-        view = _unmasked(view, literals)
-    return view
+    view, literals = _masked(view)
+    return _unmasked(_MAY_BE_NAMES.sub(spelled_parts, view), literals)
 
 
 def _like(match: re.Match[str]) -> str:

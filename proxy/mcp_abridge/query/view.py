@@ -74,6 +74,12 @@ def look(
         lookups = Lookups(parsed)
         with uncollected() if _bytes_of(document) >= LARGE else nullcontext():
             result = _evaluate(document, parsed, name, fuel, lookups, wholes)
+            if lookups.missing and (by_dots := _with_dots_in_names(parsed, document)):
+                others = Lookups(by_dots)
+                by_names = _evaluate(document, by_dots, name, fuel, others, wholes)
+                if len(others.missing) < len(lookups.missing):
+                    result, lookups = by_names, others
+                    lookups.kinds.say(f"read as {clipped(by_dots.text)}")
         least = growth_limit(_bytes_of(document) // 4)  # quicker to tell than the size
         if exceeds(result, least, fuel) and exceeds(result, growth_limit(size(document)), fuel):
             reason = "gives far more than the whole document; narrow it"
@@ -138,14 +144,26 @@ def _parsed(view: str, document: Document) -> Expression:
     try:
         return parsed(view)
     except PatternError:
-        content, names = cache(document.encode), view
-        if len(view) <= _FEW:
-            names = quoted(view, lambda name: encode(name) + b":" in content())
+        names = quoted(view, _names_of(document)) if len(view) <= _FEW else view
         quotes = with_apostrophes(names)
         for text in dict.fromkeys((names, translated(names), quotes, translated(quotes))):
             with suppress(PatternError):
                 return parsed(text)
         raise
+
+
+def _names_of(document: Document) -> Callable[[str], bool]:
+    """Return a test for whether a document has a member of a name."""
+    content = cache(document.encode)
+    return lambda name: encode(name) + b":" in content()
+
+
+def _with_dots_in_names(view: Expression, document: Document) -> Expression | None:
+    """Return a view with double quotes around names that have a dot; None if there are none."""
+    if len(view.text) > _FEW:
+        return None
+    text = quoted(view.text, _names_of(document), dots=True)
+    return Expression(text) if text != view.text else None
 
 
 def _evaluate(
