@@ -290,9 +290,9 @@ DOTS = {"rows": [{"at": {"log.level": each, "id": 1}} for each in "abb"], "log":
         ("rows[?at.log.level=='a'].at.id", [1], "rows[?at.\"log.level\"=='a'].at.id"),
         ("rows[0].at.log.level", "a", 'rows[0].at."log.level"'),
         (
-            "rows[?at.id > `1`].[at.log.level]",
-            [["b"], ["b"]],
-            'rows[?at.id > `1`].[at."log.level"]',
+            "rows[?at.id].[at.log.level]",
+            [["a"], ["b"], ["b"]],
+            'rows[?at.id].[at."log.level"]',
         ),
     ],
 )

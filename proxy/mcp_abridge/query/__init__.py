@@ -42,6 +42,7 @@ shapes      rows of a tree, and of arrays side by side
 rich_text   the text of a tree of rich text
 lookups     names that an expression takes wrongly
 keys        texts in place of names, in keys and conditions
+trees       the names that an expression reads and compares, and over which value
 notation    parts of an expression, for the sentences that speak of them
 kinds       kinds of values that it takes wrongly, counted
 kind_words  sentences on those

@@ -19,7 +19,6 @@ from mcp_abridge.document.tree import Number, encode
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.kind_words import share
 from mcp_abridge.query.kinds import Kinds
-from mcp_abridge.query.lookups import path_of
 from mcp_abridge.query.notation import notation
 from mcp_abridge.query.numerals import (
     are_days,
@@ -30,6 +29,7 @@ from mcp_abridge.query.numerals import (
     numbers,
     odd_order,
 )
+from mcp_abridge.query.trees import path_of
 
 _EXACT = Context(prec=400, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 _ROUNDED = Context(prec=28, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])

@@ -13,10 +13,10 @@ from mcp_abridge.document.fuel import Fuel, characters, charge
 from mcp_abridge.document.tree import encode, loads
 from mcp_abridge.errors import DocumentError, Refusal
 from mcp_abridge.query.kinds import Kinds
-from mcp_abridge.query.lookups import path_of
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.query.rich_text import text_of
 from mcp_abridge.query.shapes import nodes
+from mcp_abridge.query.trees import path_of
 
 _PART = 4  # units for a new text or number, _OBJECT for an object, before what they hold
 _OBJECT = 15

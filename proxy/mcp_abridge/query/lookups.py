@@ -5,8 +5,8 @@ text in double quotes, which JMESPath takes for the name of a member.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import islice, repeat, takewhile
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, repeat
 from typing import Any
 
 from msgspec import Raw
@@ -19,11 +19,9 @@ from mcp_abridge.errors import did_you_mean
 from mcp_abridge.query.kind_words import without_names
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
-from mcp_abridge.query.patterns import FIRST_ALONE, Expression
+from mcp_abridge.query.patterns import Expression
 from mcp_abridge.query.shapes import elsewhere, inner_place, made_rows
-
-Names = tuple[str, ...]  # names of members, each inside the previous one
-_Need = bool | None  # True for a required member, None for one whose absence makes a condition true
+from mcp_abridge.query.trees import ORDERS, Names, Need, alongside, compared, with_replacements
 
 _SCANNED = 2  # units for a search for members in one element
 _BATCH = 64  # elements that are opened together
@@ -99,7 +97,7 @@ class Lookups:
         """A sentence for each member that is nowhere, which makes a condition true."""
         return self._messages(required=None)
 
-    def _messages(self, *, required: _Need) -> list[str]:
+    def _messages(self, *, required: Need) -> list[str]:
         messages = (
             message
             for each in self._places.values()
@@ -116,10 +114,10 @@ class _Place:
     ) -> None:
         self._node, self._single, self._quoted, self._guess = node, single, quoted, guess
         self._corrected: tuple[list[int], Node] = ([], node)
-        self.missing: dict[Names, _Need] = {}  # the members that no element has so far
+        self.missing: dict[Names, Need] = {}  # the members that no element has so far
         self._pairs: list[tuple[Node, Node]] = []
         self._orders: set[int] = set()  # the names among them that are compared by order
-        for each, at, required_here in _alongside(node, required):
+        for each, at, required_here in alongside(node, required):
             if each["type"] == "field":
                 path = (*at, each["value"])
                 self.missing[path] = required_here or self.missing.get(path, required_here)
@@ -180,7 +178,7 @@ class _Place:
         """The node with texts in place of names; the same as before as long as those are."""
         literals = self.literals
         if [*literals] != self._corrected[0]:
-            self._corrected = [*literals], _replaced(self._node, literals)
+            self._corrected = [*literals], with_replacements(self._node, literals)
         return self._corrected[1]
 
     @property
@@ -193,7 +191,7 @@ class _Place:
                 literals[id(node)] = {"type": "literal", "value": name, "children": []}
         return literals
 
-    def messages(self, required: _Need, root: Any) -> Iterator[str]:
+    def messages(self, required: Need, root: Any) -> Iterator[str]:
         literals = self.literals
         corrected = {(node["value"],) for node, _ in self._pairs if id(node) in literals}
         others = [
@@ -256,126 +254,15 @@ def _kinds(base: Sequence[Any], outer: set[str]) -> Iterator[tuple[Any, int]]:
         yield from ((examples[head], count) for head, count in counts.items())
 
 
-def renamed(tree: Node, names: Collection[str]) -> Node:
-    """Return an expression with each of these member names of its value replaced by `@`."""
-    current = {"type": "current", "children": []}
-    inside = (node for node, at, _ in _alongside(tree, required=False) if not at)
-    fields = (node for node in inside if node["type"] == "field")
-    return _replaced(tree, {id(node): current for node in fields if node.get("value") in names})
-
-
-def as_meant(tree: Node) -> Node:
-    """Return an expression in which `!` is for all of a path, not for its first name alone.
-
-    JMESPath takes `!user.admin` for the member of a boolean, which is always null.
-    """
-    children = [as_meant(each) if isinstance(each, dict) else each for each in tree["children"]]
-    same = all(one is other for one, other in zip(children, tree["children"], strict=True))
-    node = tree if same else {**tree, "children": children}
-    if not of_negation(node):
-        return node
-    negation = children[0]
-    inside = {**node, "children": [*negation["children"], *children[1:]]}
-    return {**negation, "children": [as_meant(inside)]}
-
-
-def of_negation(node: Node) -> bool:
-    """Return True if a node takes a member or an element of a negation."""
-    steps = node["type"] == "subexpression" or node["type"] in FIRST_ALONE - {"pipe"}
-    return steps and node["children"][0]["type"] == "not_expression"
-
-
-def members_named(tree: Node) -> set[str]:
-    """Return the names of the members of its value that an expression reads."""
-    inside = (node for node, at, _ in _alongside(tree, required=False) if not at)
-    return {node["value"] for node in inside if node["type"] == "field"}
-
-
-def bare_names(expression: Expression) -> list[Node]:
-    """Return the names without quotes on the right of `==` and `!=` that may be meant as texts."""
-    names, waiting, quoted = list[Node](), [expression.tree], None
-    while waiting:
-        node = waiting.pop()
-        waiting += (each for each in node.get("children", ()) if isinstance(each, dict))
-        if node["type"] != "comparator" or node["value"] in ORDERS:
-            continue
-        first, second = node["children"]
-        if second["type"] == "field" and first["type"] in _REFERENCES and not _null(second):
-            quoted = expression.quoted if quoted is None else quoted
-            if quoted.isdisjoint((second["value"], str(first.get("value")))):
-                names.append(second)
-    return names
-
-
-def path_of(node: Node) -> Names:
-    """Return the path of names that an expression begins with, as far as it has no other parts."""
-    while node["type"] in FIRST_ALONE:
-        node = node["children"][0]
-    parts = node["children"] if node["type"] == "subexpression" else [node]
-    names = [each["value"] for each in takewhile(lambda each: each["type"] == "field", parts)]
-    return tuple(names)
-
-
 def slip_of(name: str) -> str:
     """Return the sentence on a bare word that is compared, and is no member there."""
     reason = f"{name} is a name, and no member there; did you mean {name!r} in single quotes?"
     return f"{reason} As a name that may be missing, write @.{name}"
 
 
-def compared(node: Node) -> list[tuple[Node, Node]]:
-    """Return the names that `node` compares, each with the other operand; the right name first."""
-    kind = node["type"]
-    compares = kind == "function_expression" and node["value"] in _COMPARING
-    if not (compares or kind == "comparator") or len(node["children"]) != 2:
-        return []
-    first, second = node["children"]
-    return [pair for pair in ((second, first), (first, second)) if pair[0]["type"] == "field"]
-
-
-def _alongside(node: Node, required: _Need, at: Names = ()) -> Iterator[tuple[Node, Names, _Need]]:
-    """Yield the nodes that are evaluated over the same value as `node`, or over its members."""
-    yield node, at, required
-    kind, children = node["type"], node.get("children", [])
-    if kind == "subexpression":
-        for child in children:
-            yield from _alongside(child, required, at)
-            if child["type"] == "field":
-                at = (*at, child["value"])
-            elif child["type"] != "current":
-                return
-    elif kind in FIRST_ALONE:
-        yield from _alongside(children[0], required, at)
-    elif kind == "comparator":
-        # A comparison with null tests if the member is present.
-        alone = None if node["value"] == "eq" else False
-        for child, other in (children, children[::-1]):
-            yield from _alongside(child, alone if _null(other) else True, at)
-    elif kind != "expref":
-        if kind == "function_expression":
-            required = node["value"] not in ("not_null", "type")
-        elif kind in ("and_expression", "or_expression", "not_expression"):
-            required = None if kind == "not_expression" else False
-        for child in children:
-            if isinstance(child, dict):
-                yield from _alongside(child, required, at)
-
-
 def _open(node: Node, literals: dict[int, Any]) -> bool:
     """Return True if a node reads the element, so that the other operand may be a text."""
     return node["type"] != "literal" and id(node) not in literals
-
-
-def _null(node: Node) -> bool:
-    return (node["type"], node.get("value")) in (("literal", None), ("field", "null"))
-
-
-def _replaced(node: Node, by: dict[int, Node]) -> Node:
-    if id(node) in by:
-        return by[id(node)]
-    children = node.get("children", [])
-    parts = [_replaced(part, by) if isinstance(part, dict) else part for part in children]
-    same = all(part is child for part, child in zip(parts, children, strict=True))
-    return node if same else {**node, "children": parts}
 
 
 def _listed(names: list[str]) -> str:
@@ -395,9 +282,3 @@ def _shortened(name: str) -> str:
 _CALLS = {each: f"{each}(@)" for each in ("keys", "max", "min", "reverse", "sort", "sum", "values")}
 _CALLS |= {"first": "[0]", "last": "[-1]", "add": "sum(@)"}
 _CALLS |= dict.fromkeys(("count", "size"), "length(@)")
-
-ORDERS = frozenset(("gt", "gte", "lt", "lte"))
-"""The signs of comparisons that are no tests for equality, which suit no bare word."""
-
-_REFERENCES = ("field", "subexpression", "index_expression")
-_COMPARING = {"contains", "starts_with", "ends_with"}

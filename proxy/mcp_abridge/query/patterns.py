@@ -299,7 +299,7 @@ class Expression:
         compared and is no member there), and OutOfFuel.
         """
         from mcp_abridge.query.jmespath import Interpreter
-        from mcp_abridge.query.lookups import bare_names
+        from mcp_abridge.query.trees import bare_names
 
         # One interpreter for all values: it caches the method for each kind of node.
         interpreter, parsed = Interpreter(fuel, arguments, lookups), self._parsed.parsed

@@ -25,9 +25,10 @@ from mcp_abridge.query.call import HELP, asks_for
 from mcp_abridge.query.ends import last_member, last_part, last_slice
 from mcp_abridge.query.hits import Hits, first_hits
 from mcp_abridge.query.keys import with_names
-from mcp_abridge.query.lookups import Lookups, as_meant, members_named, renamed
+from mcp_abridge.query.lookups import Lookups
 from mcp_abridge.query.patterns import Expression, PatternError, clipped
 from mcp_abridge.query.spellings import quoted, respelled, translated, with_apostrophes
+from mcp_abridge.query.trees import as_meant, members_named, renamed
 
 _OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
 _OF_ROWS = re.compile(r"\s*@?\s*\[[?*]|\s*(?:\w+_by|unique|keys|entries)\(")

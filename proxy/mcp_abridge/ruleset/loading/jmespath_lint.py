@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 from mcp_abridge.errors import AbridgeError
-from mcp_abridge.query.lookups import bare_names, compared, of_negation
 from mcp_abridge.query.patterns import Expression, nodes
+from mcp_abridge.query.trees import bare_names, compared, of_negation
 
 
 def read_expression(text: str) -> Expression:
