@@ -307,10 +307,16 @@ def test_a_member_of_an_element_of_an_inner_array_is_missed_by_its_name() -> Non
     assert answered("a.b[0].nam", {"a": {"b": [{"name": 1}]}}) == (None, [remark])
 
 
+@pytest.mark.parametrize("expression", ["sum(n)", "length(a.n)", "sum(@.n) || `1`"])
+def test_the_members_of_the_elements_of_an_array_are_there(expression: str) -> None:
+    assert answered(expression, [{"n": 1, "a": {"n": 2}}, {"n": 1}])[1] == []
+
+
 def test_a_path_that_is_there_is_no_name_with_a_dot() -> None:
     assert answered("log.level", DOTS) == (1, [])
 
 
+META = [{"a": {"meta": '{"gift": true}'}}]
 ROW = "members: name, state, user, labels, closed, draft"
 STATE = f"no element has 'stat'; {ROW}; did you mean 'state'?"
 TEXT = "; did you mean the text 'Pending', in single quotes?"
@@ -331,6 +337,12 @@ TEXT = "; did you mean the text 'Pending', in single quotes?"
         ("items[].labels[].nam",
          "no element has 'nam'; members: name; did you mean 'name'?", ITEMS),
         ("items[0].*.x", "no element has 'x'; members: login", ITEMS),
+        ("[?log.levle=='a']", "no element has 'log'; members: \"log.level\"; "
+         'did you mean "log.level"?', [{"log.level": "a"}]),
+        ("rows[?a.meta.gift=='x']", "no element has 'gift' in 'a.meta'; found a text in place of an "
+         "object: write from_json(a.meta).gift", {"rows": META}),
+        ("[*].gift", "no element has 'gift'; found a text in place of an object: write "
+         "from_json(@).gift", [row["a"]["meta"] for row in META]),
         ("pairs[*].stat", "no element has 'stat'; found an array in place of an object: write [0] "
          "for its first element", {"pairs": [["x", 1]] * 3}),
         ("pairs[?stat=='x']", "no element has 'stat'; found a text in place of an object",
@@ -446,7 +458,7 @@ def test_of_an_array_the_members_of_its_elements_are_named() -> None:
     [remark] = answered("titel", rows)[1]
     expected = "there is no 'titel'; members of its elements: id, title, state"
     assert remark == f"{expected}; did you mean 'title'?"
-    with pytest.raises(Refusal, match=expected.replace("titel", "title")):
+    with pytest.raises(Refusal, match="title is an array: write contains"):
         answered("title == 'x'", rows)
 
 

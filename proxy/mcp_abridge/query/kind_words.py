@@ -399,12 +399,6 @@ def a_kind(value: Any) -> str:
     return _a(kind(value))
 
 
-def without_names(value: Any) -> str:
-    """Return the kind of a value in place of an object, and how its parts are asked for."""
-    way = ": write [0] for its first element" if isinstance(value, list) else ""
-    return f"found {a_kind(value)} in place of an object{way}"
-
-
 def _a(word: str) -> str:
     return f"an {word}" if word[0] in "ao" else f"a {word}"
 

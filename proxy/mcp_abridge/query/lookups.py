@@ -12,11 +12,11 @@ from typing import Any
 from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel
-from mcp_abridge.document.names import nameable
+from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.own_names import listed, server_name
 from mcp_abridge.document.rows import each_object
-from mcp_abridge.errors import did_you_mean
-from mcp_abridge.query.kind_words import without_names
+from mcp_abridge.errors import nearest
+from mcp_abridge.query.kind_words import a_kind
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
 from mcp_abridge.query.patterns import Expression
@@ -80,7 +80,7 @@ class Lookups:
     @property
     def missing(self) -> list[str]:
         """A sentence for each member that is nowhere."""
-        return [*self._messages(required=True), *self._messages(required=False)]
+        return [each for need in (True, False, None) for each in self._messages(required=need)]
 
     @property
     def remarks(self) -> list[str]:
@@ -137,6 +137,9 @@ class _Place:
         for element, count in _kinds(base, outer):
             fuel.burn(_SCANNED * count)
             value = open(element)
+            first = open(value[0]) if self._single and isinstance(value, list) and value else None
+            if isinstance(first, dict):  # the members of its elements are meant
+                value, self._names_of = first, "members of its elements"
             if isinstance(value, dict):
                 fuel.burn(count * len(self.missing) * (1 + (len(value) >> 4)))
                 for path in [*self.missing]:
@@ -144,15 +147,9 @@ class _Place:
                 if not self.missing:
                     return
             elif value is not None:
-                first = open(value[0]) if isinstance(value, list) and value else None
-                names = first if self._single and isinstance(first, dict) else {}
-                self._names_of = "members of its elements" if names else "members"
-                in_pairs = {(node["value"],) for node, _ in self._pairs}
-                for path in self.missing.keys() - in_pairs if self._guess and names else ():
-                    self._seek(path, names, open)  # views take members of arrays for these
                 for path in self.missing:
                     if len(path) == 1:
-                        self._lacking.setdefault(path, dict.fromkeys(islice(names, _NAMES)))
+                        self._lacking.setdefault(path, {})
                         self._instead.setdefault(path, value)
 
     def _seek(self, path: Names, value: Any, open: Callable[[Any], Any]) -> None:
@@ -203,7 +200,8 @@ class _Place:
         for path, required_here in self.missing.items():
             need = required_here if required is None else bool(required_here)
             if need is required and path not in corrected and path in self._lacking:
-                there = "" if self._single else elsewhere(root, path[0])
+                of_rows = not self._single and path[:1] in self.missing
+                there = elsewhere(root, path[0]) if of_rows else ""
                 yield self._message(path, compared=path in others) + there
 
     def _message(self, path: Names, *, compared: bool) -> str:
@@ -212,18 +210,43 @@ class _Place:
         inside = f" in {_shortened('.'.join(parents))!r}" if parents else ""
         message = f"{'there is no' if self._single else 'no element has'} {word}{inside}; "
         if not names and path in self._instead:
-            return f"{message}{without_names(self._instead[path])}"
+            part = () if path[:-1] in self._instead else path
+            return f"{message}{_without_names(self._instead[path], part, self._single)}"
         message += f"{self._names_of}: {_listed(names) or 'none'}"
         suggests = name not in names and not (compared and name in self._quoted)
         inner = inner_place(self._first.get(path), name) if suggests else None
         if inner is not None:
             return f"{message}; did you mean {server_name('.'.join((*parents, inner)))}?"
         nearby = map(server_name, filter(nameable, names))
-        like = did_you_mean(name, nearby) if suggests else ""
+        match = nearest(name, nearby) if suggests else None
+        like = f"; did you mean {_as_written(match)}?" if match else ""
         text = f"; did you mean the text {word}, in single quotes?" if compared else ""
         call = _CALLS.get(name) if self._single else None
         call = f"; did you mean | {call} for all of the value before it?" if call else ""
         return message + (like or text or call)
+
+
+def _open(node: Node, literals: dict[int, Any]) -> bool:
+    """Return True if a node reads the element, so that the other operand may be a text."""
+    return node["type"] != "literal" and id(node) not in literals
+
+
+def _without_names(value: Any, path: Names, single: bool) -> str:
+    """Return the kind of a value in place of an object, and how its parts are asked for.
+
+    `path` is that of a part which is wanted, in the one value that is asked or in each.
+    """
+    way = ": write [0] for its first element" if isinstance(value, list) else ""
+    if isinstance(value, str) and value.startswith("{") and path:
+        *outer, name = map(spelled, path)
+        start = "| " if single and not outer else ""
+        way = f": write {start}from_json({'.'.join(outer) or '@'}).{name}"
+    return f"found {a_kind(value)} in place of an object{way}"
+
+
+def _as_written(name: str) -> str:
+    """Return a name in quotes, in double ones if a view by it needs them."""
+    return repr(name) if spelled(name) == name else spelled(name)
 
 
 def _member(value: dict[str, Any], name: str) -> Any:
@@ -258,11 +281,6 @@ def slip_of(name: str) -> str:
     """Return the sentence on a bare word that is compared, and is no member there."""
     reason = f"{name} is a name, and no member there; did you mean {name!r} in single quotes?"
     return f"{reason} As a name that may be missing, write @.{name}"
-
-
-def _open(node: Node, literals: dict[int, Any]) -> bool:
-    """Return True if a node reads the element, so that the other operand may be a text."""
-    return node["type"] != "literal" and id(node) not in literals
 
 
 def _listed(names: list[str]) -> str:
