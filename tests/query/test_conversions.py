@@ -156,6 +156,10 @@ def test_the_words_of_other_languages_for_conversions_are_understood(
     [
         ("max_by(hourly.rows, &rain)", {"time": "10:00", "rain": 3.5}),
         ("hourly.rows[?rain > 0].time", ["10:00", "11:00"]),
+        ("hourly[?rain > 0].time", ["10:00", "11:00"]),
+        ("max_by(hourly, &rain).time", "10:00"),
+        ("hourly[-1].rain", 1),
+        ("length(hourly)", 2),
         ("hourly | rows[1:2]", [{"time": "10:00", "rain": 3.5}]),
         ("{hourly: hourly}.hourly.rows[0].time", "09:00"),
         ("people[0].rows", None),

@@ -526,3 +526,11 @@ def test_a_row_whose_hits_differ_in_case_is_shown_once() -> None:
     [hit], [other] = answer["at"], answer["ignoring_case"]["at"]
     assert hit["row"] == {"view": "rows[7]", **rows[7]}
     assert other["row"] == {"view": "rows[7]", "id": 7, "subject": "Item 7"}
+
+
+@pytest.mark.parametrize("end", ["[-2:].line", "[-2:] | [*].line", "[?line > `8`].line"])
+def test_brackets_after_a_search_are_of_its_hits(end: str) -> None:
+    text = "\n".join(f"step {n} {'failed' * (n % 3 == 0)}" for n in range(12))
+    assert plain(look(Document(text), f"grep('failed') | {end}"))[-1] == 10
+    assert plain(look(Document(text), "grep('failed')[0].line")) == 1
+    assert plain(look(Document.read(b'{"a": ["x", "y", "x"]}'), "grep('x')[1].path")) == "a[2]"

@@ -339,8 +339,8 @@ TEXT = "; did you mean the text 'Pending', in single quotes?"
         ("items[0].*.x", "no element has 'x'; members: login", ITEMS),
         ("[?log.levle=='a']", "no element has 'log'; members: \"log.level\"; "
          'did you mean "log.level"?', [{"log.level": "a"}]),
-        ("rows[?a.meta.gift=='x']", "no element has 'gift' in 'a.meta'; found a text in place of an "
-         "object: write from_json(a.meta).gift", {"rows": META}),
+        ("rows[?a.meta.gift=='x']", "no element has 'gift' in 'a.meta'; found a text in place "
+         "of an object: write from_json(a.meta).gift", {"rows": META}),
         ("[*].gift", "no element has 'gift'; found a text in place of an object: write "
          "from_json(@).gift", [row["a"]["meta"] for row in META]),
         ("pairs[*].stat", "no element has 'stat'; found an array in place of an object: write [0] "

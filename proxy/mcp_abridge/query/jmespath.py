@@ -86,6 +86,10 @@ class Interpreter(TreeInterpreter):
         """Return `value` in a form whose elements can be read; a subclass may decode it."""
         return value
 
+    def _rows(self, value: Any) -> Any:
+        """Return the array that is meant by a value where an array is needed."""
+        return value
+
     def _corrected(
         self, node: Any, base: Any, *, single: bool = False, required: bool = False
     ) -> Any:
@@ -140,7 +144,7 @@ class Interpreter(TreeInterpreter):
 
     def _array(self, node: Any, value: Any) -> Any:
         """Evaluate what stands before the brackets of a node; None if it is no array."""
-        base = self.open(self.visit(node["children"][0], value))
+        base = self._rows(self.open(self.visit(node["children"][0], value)))
         if self.lookups is not None:
             self.lookups.kinds.base(node, base)
         return base if isinstance(base, list) else None
@@ -176,7 +180,7 @@ class Interpreter(TreeInterpreter):
         array, *indexes = node["children"]
         value = self.visit(array, value)
         for index in indexes:
-            value = self.open(value)
+            value = self._rows(self.open(value))
             if self.lookups is not None:
                 self.lookups.kinds.base(node, value, index)
             value = self.visit(index, value)

@@ -64,6 +64,18 @@ class _OfViews(Interpreter):
         super().__init__(fuel, lookups=lookups)
         self.kinds = self.functions.kinds = lookups.kinds
 
+    def _rows(self, value: Any) -> Any:
+        """Return the hits of a search, or the rows of arrays side by side."""
+        if isinstance(value, Hits):
+            return value[value.list_name]
+        rows = self._rows_by(value, "rows") if isinstance(value, dict) else None
+        return value if rows is None else rows
+
+    def _rows_by(self, value: Any, name: str) -> Any:
+        rows = made_rows(value, name)
+        self.fuel.burn(_CELL * sum(map(len, rows or ())))
+        return rows
+
     def _filtered(self, node: Any, base: list[Any]) -> Any:
         # After a projection, as in `people[?name].addresses[?current]`, JMESPath asks each array.
         inside = members_named(node["children"][2]) and _of_arrays(base)
@@ -88,11 +100,8 @@ class _OfViews(Interpreter):
     def visit_field(self, node: Any, value: Any) -> Any:
         name = node["value"]
         if not isinstance(value, list):
-            rows = made_rows(value, name)
-            if rows is None:
-                return super().visit_field(node, value)
-            self.fuel.burn(_CELL * sum(map(len, rows)))
-            return rows
+            rows = self._rows_by(value, name)
+            return super().visit_field(node, value) if rows is None else rows
         first = self.open(value[0]) if value else None
         if not isinstance(first, dict):
             first = {}
@@ -200,6 +209,7 @@ class LazyInterpreter(_OfViews):
         if of_members or (name == "unique" and _is_unopened(base) and self._has_one_spelling()):
             return self._computing.result_of(node, [base], None)
         exprefs = [self._computing.visit(other, None) for other in others]
+        base = self._rows(base) if exprefs else base
         if not (many(base) and exprefs):
             return self._over_plain(base, lambda plain: self._result_of(node, [plain, *exprefs]))
         arguments = [base, *exprefs]
