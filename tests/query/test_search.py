@@ -534,3 +534,16 @@ def test_brackets_after_a_search_are_of_its_hits(end: str) -> None:
     assert plain(look(Document(text), f"grep('failed') | {end}"))[-1] == 10
     assert plain(look(Document(text), "grep('failed')[0].line")) == 1
     assert plain(look(Document.read(b'{"a": ["x", "y", "x"]}'), "grep('x')[1].path")) == "a[2]"
+
+
+def test_the_row_of_a_hit_in_a_tree_is_the_innermost_object_with_what_it_is_in() -> None:
+    base = {"name": "base.py"}
+    client = {"name": "client", "files": [{"name": "http", "files": [base]}, {"name": "a.py"}]}
+    tree = [client, {"name": "server", "files": [base]}]
+    for value, start in ((tree, ""), ({"files": tree}, "files")):
+        assert [hit["row"] for hit in ask("grep('base')", value)["at"]] == [
+            {"view": f"{start}[0].files[0].files[0]", "name": "base.py", "in": "client / http"},
+            {"view": f"{start}[1].files[0]", "name": "base.py", "in": "server"},
+        ]
+    orders = [{"id": n, "lines": [{"name": f"part {m}"} for m in range(3)]} for n in range(3)]
+    assert ask("grep('part 1')", orders)["at"][1]["row"]["view"] == "[1]"

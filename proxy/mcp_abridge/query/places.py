@@ -6,7 +6,7 @@ Without it a search would say that a word is there, and not of which row it is.
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from msgspec import Struct
@@ -143,6 +143,7 @@ class Owners:
         self.small: Rows = {}
         self._value, self._fuel = value, fuel
         self._sizes: dict[int, int] = {}
+        self._trees: dict[tuple[int, str], bool] = {}
         self._columns: dict[int, dict[str, list[Any]] | None] = {}
         self._hits = 0
 
@@ -156,6 +157,10 @@ class Owners:
                 row, depth = value, position
                 if self._size(row) <= _ROW:
                     break
+        within = {}
+        if (around := self._nodes(keys)) and around[-1][0] > depth:
+            depth, row = around.pop()
+            within = _names_around(around)
         self._hits += 1
         record = self._side_by_side(keys)
         if row is None and record is None:
@@ -165,7 +170,32 @@ class Owners:
             self.small |= small or _small_record(keys, record, "row" if row is None else "part")
         if row is None:
             return {"row": _record_view(keys) | identity_of(record or {})}
-        return {"row": {"view": path_of(keys[:depth]), **identity_of(row)}}
+        return {"row": {"view": path_of(keys[:depth]), **identity_of(row), **within}}
+
+    def _nodes(self, keys: list[PathKey]) -> list[tuple[int, dict[str, Any]]]:
+        """Return the objects of a tree that a hit lies in, one in another, each with its depth."""
+        objects, name, value = list[tuple[int, dict[str, Any]]](), "", self._value
+        for depth, (own, key, below) in enumerate(
+            zip(["", *keys], keys, keys[1:], strict=False), 1
+        ):
+            array, value = value, value[key]
+            if not (isinstance(key, int) and isinstance(value, dict)):
+                continue
+            inner = not name and len(keys) > depth + 2 and isinstance(keys[depth + 1], int)
+            if inner and isinstance(below, str):
+                name = below if own == below or self._holds_trees(array, below) else ""
+            if name and (not objects or own == name):
+                objects.append((depth, value))
+        return objects
+
+    def _holds_trees(self, array: list[Any], name: str) -> bool:
+        """Return True if an array below one of its elements has elements with one as well."""
+        key = id(array), name
+        if key not in self._trees:
+            self._fuel.burn(len(array))
+            inner = chain.from_iterable(_array_in(each, name) for each in array)
+            self._trees[key] = any(_array_in(each, name) for each in inner)
+        return self._trees[key]
 
     def _side_by_side(self, keys: list[PathKey]) -> dict[str, Any] | None:
         """Return the row that a hit lies in of arrays side by side, None if it is in none such."""
@@ -205,6 +235,23 @@ class Owners:
             self._sizes[id(row)] = size = len(encode(row))
             self._fuel.burn(size >> 6)
         return self._sizes[id(row)]
+
+
+def _array_in(value: Any, name: str) -> list[Any]:
+    """Return the array that an object has by a name; an empty one of any other value."""
+    inner = value.get(name) if isinstance(value, dict) else None
+    return inner if isinstance(inner, list) else []
+
+
+def _names_around(nodes: list[tuple[int, dict[str, Any]]]) -> dict[str, str]:
+    """Return the names of the objects of a tree that another one lies in, if that is short."""
+    identities = [identity_of(node) for _, node in nodes]
+    names = [
+        next((str(value) for path, value in each.items() if _last_word(path) in _NAMES), "")
+        for each in identities
+    ]
+    where = " / ".join(names)
+    return {"in": where} if names and all(names) and len(where) <= _IDENTITY else {}
 
 
 def _small_part(row: Any, size: int, keys: list[PathKey], depth: int) -> Rows:
