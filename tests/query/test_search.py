@@ -547,3 +547,18 @@ def test_the_row_of_a_hit_in_a_tree_is_the_innermost_object_with_what_it_is_in()
         ]
     orders = [{"id": n, "lines": [{"name": f"part {m}"} for m in range(3)]} for n in range(3)]
     assert ask("grep('part 1')", orders)["at"][1]["row"]["view"] == "[1]"
+
+
+def test_a_name_and_a_value_in_a_tree_or_a_map_come_with_the_view_that_finds_them() -> None:
+    leaf = {"hidden": True, "kids": []}
+    tree = {"kids": [{"hidden": False, "kids": [{"hidden": False, "kids": [leaf]}, leaf]}]}
+    paths = {f"/{n}": {way: {"id": n, "old": n == 3}} for n, way in enumerate(("get", "put") * 3)}
+    for value, view, count in (
+        (tree, "nodes(kids, &kids)[?hidden==`true`]", 2),
+        ({"paths": paths}, "paths.*.*[] | [?old==`true`]", 1),
+    ):
+        name = "hidden" if value is tree else "old"
+        with pytest.raises(Refusal) as error:
+            ask(f"grep('\"{name}\": true')", value)
+        assert str(error.value).partition(": write ")[2] == view
+        assert len(ask(view, value)) == count

@@ -7,6 +7,7 @@ made of, and takes structure for JSON (`"state": "open"`).
 import json
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 from itertools import chain, islice
 from typing import Any
@@ -22,6 +23,7 @@ _ACCENTED = (range(0xC0, 0x250), range(0x1E00, 0x1F00))  # Latin letters, most w
 _OTHERS = {"\xf8": "o", "\xd8": "o", "\u0142": "l", "\u0141": "l", "\u0111": "d", "\u0110": "d"}
 _OTHERS |= {"\u0131": "i"}  # letters that Unicode takes for no accented ones
 _PLACES = 1000  # places of a word that are looked at for its spelling
+_STEP = re.compile(r'"(?:[^"\\]|\\.)*"|[^."]+')  # of a path
 _PAIR = re.compile(r"""["']?([A-Za-z_@$][\w@$-]*)["']?\s*(?::|==?)\s*(.+?),?""")
 
 
@@ -121,11 +123,34 @@ def advice(name: str, value: Any, hits: dict[str, Any]) -> str:
     >>> advice("id", 5, {"at": [{"path": "items[3].id"}]})
     'names and values are searched each for itself: write items[?id==`5`]'
     """
-    every = (hit["path"] for hit in (*hits.get("names", ()), *hits["at"]))
-    paths = dict.fromkeys(re.sub(r"\[\d+\]", "[*]", path) for path in every)
+    every = [hit["path"] for hit in (*hits.get("names", ()), *hits["at"])]
+    test = f"[?{spelled(name)}=={constant(value)}]"
     ways = [f"grep({constant(value)})"] if isinstance(value, str) else []
-    ends = f"[*].{spelled(name)}"
-    at = (path.removesuffix(ends) for path in paths if path.endswith(ends))
-    ways += [f"{rows}[?{spelled(name)}=={constant(value)}]" for rows in at]
-    ways = [way for way in ways if "…" not in way and way.count("'") in (0, 2)][-1:]
-    return "names and values are searched each for itself" + "".join(f": write {w}" for w in ways)
+    ways += [f"{rows}{test}" for rows in _rows_with(name, every)]
+    ways = [way for way in ways if "…" not in way and way.count("'") in (0, 2)]
+    best = sorted(ways, key=lambda way: way.startswith("nodes("))[-1:]
+    return "names and values are searched each for itself" + "".join(f": write {w}" for w in best)
+
+
+def _rows_with(name: str, paths: list[str]) -> Iterator[str]:
+    """Yield the arrays that have a member, or the objects if they stand at one place of a map.
+
+    >>> [*_rows_with("n", ["a[2].b[1].b[7].n"])], [*_rows_with("n", ["a.x.get.n", "a.y.put.n"])]
+    (['nodes(a, &b)'], ['a.*.*[] | '])
+    """
+    ends = f".{spelled(name)}"
+    owners = dict.fromkeys(path.removesuffix(ends) for path in paths if path.endswith(ends))
+    for owner in dict.fromkeys(re.sub(r"\[\d+\]", "[*]", owner) for owner in owners):
+        top, *inner = owner.removesuffix("[*]").split("[*].")
+        if (
+            owner.endswith("[*]")
+            and len({*inner}) == 1
+            and (len(inner) > 1 or top.rpartition(".")[2] == inner[0])
+        ):
+            yield f"nodes({top or '@'}, &{inner[0]})"
+        elif owner.endswith("[*]"):
+            yield owner.removesuffix("[*]")
+    steps = [_STEP.findall(owner) for owner in owners if "[" not in owner]
+    if len(steps) > 1 and len({*map(len, steps)}) == 1:
+        general = [each[0] if len({*each}) == 1 else "*" for each in zip(*steps, strict=True)]
+        yield f"{'.'.join(general)}{'[]' * (general.count('*') - 1)} | "
