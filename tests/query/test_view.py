@@ -135,6 +135,12 @@ def test_a_view_that_cannot_be_is_refused_with_one_that_could(
     assert str(error.value) == f"view: {message}"
 
 
+def test_a_count_in_the_words_of_a_shell_or_of_sql_is_read_or_comes_with_the_view() -> None:
+    assert look(Document("a\nb\n"), "wc -l") == "2 lines, 4 characters"
+    with pytest.raises(Refusal, match=r"for this result: count_by\(items, &n\.state\)$"):
+        view_json("select n.state, count(*) from t group by n.state order by 2")
+
+
 @pytest.mark.fault(36, "inside")
 def test_a_view_that_grows_without_end_is_refused() -> None:
     with pytest.raises(Refusal, match=r"gives far more than the whole document; narrow it$"):
@@ -516,6 +522,12 @@ OF_AN_OBJECT = [
     ("items.length", "length(items)"),
     ('items[0]["title"]', "items[0].title"),
     ("items[?title.startswith('crash 1')].id", "items[?starts_with(title, 'crash 1')].id"),
+    (".items | group_by(.state) | map({state: .[0].state, n: length})", "count_by(items, &state)"),
+    ("group_by(items, &state) | map({n: length(@), s: .[0].state})", "count_by(items, &state)"),
+    (
+        ".items | group_by(.state) | map({s: .[0].state, sum: (map(.n) | add)})",
+        "sum_by(items, &state, &n)",
+    ),
     ("sort_by(items, n)[0]", "sort_by(items, &n)[0]"),
     ("head(items, 2)", "items[:2]"),
     # SQL
@@ -562,6 +574,7 @@ OF_A_TEXT = [
     ("tail -n 2", "tail(2)"),
     ("sed -n 3,5p", "lines(3, 5)"),
     ("grep -i CRASH", "grep('(?i)crash')"),
+    ("grep -ci CRASH", "grep('(?i)crash') | length(@)"),
     ("grep -n -C 2 'crash 4'", "grep('crash 4', 2)"),
     ("cat | grep 'crash 4' | head -3", "grep('crash 4')"),
     ("text | grep crash", "grep('crash')"),

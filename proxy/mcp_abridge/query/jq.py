@@ -27,6 +27,16 @@ _WORDS = {each: f"{each}(@)" for each in _CALLS} | {
     "tostring": "to_string(@)",
 }
 
+_OF_FIRST = r"[^,:{}]+:\s*\(?\s*\.?\[0\]\.(?P=by)\s*\)?"
+_LENGTH = r"[^,:{}]+:\s*\(?\s*(?:\.\s*\|\s*)?length(?:\(@?\))?\s*\)?"
+_SUM = r"[^,:{}]+:\s*\(?\s*map\(\s*\.(?P<NAME>[\w.]+)\s*\)\s*\|\s*add\s*\)?"
+_COUNTS = re.compile(
+    r"\bgroup_by\(\s*(?:(?P<of>[\w.@\[\]]+)\s*,\s*)?[&.]?(?P<by>[\w.]+)\s*\)\s*\|\s*map\(\s*\{\s*"
+    rf"(?:{_OF_FIRST}\s*,\s*(?:{_LENGTH}|{_SUM.replace('NAME', 'last')})"
+    rf"|(?:{_LENGTH}|{_SUM.replace('NAME', 'first')})\s*,\s*{_OF_FIRST})\s*\}}\s*\)"
+)
+"""Groups of which each is an object of its value and of a count, or a sum."""
+
 
 def from_jq(view: str) -> str:
     """Return a view of jq, whose texts are masked, with its pipes as JMESPath has them.
@@ -39,10 +49,19 @@ def from_jq(view: str) -> str:
     ('items[*].[.id, .tags[0]]', '(map(&closed, items[*])) | unique(@)')
     >>> from_jq("map(.n) | add"), from_jq("[.a, .b]")
     ('map(&n, [*]) | sum(@)', '[.a, .b]')
+    >>> from_jq("group_by(.k) | map({k: .[0].k, n: length})")
+    'count_by(@, &k)'
     """
+    view = _COUNTS.sub(_counts, view)
     if not _SIGN.search(view) or view.count("map(") + view.count("{") > _MOST:
         return view
     return _piped(_arrays(view))
+
+
+def _counts(match: re.Match[str]) -> str:
+    amount = match["first"] or match["last"]
+    of = f", &{amount}" if amount else ""
+    return f"{'sum' if amount else 'count'}_by({match['of'] or '@'}, &{match['by']}{of})"
 
 
 def _arrays(view: str) -> str:

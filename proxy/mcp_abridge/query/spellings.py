@@ -149,11 +149,12 @@ _QUOTED_MEMBER = re.compile(
 _LIKE = re.compile(rf"(?<![\w.])({_PATH})\s+I?LIKE\s+'(%?)([^'%_\\]+)(%?)'", re.IGNORECASE)
 _LINES = re.compile(r"^(?:lines\s*\(?|sed\s+-n\s)\s*(\d+)(?:\s*[-:,]\s*|\s+)(\d+)\s*(?:\)|p)?$")
 _HEAD = re.compile(r"(^|\|\s*)(head|tail)\s+(?:-n\s*)?-?(\d+)$")
+_COUNT_OF_LINES = re.compile(r"^(?:cat\s*\|\s*)?wc(?:\s+-[lc])*$")
 _UNIQ = re.compile(
     r"^(?P<of>[\w.\[\]]+\s*\|\s*)?(?:cat\s*\|\s*)?(?:sort\s*\|\s*)?uniq(?:\s+-[cd]+)?(?:\s*\|\s*sort\b[^|]*)?"
     r"(?:\s*\|\s*head(?:\s+-(?:n\s*)?(?P<first>\d+))?)?$"
 )
-_OPTIONS = r"(?:\s+-[inErRPhosABC]+(?:\s*\d+)?(?=\s|$))*"
+_OPTIONS = r"(?:\s+-[cinErRPhosABC]+(?:\s*\d+)?(?=\s|$))*"
 _BARE_GREP = re.compile(
     rf"""^(?:cat\s*\|\s*)?(?P<of>[\w.\[\]]+\s*\|\s*)?grep(?P<options>{_OPTIONS})\s+"""
     rf"""(?P<quote>['"]?)(?P<pattern>(?!-).+?)(?P=quote)(?P<more>{_OPTIONS})"""
@@ -177,6 +178,8 @@ def respelled(view: str) -> str:
     command = _ROOT.sub("", view)
     if grep := _BARE_GREP.match(command) or _SLASHES.match(command):
         return _search(grep.groupdict(""))
+    if _COUNT_OF_LINES.match(command):
+        return "text | outline().text"
     if uniq := _UNIQ.match(command):
         part = f"[:{uniq['first'] or 10}]" if "head" in view else ""
         return f"{uniq['of'] or ''}uniq(){part}"
@@ -269,12 +272,13 @@ def _unmasked(view: str, literals: dict[str, str]) -> str:
 
 
 def _search(command: dict[str, str]) -> str:
-    """Return the call of `grep` for a command, of whose options `i`, `A`, `B` and `C` count."""
+    """Return the call of `grep` for a command: its options `c`, `i`, `A`, `B` and `C` count."""
     options = command["options"] + command.get("more", "")
     case = "(?i)" if "i" in options else ""
     context = re.search(r"[ABC]\s*(\d+)", options)
     lines = f", `{context[1]}`" if context else ""
-    return f"{command.get('of', '')}grep({_raw(case + command['pattern'])}{lines})"
+    count = " | length(@)" if "c" in options else ""
+    return f"{command.get('of', '')}grep({_raw(case + command['pattern'])}{lines}){count}"
 
 
 def _raw(text: str) -> str:

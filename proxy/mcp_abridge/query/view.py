@@ -32,6 +32,7 @@ from mcp_abridge.query.trees import as_meant, members_named, renamed
 
 _OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
 _OF_ROWS = re.compile(r"\s*@?\s*\[[?*]|\s*(?:\w+_by|unique|keys|entries)\(")
+_GROUP_BY = re.compile(r"(?i)\bgroup\s+by\s+([\w.]+)\s*(?:;|$|order\b)")
 _NOTHING: tuple[Any, ...] = (None, [], {}, 0, False)  # found by a condition that never holds
 _LONGEST = 4000  # characters of an expression
 _REPEATED = 100  # characters of an expression that takes too much work
@@ -103,7 +104,8 @@ def look(
             f"{part}, or write a simpler pattern"
         ) from error
     except PatternError as error:
-        raise Refusal(f"view: {error}; {advice(document)}") from error
+        groups = _groups(document, expression)
+        raise Refusal(f"view: {error}; {groups or advice(document)}") from error
     except RecursionError as error:
         raise Refusal(f"view: nested too deeply; {advice(document)}") from error
     except (ValueError, TypeError, ArithmeticError) as error:
@@ -242,6 +244,12 @@ def _is_search(tree: dict[str, Any]) -> bool:
 def _searched(view: str) -> str:
     """Return the view before the search that ends a view."""
     return view[: view.rfind("grep(")].rstrip().removesuffix("|").rstrip()
+
+
+def _groups(document: Document, view: str) -> str:
+    """Return the count by a member that a view in SQL asks for, as the end of a sentence."""
+    by, array = _GROUP_BY.search(view), _first_array(document)
+    return f"for this result: count_by({array[0] or '@'}, &{by[1]})" if by and array else ""
 
 
 def advice(document: Document) -> str:
