@@ -17,9 +17,8 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.names import label, nameable
 from mcp_abridge.document.tree import Number, encode
 from mcp_abridge.errors import Refusal
-from mcp_abridge.query.kind_words import share
 from mcp_abridge.query.kinds import Kinds
-from mcp_abridge.query.notation import notation
+from mcp_abridge.query.notation import notation, share
 from mcp_abridge.query.numerals import (
     are_days,
     is_missing,

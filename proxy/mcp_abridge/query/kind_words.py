@@ -16,8 +16,8 @@ from mcp_abridge.document.names import spelled
 from mcp_abridge.document.own_names import listed
 from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import nearest
-from mcp_abridge.query.notation import Node, brackets, constant, notation
-from mcp_abridge.query.numerals import kind, kind_of_type, number
+from mcp_abridge.query.notation import Node, brackets, constant, notation, share
+from mcp_abridge.query.numerals import kind, kind_of_type, number, with_article
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.query.shapes import is_array
 
@@ -179,7 +179,7 @@ def bracket_fault(record: NodeKinds, *, as_entries: bool) -> str | None:
     takes = "object" if sign == ".*" else "array"
     if not kinds_there or takes in kinds_there or ("text" in kinds_there and ":" in sign):
         return None
-    message = f"{what} is {_a(kinds_there[0])}, and {sign} takes {_a(takes)}"
+    message = f"{what} is {with_article(kinds_there[0])}, and {sign} takes {with_article(takes)}"
     if takes == "object":
         return f"{message}: write {what}[*]" if kinds_there[0] == "array" else message
     if kinds.total() > 1 and (what == "@" or sign[1:-1].lstrip("-").isdecimal()):
@@ -210,10 +210,12 @@ def comparison_faults(record: NodeKinds) -> Iterator[tuple[bool, str]]:
     if record.alike is not None and record.alike in wrong:
         pair, count = record.alike, wrong[record.alike]
     sure = len(wrong) == len(there)
-    together = "" if other["type"] == "literal" else f" and {notation(other)} {_a(pair[1 - of])}"
+    together = (
+        "" if other["type"] == "literal" else f" and {notation(other)} {with_article(pair[1 - of])}"
+    )
     in_order = sign not in ("eq", "ne")
     spells_none = in_order and not sure and pair[of] == "text" and "number" in pair
-    word = "no number" if spells_none else _a(pair[of])
+    word = "no number" if spells_none else with_article(pair[of])
     text = f"{what} is {word}{together}{share(count, record.counts.total())}"
     if in_order and not sure:
         yield False, f"{text}, which do{'es' * (count == 1)} not match"
@@ -357,8 +359,10 @@ def function_faults(record: NodeKinds) -> Iterator[tuple[bool, str]]:
         pair, count = wrong.most_common(1)[0]
         sure = len(wrong) == len(there)
         both = pair[0] == "text" and literal is None
-        together = f" and {notation(part)} {_a(pair[1])}" * both
-        text = f"{subject} is {_a(pair[0])}{together}{share(count, record.counts.total())}"
+        together = f" and {notation(part)} {with_article(pair[1])}" * both
+        text = (
+            f"{subject} is {with_article(pair[0])}{together}{share(count, record.counts.total())}"
+        )
         if both:
             yield sure, text
         elif pair[0] == "text":
@@ -372,7 +376,11 @@ def function_faults(record: NodeKinds) -> Iterator[tuple[bool, str]]:
         if real != sought:
             first = next(iter(record.samples.get("array") or [None]))
             advice = _advice(f"{subject}[]", real, literal, {"object": first})
-            advice = advice if literal is not None else f", and {notation(part)} is {_a(sought)}"
+            advice = (
+                advice
+                if literal is not None
+                else f", and {notation(part)} is {with_article(sought)}"
+            )
             yield True, f"the elements of {subject} are {real}s{advice}"
 
 
@@ -385,22 +393,6 @@ def subject_at(node: Node) -> int:
 def subject_of(node: Node) -> str:
     """Return the notation of the subject of a comparison."""
     return notation(node["children"][subject_at(node)])
-
-
-def share(count: int, total: int) -> str:
-    """Return in how many of how many elements something is so."""
-    if total == 1:
-        return ""
-    return f" in all {total} elements" if count == total else f" in {count} of {total} elements"
-
-
-def a_kind(value: Any) -> str:
-    """Return the word for the kind of a value, with its article: `an array`."""
-    return _a(kind(value))
-
-
-def _a(word: str) -> str:
-    return f"an {word}" if word[0] in "ao" else f"a {word}"
 
 
 def _names(value: Any) -> str:

@@ -25,9 +25,9 @@ from mcp_abridge.errors import OutOfFuel
 from mcp_abridge.query.ends import counted, inside_of_each, slice_of
 from mcp_abridge.query.hits import Hits
 from mcp_abridge.query.jmespath import Interpreter
-from mcp_abridge.query.kind_words import share, tests, true_anyhow
+from mcp_abridge.query.kind_words import tests, true_anyhow
 from mcp_abridge.query.lookups import Lookups
-from mcp_abridge.query.notation import ends_in, notation
+from mcp_abridge.query.notation import ends_in, notation, share
 from mcp_abridge.query.patterns import FIRST_ALONE, truthy
 from mcp_abridge.query.rows import NULL, batches, columns, many, over, shared
 from mcp_abridge.query.shapes import is_array, is_text, made_rows

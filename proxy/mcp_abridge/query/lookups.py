@@ -16,9 +16,9 @@ from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.own_names import listed, server_name
 from mcp_abridge.document.rows import each_object
 from mcp_abridge.errors import nearest
-from mcp_abridge.query.kind_words import a_kind
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
+from mcp_abridge.query.numerals import a_kind
 from mcp_abridge.query.patterns import Expression
 from mcp_abridge.query.shapes import elsewhere, inner_place, made_rows
 from mcp_abridge.query.trees import ORDERS, Names, Need, alongside, compared, with_replacements

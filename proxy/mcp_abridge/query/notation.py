@@ -60,6 +60,13 @@ def ends_in(node: Node, kind: str) -> bool:
     return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == kind)
 
 
+def share(count: int, total: int) -> str:
+    """Return in how many of how many elements something is so."""
+    if total == 1:
+        return ""
+    return f" in all {total} elements" if count == total else f" in {count} of {total} elements"
+
+
 def constant(value: Any) -> str:
     """Return a value as JMESPath writes it; `…` for a long one."""
     text = value if isinstance(value, str) else encode(value).decode()

@@ -43,6 +43,16 @@ def kind_of_type(type_: type) -> str:
     return _KINDS.get(type_, "number")
 
 
+def a_kind(value: Any) -> str:
+    """Return the word for the kind of a value, with its article: `an array`."""
+    return with_article(kind(value))
+
+
+def with_article(word: str) -> str:
+    """Return the word for a kind with its article."""
+    return f"an {word}" if word[0] in "ao" else f"a {word}"
+
+
 def number(value: Any) -> Number | None:
     """Return the number that a value is, or that a text spells; None if it is none.
 
