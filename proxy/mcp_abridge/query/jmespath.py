@@ -87,7 +87,7 @@ class Interpreter(TreeInterpreter):
         return value
 
     def _rows(self, value: Any) -> Any:
-        """Return the array that is meant by a value where an array is needed."""
+        """Return the array that a value stands for if an array is needed."""
         return value
 
     def _corrected(

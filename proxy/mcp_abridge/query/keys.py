@@ -37,7 +37,7 @@ def with_names(tree: Node, exists: Callable[[str], bool]) -> list[str]:
 
 
 def _constants(tree: Node, exists: Callable[[str], bool]) -> Iterator[tuple[Node, bool]]:
-    """Yield the texts that stand where a name has to, and whether they are all of a key."""
+    """Yield the texts in place of names, and whether they are all of a key."""
     for node in nodes(tree):
         if node["type"] == "expref":
             key = node["children"][0]
