@@ -306,7 +306,7 @@ def test_a_text_with_accents_that_were_not_written_comes_with_its_spelling() -> 
         ("!contains(plan, 're')", 100, None),
         ("matches(plan, 're')", 100, None),
         ("state in ('paid', 'unknown')", 100, None),
-        ("plan=='gold' || plan=='pro'", 100, None),
+        ("plan=='gold' || plan=='pro'", 100, "plan: 'gold' has no match here, only 'pro', 'free'"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("small", [True, False])  # one by one, and many at once

@@ -43,6 +43,7 @@ rich_text   the text of a tree of rich text
 lookups     names that an expression takes wrongly
 keys        texts in place of names, in keys and conditions
 trees       the names that an expression reads and compares, and over which value
+letters     texts without their accents, and the forms of their letters
 notation    parts of an expression, for the sentences that speak of them
 kinds       kinds of values that it takes wrongly, counted
 kind_words  sentences on those

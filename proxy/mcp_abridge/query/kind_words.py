@@ -6,7 +6,6 @@ Without it, a model would learn that nothing was found, and not that it compared
 import json
 import operator
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -16,6 +15,7 @@ from mcp_abridge.document.names import spelled
 from mcp_abridge.document.own_names import listed
 from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import nearest
+from mcp_abridge.query.letters import forms_of, without_accents, without_forms
 from mcp_abridge.query.notation import Node, brackets, constant, notation, share
 from mcp_abridge.query.numerals import kind, kind_of_type, number, with_article
 from mcp_abridge.query.patterns import Pattern
@@ -23,9 +23,10 @@ from mcp_abridge.query.shapes import is_array
 
 _ANSWERS = ("0", "false", "no", "true", "yes")  # texts that are meant as a truth value
 _NULLS = ("", "null", "None", "nil", "undefined", "NULL")  # texts that are meant as null
-_ACCENTS = re.compile("[\\u0300-\\u036f]+")  # each behind its letter
 _NAMES = 8  # member names in a message
 _STATES = 50  # different values, if they are words for states
+_LISTED = 8  # of these, if all are told
+_EACH = 4  # elements with each of them, on average
 _SEARCHED = 200  # characters of a text that is searched for a pattern in another case
 _NO_WORD = re.compile(r"\d|^.{0,5}\Z")  # of which a similar one is another
 
@@ -99,7 +100,7 @@ def unmatched(record: NodeKinds) -> Iterator[str]:
     if name == "contains" and parts[0]["type"] == "multi_select_list":
         literals, what = [each.get("value") for each in parts[0]["children"]], notation(parts[1])
         for literal in {*literals}.difference(record.values):
-            yield from _near(what, literal, [*{*record.values}.difference(literals)])
+            yield from _near(what, literal, [*{*record.values}.difference(literals)], 0)
     elif record.matched or subject_at(record.node) == 1 or parts[1]["type"] != "literal":
         return
     elif name == "matches":
@@ -107,17 +108,21 @@ def unmatched(record: NodeKinds) -> Iterator[str]:
     elif record.spelling is not None:
         yield from filter(None, (other_spelling(record),))
     elif name in EQUALITIES:
-        yield from _near(notation(parts[0]), parts[1]["value"], [*record.values])
+        counts, what = record.counts.total(), notation(parts[0])
+        yield from _near(what, parts[1]["value"], [*record.values], counts)
 
 
-def _near(what: str, literal: Any, values: list[Any]) -> Iterator[str]:
-    """Yield that a text is there in a similar spelling, if the values are few, as states are."""
+def _near(what: str, literal: Any, values: list[Any], count: int) -> Iterator[str]:
+    """Yield that a text is there in a similar spelling, or what is, if the values are states."""
     texts = [each for each in values if isinstance(each, str)]
     if not isinstance(literal, str) or len(values) > _STATES:
         return
     near = next((each for each in texts if _differ_in_spelling(each, literal)), None)
+    reason = f"{what}: {constant(literal)} has no match here"
     if near or (not _NO_WORD.search(literal) and (near := nearest(literal, texts))):
-        yield f"{what}: {constant(literal)} has no match here; did you mean {constant(near)}?"
+        yield f"{reason}; did you mean {constant(near)}?"
+    elif 0 < len(values) <= _LISTED and len(values) * _EACH <= count:
+        yield f"{reason}, only {', '.join(map(constant, values))}"
 
 
 def _in_another_case(what: str, pattern: Any, values: Iterable[Any]) -> Iterator[str]:
@@ -148,18 +153,7 @@ def _differ_in_spelling(one: Any, other: Any) -> bool:
         ascii_ = one[:end].isascii() and other[:end].isascii()
         if ascii_ and one[:end].casefold() != other[:end].casefold():
             return False
-    return _without_accents(one) == _without_accents(other)
-
-
-def _without_accents(text: str) -> str:
-    """Return a text without its case and accents, and the forms of its letters and blanks."""
-    if text.isascii():
-        return text.casefold()
-    return _ACCENTS.sub("", unicodedata.normalize("NFKD", text)).casefold()
-
-
-def _without_forms(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
+    return without_accents(one) == without_accents(other)
 
 
 def _holds_otherwise(holds: Callable[[str, str], bool], one: Any, other: Any) -> bool:
@@ -168,7 +162,7 @@ def _holds_otherwise(holds: Callable[[str, str], bool], one: Any, other: Any) ->
     texts = type(one) is str and type(other) is str
     if not texts or holds(one, other):
         return False
-    return holds(_without_accents(one), _without_accents(other))
+    return holds(without_accents(one), without_accents(other))
 
 
 def bracket_fault(record: NodeKinds, *, as_entries: bool) -> str | None:
@@ -252,25 +246,18 @@ def other_spelling(record: NodeKinds) -> str | None:
         holds = HOLDS.get(node["value"], str.__eq__)
         texts = [each for each in there if type(each) is str] if type(there) is list else [there]
         if not any(holds(each.lower(), literal.lower()) for each in texts):
-            exact = next((f for f in _forms(literal, texts) if any(holds(t, f) for t in texts)), "")
+            exact = next(
+                (f for f in forms_of(literal, texts) if any(holds(t, f) for t in texts)), ""
+            )
             advice = f": write `{json.dumps(exact)}`" if exact and "`" not in exact else ""
-            sought_form = _without_forms(literal)
-            forms = any(holds(_without_forms(each), sought_form) for each in texts)
+            sought_form = without_forms(literal)
+            forms = any(holds(without_forms(each), sought_form) for each in texts)
             differing = "forms of its letters or blanks" if forms else "accents"
             return f"{what}: {sought} is there with other {differing}{advice}"
         if node["value"] in HOLDS:
             return f"{what}: {sought} is there in another case"
         return f"{what}: {constant(there)} differs from {sought} by case alone"
     return None if node["value"] in HOLDS else meant_as_null(record)
-
-
-def _forms(literal: str, texts: list[str]) -> Iterator[str]:
-    """Yield a literal with its letters and blanks in other forms, and the texts that are there."""
-    for form in ("NFC", "NFD"):
-        yield unicodedata.normalize(form, literal)
-    for blank in "\u00a0\u202f\u2009":
-        yield literal.replace(" ", blank)
-    yield from texts
 
 
 def tests(condition: Node) -> Iterator[Node]:
