@@ -101,14 +101,26 @@ def _in_structure(whole: Any, word: str, hits: dict[str, Any], *, cut: bool) -> 
         for each in filter(None, (hit.get("row"), hit.get("part"))):
             source = search(each["view"], whole)
             ways = (source, with_marks(source))
-            members = ((name, value) for name, value in each.items() if name != "view")
+            members = ((name, value) for name, value in each.items() if name not in ("in", "view"))
             wrong = [
                 name
                 for name, value in members
                 if not any(_shows(search(name, way), value) for way in ways)
             ]
+            around = [
+                str(name)
+                for end in re.finditer(r"[.\[]|\Z", each["view"])
+                for name in _plain(search(each["view"][: end.start()] or "@", whole))
+            ]
+            parts = each["in"].split(" / ") if "in" in each else []
+            wrong += [part for part in parts if not any(_shows(name, part) for name in around)]
             if wrong or word not in dumps(source):
                 yield f"{wrong} of {each}"
+
+
+def _plain(value: Any) -> Iterable[Any]:
+    """Return the members that may be the name of an object."""
+    return [each for each in _inner(value) if isinstance(each, str | int)]
 
 
 def _is_part(part: str, text: str) -> bool:

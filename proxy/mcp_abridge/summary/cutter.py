@@ -274,7 +274,7 @@ class SizeReducer(Struct, kw_only=True):
         rows, of, others = in_rows(value, at, room) if fits else ([], at, b"")
         cut = brief(rows, room - len(others), of[1], self.lookout, table=True)
         if cut is None:  # arrays are left out: cut, times would stand beside other values
-            return b"{}" if rows and at[1] and of[1] == f"{at[1]}.rows" else None
+            return b"{}" if others and at[1] else None
         table = self._rows(cut, len(rows), size, of, shape=True)
         return b'{%b"rows":%b}' % (others, table) if others else table
 
