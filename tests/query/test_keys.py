@@ -1,11 +1,8 @@
 """A name in single quotes orders and filters rows; a text that all have alike never does."""
 
-from typing import Any
-
 import pytest
-from mcp_abridge.document.tree import Document, encode, plain
-from mcp_abridge.errors import Refusal
-from mcp_abridge.query.view import look
+
+from tests.query.views import asking
 
 ROWS = {
     "rows": [
@@ -15,16 +12,7 @@ ROWS = {
     "packages": {"left-pad": {"v": 1}, "is": {"v": 2}},
 }
 
-
-def ask(view: str, value: object = ROWS) -> tuple[Any, list[str]]:
-    remarks: list[str] = []
-    return plain(look(Document.read(encode(value)), view, "text", None, remarks)), remarks
-
-
-def refusal(view: str, value: object = ROWS) -> str:
-    with pytest.raises(Refusal) as error:
-        ask(view, value)
-    return str(error.value).removeprefix("view: ")
+ask, refusal = asking(ROWS)
 
 
 @pytest.mark.parametrize(

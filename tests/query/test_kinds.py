@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_abridge.document.names import nameable, spelled
-from mcp_abridge.document.tree import Document, encode, plain
+from mcp_abridge.document.tree import encode
 from mcp_abridge.errors import Refusal
 from mcp_abridge.query.numerals import kind
 from mcp_abridge.query.patterns import Expression
-from mcp_abridge.query.view import look
 
 from tests.looks.documents import ROWS as ROWS_OF_MANY_KINDS
 from tests.looks.oracle import search
+from tests.query.views import asking
 
 ROWS = {
     "rows": [
@@ -43,16 +43,7 @@ ROWS = {
     "packages": {"left-pad": {"v": 1}, "is": {"v": 2}},
 }
 
-
-def ask(view: str, value: object = ROWS) -> tuple[Any, list[str]]:
-    remarks: list[str] = []
-    return plain(look(Document.read(encode(value)), view, "text", None, remarks)), remarks
-
-
-def refusal(view: str, value: object = ROWS) -> str:
-    with pytest.raises(Refusal) as error:
-        ask(view, value)
-    return str(error.value).removeprefix("view: ")
+ask, refusal = asking(ROWS)
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,8 @@ def hits(text: str) -> Rows | None:
     {'path': 'a/b.py', 'line': '7', 'column': '2', 'text': 'E1 no\\n  y'}
     """
     names = ("path", *("line", "column") * 2, "text")
-    every = _rows(text, _HIT_IN_ANY, "hits", names, 0)  # Makefile:3: is one among others alone
-    return every or _rows(text, _ONE_HIT, "hits", names)
+    every = by_form(text, _HIT_IN_ANY, "hits", names, 0)  # Makefile:3: is one among others alone
+    return every or by_form(text, _ONE_HIT, "hits", names)
 
 
 def talk(text: str) -> Rows | None:
@@ -58,7 +58,7 @@ def talk(text: str) -> Rows | None:
     >>> talk("01/06/2026, 09:15 - Ann: the pot?\\n01/06/2026, 09:16 - Bo: yes\\n").rows[1]
     {'time': '01/06/2026, 09:16', 'author': 'Bo', 'text': 'yes'}
     """
-    rows = _rows(text, _ONE_SAID, "a chat", ("time", "time", "author", "author", "text"))
+    rows = by_form(text, _ONE_SAID, "a chat", ("time", "time", "author", "author", "text"))
     authors = [row.get("author", "ERROR") for row in rows.rows] if rows is not None else []
     people = [each for each in authors if not _LEVEL.fullmatch(each)]  # else it is a log
     return rows if 2 * len(people) > len(authors) else None
@@ -70,7 +70,7 @@ def joint_log(text: str) -> Rows | None:
     >>> joint_log("web-1  | ready\\ndb-1   | LOG: ready\\n").rows[1]
     {'source': 'db-1', 'text': 'LOG: ready'}
     """
-    return _rows(text, _ONE_LOGGED, "a log of several programs", ("source", "source", "text"), 0)
+    return by_form(text, _ONE_LOGGED, "a log of several programs", ("source", "source", "text"), 0)
 
 
 def tagged(text: str) -> Rows | None:
@@ -79,10 +79,10 @@ def tagged(text: str) -> Rows | None:
     >>> tagged("[DIR] a\\n[FILE] b.txt\\n").rows
     [{'type': 'DIR', 'text': 'a'}, {'type': 'FILE', 'text': 'b.txt'}]
     """
-    rows = _rows(text, _ONE_TAGGED, "a log", ("level", "text"))
+    rows = by_form(text, _ONE_TAGGED, "a log", ("level", "text"))
     if rows is None or all(_LEVEL.fullmatch(row["level"]) for row in rows.rows):
         return rows
-    plain = _rows(text, _ONE_TAGGED, "lines with a tag", ("type", "text"), 0)
+    plain = by_form(text, _ONE_TAGGED, "lines with a tag", ("type", "text"), 0)
     return None if plain is None else plain._replace(loses=False)
 
 
@@ -92,14 +92,17 @@ def numbered(text: str) -> Rows | None:
     >>> numbered("a/b.py:3\\na/c.py:0\\n").rows[1]
     {'path': 'a/c.py', 'number': '0'}
     """
-    rows = _rows(text, _ONE_NUMBERED, "files with a number", ("path", "number"), 0)
+    rows = by_form(text, _ONE_NUMBERED, "files with a number", ("path", "number"), 0)
     return None if rows is None else rows._replace(loses=False)
 
 
-def _rows(
+def by_form(
     text: str, form: re.Pattern[str], name: str, names: tuple[str, ...], most: int = _OTHERS
 ) -> Rows | None:
-    """Return rows of these names; `most` lines on average may belong to one above."""
+    """Return a row of these names for each line of a form; others belong to the one above.
+
+    None if these are more than `most` for each row, on average.
+    """
     rows, others = list[dict[str, str]](), 0
     for line in text.splitlines():
         if match := form.fullmatch(line):

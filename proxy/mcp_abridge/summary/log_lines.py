@@ -5,6 +5,7 @@ Without it, no view counts the lines of a log by level, or says which service wr
 
 import re
 
+from mcp_abridge.summary.line_heads import by_form
 from mcp_abridge.summary.rows import Rows
 
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
@@ -80,13 +81,7 @@ def system_log(text: str) -> Rows | None:
     >>> system_log("Nov  2 10:00:01 h1 sshd[7]: up\nNov  2 10:00:02 h1 cron: ran\n").rows[0]
     {'time': 'Nov  2 10:00:01', 'host': 'h1', 'program': 'sshd', 'text': 'up'}
     """
-    rows, lines = list[dict[str, str]](), text.splitlines()
-    for line in lines:
-        match = _ONE_BY_HOST.fullmatch(line)
-        if match is not None:
-            pairs = zip(("time", "host", "program", "text"), match.groups(), strict=True)
-            rows.append({name: cell for name, cell in pairs if cell is not None})
-        elif rows and line.strip():
-            rows[-1]["text"] += f"\n{line}"
-    programs = sum("program" in row for row in rows)
-    return Rows(rows, "a log", loses=True) if 2 * programs > len(lines) else None
+    names = ("time", "host", "program", "text")
+    rows = by_form(text, _ONE_BY_HOST, "a log", names)
+    programs = sum("program" in row for row in rows.rows) if rows else 0
+    return rows if 2 * programs > len(text.splitlines()) else None
