@@ -43,3 +43,23 @@ def test_such_a_name_may_have_signs_or_be_nowhere() -> None:
     assert "no element has 'c'" in refusal("[?'c.d'=='x']", rows)
     assert refusal("[?'5'=='a.b']", rows) == '"a.b" is a number in all 2 elements: write `5`'
     assert ask("[*].{is: 'a.b'}", rows) == ([{"is": "a.b"}] * 2, [])
+
+
+def test_a_text_that_a_key_gives_itself_is_no_name() -> None:
+    assert ask("count_by(rows, &(id > `8` && 'big' || 'small'))") == ({"small": 9, "big": 3}, [])
+    assert ask("map(&(id > `8` && 'big' || 'small'), rows)[8:10]") == (["small", "big"], [])
+
+
+@pytest.mark.parametrize(
+    ("view", "text", "way"),
+    [
+        ("rows[?code=='3' || '4']", "4", "code=='4'"),
+        ("rows[?code==('3' || '4')]", "3", "code=='3'"),
+        ("rows[?contains(note, 'x3' || 'x4')]", "x3", "contains(note, 'x3')"),
+        ("rows[?!'nowhere']", "nowhere", "name=='nowhere'"),
+    ],
+)
+def test_a_text_that_is_a_condition_by_itself_is_refused_if_it_is_no_name(
+    view: str, text: str, way: str
+) -> None:
+    assert refusal(view) == f"'{text}' alone is true of all elements: compare it, as in {way}"
