@@ -318,6 +318,26 @@ def test_the_members_of_the_elements_of_an_array_are_there(expression: str) -> N
     assert answered(expression, [{"n": 1, "a": {"n": 2}}, {"n": 1}])[1] == []
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("items.due", [5]),
+        ("items.by.a", [1]),
+        ("[items.id, items.by.a]", [[1, 2, 3], [1]]),
+        ("items.tags.n", [[3]]),
+        ("items[1:].tags.length", [0, 1]),
+        ("items[?tags | length > `0`].id", [3]),
+        ("items | [length, columns]", [3, ["id", "by"]]),
+    ],
+)
+def test_a_member_that_the_first_element_of_an_array_lacks_is_there(
+    expression: str, value: object
+) -> None:
+    first, second = {"id": 1, "by": None}, {"id": 2, "by": {"a": 1}, "tags": []}
+    items = [first, second, {"id": 3, "due": 5, "tags": [{"n": 3}]}]
+    assert answered(expression, {"items": items}) == (value, [])
+
+
 def test_a_path_that_is_there_is_no_name_with_a_dot() -> None:
     assert answered("log.level", DOTS) == (1, [])
 
@@ -444,6 +464,12 @@ FIRST = "members: name, state, user, labels, closed; did you mean"
         ),
         ("items[:1].[stat]", [[None]], f"no element has 'stat'; {FIRST} 'state'?"),
         ("items[0].nam", None, f"there is no 'nam'; {FIRST} 'name'?"),
+        ("items[0].[name, nam]", ["a", None], f"there is no 'nam'; {FIRST} 'name'?"),
+        (
+            "{n: length(items), m: itms}",
+            {"n": 3, "m": None},
+            "there is no 'itms'; members: items, tags; did you mean 'items'?",
+        ),
         ("items[0].user.b", None, "there is no 'b'; members: login"),
         (
             "items[0].user | keys",

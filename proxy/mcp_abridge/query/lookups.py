@@ -20,7 +20,7 @@ from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
 from mcp_abridge.query.numerals import a_kind
 from mcp_abridge.query.patterns import Expression
-from mcp_abridge.query.shapes import elsewhere, inner_place, made_rows
+from mcp_abridge.query.shapes import OF_ARRAYS, elsewhere, inner_place, made_rows
 from mcp_abridge.query.trees import ORDERS, Names, Need, alongside, compared, with_replacements
 
 _SCANNED = 2  # units for a search for members in one element
@@ -133,42 +133,46 @@ class _Place:
         self._names_of = "members"
 
     def scan(self, base: Sequence[Any], open: Callable[[Any], Any], fuel: Fuel) -> None:
+        whole = open(base[0]) if self._single else None
+        if isinstance(whole, list):
+            self.missing = {p: need for p, need in self.missing.items() if p[0] not in OF_ARRAYS}
+            if any(isinstance(open(each), dict) for each in whole[:_BATCH]):
+                base, self._names_of = whole, "members of its elements"
         outer = {path[0] for path in self.missing if len(path) > 1}
         for element, count in _kinds(base, outer):
             fuel.burn(_SCANNED * count)
             value = open(element)
-            first = open(value[0]) if self._single and isinstance(value, list) and value else None
-            if isinstance(first, dict):  # the members of its elements are meant
-                value, self._names_of = first, "members of its elements"
             if isinstance(value, dict):
                 fuel.burn(count * len(self.missing) * (1 + (len(value) >> 4)))
-                for path in [*self.missing]:
-                    self._seek(path, value, open)
-                if not self.missing:
-                    return
-            elif value is not None:
-                for path in self.missing:
-                    if len(path) == 1:
-                        self._lacking.setdefault(path, {})
-                        self._instead.setdefault(path, value)
-
-    def _seek(self, path: Names, value: Any, open: Callable[[Any], Any]) -> None:
-        for name in path[:-1]:
-            value = open(_member(value, name))
-            if isinstance(value, list) and value:  # the members of its elements are meant
-                value = open(value[0])
-            if not isinstance(value, dict):
-                if value is not None:
-                    self._lacking.setdefault(path, {})
-                    self._instead.setdefault(path, value)
+            for path in [*self.missing]:
+                if self._has(value, path, 0, open, fuel):
+                    del self.missing[path]
+            if not self.missing:
                 return
-        if path[-1] in value or _member(value, path[-1]) is not None:
-            del self.missing[path]
-            return
-        names = self._lacking.setdefault(path, {})
-        self._first.setdefault(path, value)
-        if len(names) < _NAMES:
-            names.update(dict.fromkeys(islice(value, _NAMES)))
+
+    def _has(
+        self, value: Any, path: Names, at: int, open: Callable[[Any], Any], fuel: Fuel
+    ) -> bool:
+        """Return True if a value has the names of a path from `at` on; else note what is there."""
+        name, is_last = path[at], at + 1 == len(path)
+        if isinstance(value, list) and value and at:  # the members of its elements are meant
+            fuel.burn(_SCANNED * len(value))
+            if any(self._has(open(each), path, at, open, fuel) for each in value):
+                return True
+            return name in OF_ARRAYS and (is_last or self._has(value, path, at + 1, open, fuel))
+        if isinstance(value, dict):
+            if name in value or _member(value, name) is not None:
+                inner = open(_member(value, name))
+                return is_last or self._has(inner, path, at + 1, open, fuel)
+            if is_last:
+                names = self._lacking.setdefault(path, {})
+                self._first.setdefault(path, value)
+                if len(names) < _NAMES:
+                    names.update(dict.fromkeys(islice(value, _NAMES)))
+        elif value is not None and (at or is_last):
+            self._lacking.setdefault(path, {})
+            self._instead.setdefault(path, value)
+        return False
 
     @property
     def corrected(self) -> Node:

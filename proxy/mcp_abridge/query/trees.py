@@ -117,6 +117,8 @@ def alongside(node: Node, required: Need, at: Names = ()) -> Iterator[tuple[Node
             required = node["value"] not in ("not_null", "type")
         elif kind in ("and_expression", "or_expression", "not_expression"):
             required = None if kind == "not_expression" else False
+        elif kind.startswith("multi_select"):
+            required = True
         for child in children:
             if isinstance(child, dict):
                 yield from alongside(child, required, at)
