@@ -539,6 +539,10 @@ OF_AN_OBJECT = [
     (".items | length", "`9`"),
     # JSONPath
     ('$.items[?(@.state=="open")].title', "items[?state=='open'].title"),
+    ('.items[] | select((.id | tostring) == "3") | .title', "items[?id == `3`].title"),
+    (".items[] | {id, m: (.n | tostring | tonumber)}", "items[*].{id: id, m: n}"),
+    ('.items[] | select(.title | test("CRASH 1"; "i")) | .id', "items[?contains(title, 'h 1')].id"),
+    ('.items | map(.title | split(" ")[0]) | join(",")', "join(',', items[].split(title, ' ')[0])"),
     ("$.items[*].title", "items[*].title"),
     # Python and JavaScript
     ("len(items)", "length(items)"),
@@ -566,6 +570,8 @@ OF_AN_OBJECT = [
     ("items[?not(state=='open') && n > 2].id", "items[?state!='open' && n > `2`].id"),
     ("items[?title LIKE '%h 1%'].id", "items[?contains(title, 'h 1')].id"),
     ("items[?title like 'crash 1%'].id", "items[?starts_with(title, 'crash 1')].id"),
+    ("items[?title ilike 'CRASH 1%'].id", "items[?matches(title, '^crash 1')].id"),
+    ("items[?title not like '%h 1%'].id", "items[?!contains(title, 'h 1')].id"),
     ("items[?title contains '3'].id", "items[?contains(title, '3')].id"),
     ("items[?title =~ '[34]$'].id", "items[?matches(title, '[34]$')].id"),
     ("last(items)", "items[-1]"),

@@ -77,10 +77,11 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
     ),
     (rf"(?<![\w.])([A-Za-z_@][\w.\[\]]*)\.split\(\s*({_LITERAL})\s*\)", r"split(\1, \2)"),
     (
-        r"\|\s*(fromjson|from_json|ascii_downcase|lower|plain_text)(?![\w(])",
+        r"\|\s*(fromjson|from_json|ascii_downcase|lower|plain_text|tonumber|tostring)(?![\w(])",
         lambda match: f"| {_FUNCTIONS.get(match[1], match[1])}(@)",
     ),
     (rf"\|\s*(split|capture|test|matches)\(\s*({_LITERAL})\s*\)", r"| \1(@, \2)"),
+    (rf"\|\s*join\(\s*({_LITERAL})\s*\)", r"| join(\1, @)"),
     (r"\buniq\((?!\s*\))", "unique("),
     (
         rf"\b({'|'.join(map(re.escape, _FUNCTIONS))})\(",
@@ -140,13 +141,16 @@ _INDEXES = re.compile(r"\.\[\s*(\d+\s*(?:,\s*\d+\s*)+)\]")
 _DOTTED_INDEX = re.compile(r"(?<=[\w\])*])\.\[(?=\s*(?:-?\d+\s*\]|-?\d*\s*:))")
 _BARE_MEMBERS = re.compile(r"\{(\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*)\}")
 _QUOTED_PATTERN = re.compile(
-    r"""(\b(?:grep|test)\(\s*|\b(?:matches|test|capture)\(\s*[\w.@]+\s*,\s*)"""
-    r""""((?:[^"\\]|\\.)*)\""""
+    r"""(\b(?:grep|join|test)\(\s*|\b(?:matches|test|capture)\(\s*[\w.@]+\s*,\s*"""
+    r"""|\bsplit\(\s*(?="(?:[^"\\]|\\.)*"\s*\)))"""
+    r""""((?:[^"\\]|\\.)*)\"(\s*;\s*"\w*i\w*")?"""
 )
 _QUOTED_MEMBER = re.compile(
     r"""(?<=[\w\])])(?:\[\s*(?P<in>["'])(?P<name>[^"'`\\\]]+)(?P=in)\s*\]|\.'(?P<after>[^"'`\\]+)')"""
 )
-_LIKE = re.compile(rf"(?<![\w.])({_PATH})\s+I?LIKE\s+'(%?)([^'%_\\]+)(%?)'", re.IGNORECASE)
+_LIKE = re.compile(
+    rf"(?<![\w.])({_PATH})\s+(NOT\s+)?(I?)LIKE\s+'(%?)([^'%_\\]+)(%?)'", re.IGNORECASE
+)
 _LINES = re.compile(r"^(?:lines\s*\(?|sed\s+-n\s)\s*(\d+)(?:\s*[-:,]\s*|\s+)(\d+)\s*(?:\)|p)?$")
 _HEAD = re.compile(r"(^|\|\s*)(head|tail)\s+(?:-n\s*)?-?(\d+)$")
 _COUNT_OF_LINES = re.compile(r"^(?:cat\s*\|\s*)?wc(?:\s+-[lc])*$")
@@ -184,7 +188,9 @@ def respelled(view: str) -> str:
         part = f"[:{uniq['first'] or 10}]" if "head" in view else ""
         return f"{uniq['of'] or ''}uniq(){part}"
     view = _HEAD.sub(r"\1\2(\3)", _LINES.sub(r"lines(\1, \2)", view))
-    view = _QUOTED_PATTERN.sub(lambda match: f"{match[1]}{_raw(match[2])}", view)
+    view = _QUOTED_PATTERN.sub(
+        lambda match: f"{match[1]}{_raw('(?i)' * bool(match[3]) + match[2])}", view
+    )
     view, literals = _masked(view)
     view = _ROOT.sub("", from_jq(view))
     view = _INDEXES.sub(lambda match: f".[{_indexes(match[1])}]", view)
@@ -241,9 +247,14 @@ def quoted(view: str, exists: Callable[[str], bool], *, dots: bool = False) -> s
 
 
 def _like(match: re.Match[str]) -> str:
-    name, before, text, after = match.groups()
+    name, other, any_case, before, text, after = match.groups()
+    sign = "!" if other else ""
+    if any_case:
+        start, end = "" if before else "^", "" if after else "$"
+        return f"{sign}matches({name}, '(?i){start}{re.escape(text)}{end}')"
     test = "contains" if before and after else "ends_with" if before else "starts_with"
-    return f"{test}({name}, '{text}')" if before or after else f"{name}=='{text}'"
+    exact = f"{name}{sign or '='}='{text}'"
+    return f"{sign}{test}({name}, '{text}')" if before or after else exact
 
 
 def with_apostrophes(view: str) -> str:
