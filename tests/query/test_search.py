@@ -243,7 +243,15 @@ def test_escaped_letters_are_found_without_their_accents() -> None:
     assert look(document, "grep('Koln').ignoring_accents.matched_values") == 1
 
 
-@pytest.mark.parametrize("name", ["Fix (#12)", "a||b", "x[1", "C++", "v1.0 ^ $5"])
+@pytest.mark.parametrize("name", ["x[1", "C++", "a||b", "[pool-1]", "(?i)[POOL-1]"])
+def test_what_can_be_no_pattern_is_searched_as_it_is(name: str) -> None:
+    text = "one\n[pool-1] a C++ x[1 || a||b\nx1 b\nd 0\n"
+    for value in (text, text.split("\n")):
+        said = f"{name} is searched as it is"
+        assert with_remarks(f"grep('{name}') | length(@)", value) == (1, [said])
+
+
+@pytest.mark.parametrize("name", ["Fix (#12)", "(?i)FIX (#12)", "v1.0 ^ $5"])
 def test_grep_finds_what_is_written_as_no_pattern(name: str) -> None:
     in_rows = ask(f"grep('{name}')", [{"id": 1, "title": "other"}, {"id": 2, "title": name}])
     in_lines = ask(f"grep('{name}')", f"one\n{name}\n")

@@ -28,12 +28,13 @@ _PAIR = re.compile(r"""["']?([A-Za-z_@$][\w@$-]*)["']?\s*(?::|==?)\s*(.+?),?""")
 
 
 def literal(text: str) -> str:
-    r"""Return the pattern of a text as it is.
+    r"""Return the pattern of a text as it is, but for `(?i)` before it.
 
-    >>> literal("Fix (#12)")
-    'Fix \\(#12\\)'
+    >>> literal("(?i)Fix (#12)")
+    '(?i)Fix \\(#12\\)'
     """
-    return _SIGN.sub(r"\\\g<0>", text)
+    flag = "(?i)" * text.startswith("(?i)")
+    return flag + _SIGN.sub(r"\\\g<0>", text.removeprefix(flag))
 
 
 def looser(text: str) -> str:

@@ -69,9 +69,10 @@ class Questions(Amounts, Conversions):
                     "that needs a character, such as 'x+' for 'x*'"
                 )
         except (Refusal, PatternError):
-            if text == literal or (hits := self._search(literal, around)).none:
+            if text == literal or self._search(literal, around).none:
                 raise
-            return Hits(as_text=hits)
+            self._say(f"{text} is searched as it is", True)
+            text = literal
         result = self._search(of_lines(text), around)
         nothing = result.none
         if self._may_search(result, remaining):
