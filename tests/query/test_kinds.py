@@ -501,6 +501,8 @@ def test_matches_in_several_arrays_are_not_counted_as_these() -> None:
     assert ask("length(groups[].rows[?ok][])", {"groups": groups}) == (5, [])
     assert ask("groups[].rows[?id==`9`] | length(@)", {"groups": groups}) == (0, [])
     assert ask("length(groups[].rows)", {"groups": [{"rows": [1, 2]}] * 3}) == (3, [])
+    alike = {"groups": [{"rows": [{"id": 1}, {"id": 2}]}] * 5}
+    assert ask("length(groups[*].rows)", alike) == (5, [counted])
     assert "no element has 'v'" in refusal("length(rows[?v > `1`])", {"rows": [[1, 2], [3, 4]]})
 
 
@@ -511,6 +513,14 @@ def test_matches_in_a_single_array_are_not_counted_as_it() -> None:
     assert ask("length(runs[*].results)", runs) == (1, counted)
     assert ask("length(nodes.*.a.b)", runs) == (1, counted)
     assert ask("length(runs[].results[])", runs) == (3, [])
+
+
+def test_the_characters_of_a_text_are_no_count_of_its_lines() -> None:
+    characters = ["length() counts characters, of 3 lines"]
+    for view in ("length(@)", "length(text)", "lines(1, -1) | length(@)"):
+        assert ask(view, "a\nb\nc\n") == (6, characters)
+    assert ask("length(@)", "a line") == (6, [])
+    assert ask("[*].length(a)", [{"a": "b\nc"}, {"a": "b"}]) == ([3, 1], [])
 
 
 def test_rows_that_are_arrays_are_counted_without_a_word() -> None:

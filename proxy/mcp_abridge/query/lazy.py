@@ -50,6 +50,7 @@ _OF_ROWS = {"avg", "count_by", "group_by", "length", "max", "min", "sort", "sum"
 _OF_MEMBERS = {"entries", "keys", "values"}
 _OF_ROWS |= {"unique", *_OF_MEMBERS, *_ORDERING}
 _PLAIN = frozenset((bool, float, int, str, Number, type(None)))
+_WHOLE = frozenset(("of_whole", "after"))  # marks of a function that a view begins or ends with
 _SPELLINGS = re.compile(rb"\\[u/]")  # of what has another one
 
 
@@ -201,6 +202,10 @@ class LazyInterpreter(_OfViews):
             if inside_of_each(counted(node)):
                 self._note_arrays(base)
             return len(base)
+        if isinstance(base, str) and name == "length" and not _WHOLE.isdisjoint(node):
+            lines = base.count("\n") + (not base.endswith("\n"))
+            if lines > 1:
+                self.kinds.say(f"length() counts characters, of {lines} lines")
         if isinstance(base, dict) and name == "length" and len(base) == 1:
             for member, value in base.items():
                 self._note_members(member, self.open(value))
@@ -222,10 +227,15 @@ class LazyInterpreter(_OfViews):
     def _note_arrays(self, base: list[Any]) -> None:
         """Note that arrays are counted, if their elements may be meant."""
         sample = base[:_TESTED]
-        lengths = {len(self.open(each)) for each in sample} if all(map(is_array, sample)) else set()
+        inner = [*map(self.open, sample)] if all(map(is_array, sample)) else []
+        lengths = {*map(len, inner)}
+        # Numbers may be the places of points, of which each is one.
+        points = len(lengths) == 1 and not any(
+            isinstance(self.open(each[0]), str | dict) for each in inner if each
+        )
         if len(base) == 1 and lengths and lengths != {1}:
             self.kinds.say("length() counts 1 array; write [] after it to count its elements")
-        elif len(lengths) > 1:
+        elif lengths and lengths != {1} and not points:
             reason = "write [] after them to count their elements"
             self.kinds.say(f"length() counts {len(base)} arrays; {reason}")
 
