@@ -433,6 +433,8 @@ def test_the_first_record_is_no_head() -> None:
         ("Alpha,Beta", "a,this is row {n} of all"),
         ("authorName,Titel", "a{n},b{n}"),
         ("Alpha,Beta", "a{n},b"),
+        ("#,coin,24h volume", "{n},a,{n}"),
+        ("coin,% change,7d", "a,{n},x{n}"),
     ],
 )
 def test_a_head_is_unlike_what_is_below_it(head: str, row: str) -> None:

@@ -10,10 +10,17 @@ from itertools import chain
 
 
 def is_head(cells: Sequence[str]) -> bool:
-    """Return True if each cell could name its column, and no other one; not all are years."""
+    """Return True if each cell could name its column, and no other one; not all are years.
+
+    >>> is_head(["coin", "price", "24h %"]), is_head(["Ann", "22 kg"]), is_head(["%", "#"])
+    (True, False, False)
+    """
     names = {cell for cell in cells if re.fullmatch(_COLUMN, cell)}
     years = {cell for cell in cells if _YEAR.fullmatch(cell)} if names else names
-    return len(cells) > 1 and len(names | years) == len(cells)
+    others = {cell for cell in {*cells} - names if re.fullmatch(_ODD, cell)}
+    others = {cell for cell in others if form_of([cell]) == "word"}
+    few = 2 * len(others) < len(cells)
+    return len(cells) > 1 and few and len(names | years | others) == len(cells)
 
 
 _CHARACTER = r"[\w./()%#:'&-]| (?! )"
@@ -22,6 +29,7 @@ _COLUMN = (
     rf"|(?=[^,?]*[,?])[^\W\d](?:{_CHARACTER}|[,?]){{0,199}}(?<! )"
 )
 """A name, or a question of a form: only a cell in quotes has a separator."""
+_ODD = rf"[%#]|(?=.*[^\W\d_])[\d%#$€](?:{_CHARACTER}){{0,59}}(?<! )"  # as in `24h`, `% change`
 _YEAR = re.compile(r"(?:19|20)\d\d(?:[-/.](?:0?[1-9]|1[0-2]|Q[1-4]))?")  # or a month, or a quarter
 
 
