@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from mcp_abridge.document.escapes import without_escapes
 from mcp_abridge.document.printable import quoted
 
 _AMOUNT = re.compile(
@@ -23,7 +24,8 @@ class LeftOut:
     """The amounts that a document leaves out of another, by path and unit.
 
     `counts` has elements, members and characters, each `shown`, `total` and the number of `places`;
-    `columns` the names that rows in brief lack, `elsewhere` those of the rows that are not shown.
+    `columns` the names that rows in brief lack, `elsewhere` those of the rows that are not shown,
+    `texts` those that are cut, as they were and as they are shown.
     """
 
     def __init__(self) -> None:
@@ -31,6 +33,7 @@ class LeftOut:
         self.columns: dict[str, set[str]] = defaultdict(set)
         self.elsewhere: dict[str, set[str]] = defaultdict(set)
         self.statements: dict[str, dict[str, Any]] = defaultdict(dict)
+        self.texts: dict[str, list[tuple[str, str]]] = defaultdict(list)
 
     def count(self, path: str, unit: str, visible: int, total: int) -> None:
         if visible < total:
@@ -75,6 +78,7 @@ def _compare(
     brief: list[str],
 ) -> None:
     if isinstance(before, str) and before != after:
+        amounts.texts[path].append((before, after))
         amounts.count(path, " chars", characters(before, after), len(before))
     elif isinstance(before, dict) and after.keys() >= {"columns", "rows"} > before.keys() & {
         *("columns", "rows")
@@ -324,8 +328,11 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
         if name in ("more", "others", "read_from", "same", "counts"):
             continue
         path = name.removeprefix("@.")
+        if facts := [part for part in note.split("; ") if _FACT.fullmatch(part)]:
+            [(before, after)] = amounts.texts[path]
+            check_text(before, after, {"text": note})
         for part in note.split("; "):
-            if part.startswith("the server has "):
+            if part.startswith("the server has ") or part in facts:
                 continue
             match = _AMOUNT.fullmatch(part)
             assert match is not None, (name, note)
@@ -344,6 +351,9 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
                 assert count >= number if places else count == number
                 continue
             visible = int(all_shown or 0) + int(first or 0) + int(last or 0)
+            if visible == int(total):
+                assert facts == [_CODES], note
+                continue
             numbers = {"shown": visible, "total": int(total), "places": int(places or 1)}
             for kind, number in numbers.items():
                 assert rest.pop((path, unit or "", kind), 0) == number, (name, note)
@@ -378,28 +388,44 @@ def _under(listed: list[str], names: set[str]) -> set[str]:
 
 
 _ENDS = re.compile(r"(?:first )?(\d+)(?: and last (\d+))? of (\d+) chars")
+_CODES = "escape codes are not shown"
+_FACT = re.compile(
+    r"(?:parts of )?lines \d+ to \d+ are left out|unlike the others: [\d, …]+"
+    rf"|(?:at least )?\d+ lines? there with a failure: [\d, …]+|{_CODES}"
+)
 _OUTLINE = re.compile(r"((?:line|char) \d+: .*\n)+(and (at least )?\d+ more headings\n)?")
 
 _QUOTES = re.compile(r"(?=(…\n(?:line \d+: .*\n)+…))")
 
 
 def characters(before: str, after: str) -> int:
-    """Count the characters that `after`, which is `before` cut, shows of it: of both ends."""
+    """Count the characters that `after`, which is `before` cut, shows of it: of both ends.
+
+    Escape codes are counted with what stands beside them.
+    """
     if after.endswith(" left out]") and not before.endswith(" left out]"):
         return 0
+    if "\x1b" in before and "\x1b" not in after:
+        plain, offset = without_escapes(before)
+        first, last = _ends_shown(plain, after)
+        return offset(first) + len(before) - offset(len(plain) - last)
+    return sum(_ends_shown(before, after))
+
+
+def _ends_shown(before: str, after: str) -> tuple[int, int]:
     for mark in re.finditer("…", after):
         first, last = after[: mark.start()], after[mark.end() :]
         outline = _OUTLINE.fullmatch(last[1:])
         if before.startswith(first) and (before.endswith(last) or outline):
             _check_lines(before, outline[0] if outline else "")
-            return len(first) + len(last) * before.endswith(last)
+            return len(first), len(last) * before.endswith(last)
     for quotes in _QUOTES.finditer(after):
         first, last = after[: quotes.start()], after[quotes.end(1) :]
         if before.startswith(first) and before.endswith(last):
             _check_lines(before, quotes[1])
-            return len(first) + len(last)
+            return len(first), len(last)
     assert before.startswith(after), after
-    return len(after)
+    return len(after), 0
 
 
 def _check_lines(before: str, quotes: str) -> None:

@@ -1270,3 +1270,24 @@ def answered(snapshot: Snapshot, expression: str) -> Any:
     assert RULE is not None
     later = job(RULE, answer({}), snapshot=snapshot, view=expression)
     return json.loads(texts(shape(later).raw)[0])
+
+
+def test_rows_in_a_text_that_is_nearly_all_of_an_object_stand_beside_it() -> None:
+    levels = ("INFO", "INFO", "WARN")
+    lines = [
+        f"2026-11-12T06:{n // 60:02}:{n % 60:02}Z {levels[n % 3]} [db] job {n} took {n} ms"
+        for n in range(900)
+    ]
+    log = "\n".join(lines)
+    text = dumped({"stdout": log, "exit_code": 0})
+    note = notes(first(text))
+    assert note["rows"].startswith("rows of time, level, source, text, read from a log: view='rows")
+    assert note["stdout"].startswith("first ")
+    assert value(text, "count_by(rows, &level)") == {"INFO": 600, "WARN": 300}
+    assert value(text, "[exit_code, rows[4].text]") == [0, "job 4 took 4 ms"]
+    assert value(text, "keys(@)") == ["stdout", "exit_code"]
+    assert view(text, "stdout[0:10]").startswith(log[:10])
+    assert "rows[?level==" in view(text, "help")
+    own = dumped({"stdout": log, "rows": 900})
+    assert "rows" not in notes(first(own))
+    assert value(own, "rows") == 900

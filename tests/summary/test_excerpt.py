@@ -14,7 +14,7 @@ from mcp_abridge.query.call import Call
 from mcp_abridge.query.view import look
 from mcp_abridge.transforms.abridge import AbridgeStep, abridge
 
-from tests.omissions import check_text
+from tests.omissions import check_notes, check_text, left_out
 from tests.summary.logs import BLOCKS, LOGS, blocks, log
 
 LINE = "a line of a text that goes on for a while\n"
@@ -488,3 +488,48 @@ def test_a_first_look_at_a_far_longer_text_is_short_and_its_views_are_not() -> N
     assert len(document.encode()) + len(encode({notice.name: notice.value})) <= 2000
     [(start, end)] = re.findall(r"text\[(\d+):(\d+)\]", notice.value["more"])
     assert int(end) - int(start) > 9000
+
+
+def beside(text: str) -> dict[str, Any]:
+    return {"run": {"log": text, "code": 1}, "host": "ci-4"}
+
+
+def test_a_text_in_an_object_is_shown_as_one_alone_with_what_stands_out_in_it() -> None:
+    document, call = Document(beside(failing(700))), Call("t", viewable=True, notices=[])
+    abridge(document, 4000, call, first_look=1500)
+    after = json.loads(document.encode())
+    assert len(document.encode()) < 1700
+    assert "…\nline 700: step 700: ERROR\n…" in after["run"]["log"]
+    check_text(failing(700), after["run"]["log"], {"text": after["_abridged"]["run.log"]})
+    assert after["_abridged"]["run.log"].endswith("; 1 line there with a failure: 700")
+    assert "view='run.log | lines(690, 710)' shows line 700" in after["_abridged"]["more"]
+    lines = look(Document(beside(failing(700))), "run.log | lines(700, 700)")
+    assert lines == "step 700: ERROR\n"
+
+
+def test_a_text_in_an_object_has_an_outline_and_no_escape_codes() -> None:
+    document, call = Document(beside(SECTIONS * 3)), Call("t", viewable=True, notices=[])
+    abridge(document, 4000, call)
+    after = json.loads(document.encode())
+    assert ": ## Part 2\n" in after["run"]["log"]
+    assert "view='run.log | outline()' lists 177 headings" in after["_abridged"]["more"]
+    outline = look(Document(beside(SECTIONS * 3)), "run.log | outline()")
+    assert isinstance(outline, dict)
+    assert len(outline["headings"]) == 177
+    coloured = failing(7, total=400).replace("ok", "\x1b[32mok\x1b[0m")
+    document = Document(beside(coloured))
+    abridge(document, 3000, call)
+    after = json.loads(document.encode())
+    assert "\x1b" not in after["run"]["log"]
+    assert "; escape codes are not shown" in after["_abridged"]["run.log"]
+
+
+@given(st.lists(LOG_LINE, min_size=60, max_size=400), st.integers(1500, 4000))
+def test_what_the_notes_say_of_a_text_in_an_object_is_so(lines: list[str], bound: int) -> None:
+    before = beside("\n".join(lines))
+    document, call = Document(before), Call("t", viewable=True, notices=[])
+    abridge(document, bound, call)
+    after = json.loads(document.encode())
+    notes = after.pop("_abridged", {})
+    assert len(document.encode()) <= max(bound, len(encode(before)))
+    check_notes(left_out(before, after), notes)

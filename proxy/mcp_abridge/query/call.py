@@ -33,6 +33,9 @@ ALL = "all"
 HELP = "help"
 """The view that asks how to write one."""
 
+ROWS = "rows"
+"""The name, in views, of the rows that were read in a text which is shown as a text."""
+
 DROPPED = "_dropped"  # the notice on how many blocks of each type a rule dropped
 
 

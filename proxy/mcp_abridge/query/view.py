@@ -15,13 +15,21 @@ from msgspec import Raw
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.garbage import uncollected
-from mcp_abridge.document.measure import TextFrame, exceeds, growth_limit, size, writeback_at
+from mcp_abridge.document.measure import (
+    TextFrame,
+    TextWriteback,
+    exceeds,
+    growth_limit,
+    member,
+    size,
+    writeback_at,
+)
 from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.own_names import unmarked
 from mcp_abridge.document.paths import ROOT
 from mcp_abridge.document.tree import LARGE, Document, Value, encode, opened
 from mcp_abridge.errors import OutOfFuel, Refusal
-from mcp_abridge.query.call import HELP, asks_for
+from mcp_abridge.query.call import HELP, ROWS, asks_for
 from mcp_abridge.query.ends import last_member, last_part, last_slice
 from mcp_abridge.query.hits import Hits, first_hits
 from mcp_abridge.query.keys import with_names
@@ -30,7 +38,7 @@ from mcp_abridge.query.patterns import Expression, PatternError, clipped
 from mcp_abridge.query.spellings import quoted, respelled, translated, with_apostrophes
 from mcp_abridge.query.trees import as_meant, members_named, renamed
 
-_OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
+_OF_ARRAYS = frozenset(("items", ROWS))  # names of an array in a shortened result
 _OF_ROWS = re.compile(r"\s*@?\s*\[[?*]|\s*(?:\w+_by|unique|keys|entries)\(")
 _GROUP_BY = re.compile(r"(?i)\bgroup\s+by\s+([\w.]+)\s*(?:;|$|order\b)")
 _NOTHING: tuple[Any, ...] = (None, [], {}, 0, False)  # found by a condition that never holds
@@ -185,7 +193,10 @@ def _evaluate(
     # A view can also read a text that was parsed as structure as the text.
     closing = writeback_at(document, ROOT) or next(iter(document.closers), None)
     frame = None if closing is None else closing.frame
-    if closing and frame and _asks_for_text(expression, (name, "text"), frame, whole):
+    if closing and closing.at.steps and frame and frame.loses:
+        whole = open(_with_rows(document, closing, expression))
+        closing = None
+    elif closing and frame and _asks_for_text(expression, (name, "text"), frame, whole):
         document.close()
         if closing.at.steps:
             document.cell[0] = closing.sources[0][1]
@@ -214,6 +225,20 @@ def _evaluate(
         wholes.append(interpreter.sliced)
     interpreter.close()
     return result
+
+
+def _with_rows(document: Document, closing: TextWriteback, expression: Expression) -> Value:
+    """Return an object with the text in it as it came; beside it are its rows if a view names them.
+
+    A member of that name comes first.
+    """
+    slot = member(document.root, closing.at)
+    rows = None if slot is None else slot.get()
+    document.close()
+    whole = opened(document.cell[0])
+    if rows is not None and ROWS not in whole and ROWS in members_named(expression.tree):
+        document.cell[0] = {**whole, ROWS: rows}
+    return document.cell[0]
 
 
 def _asks_for_text(

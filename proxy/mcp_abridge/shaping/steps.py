@@ -78,7 +78,8 @@ def read_structure(
             return None  # most long answers are structure: what reads texts need not be loaded
         from mcp_abridge.summary.structure_in_text import read_structure
 
-        return read_structure(document, call.fuel, records=call.records, sample=sample)
+        records = call.records
+        return read_structure(document, call.fuel, records=records, sample=sample, beside=True)
     structure.put_into(document)
     return structure
 

@@ -26,6 +26,7 @@ shares             how much of the room each part gets
 members            the members of one object that stay if not all fit
 cuts               the places at which a long text is cut, and the calls for the rest
 omissions          how much of what is shown, and the notes that say so
+ways               the calls that show what is left out
 paging             how many elements the server has of an array, and that it has more than came
 brief              an array of objects: all its rows in a few columns each, or fewer rows
 lookout            what is known of the call beside its result

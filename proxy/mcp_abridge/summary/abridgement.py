@@ -1,49 +1,40 @@
 """Cuts any document to a number of bytes, with notes on what is left out and how to see it."""
 
-import re
-from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.measure import (
     TextFrame,
+    TextWriteback,
     chars_that_fit,
     encoded_size,
     ending,
     member,
     size,
+    text_in,
 )
 from mcp_abridge.document.own_names import ABRIDGED, ESCAPE, marked
 from mcp_abridge.document.paths import ROOT, Path
 from mcp_abridge.document.sizes import LEAST_BOUND
 from mcp_abridge.document.tokens import density
 from mcp_abridge.document.tree import Document, Value, encode, level, opened, raw, text
-from mcp_abridge.query.call import Call, Notice
+from mcp_abridge.query.call import ROWS, Call, Notice
 from mcp_abridge.query.patterns import Pattern
-from mcp_abridge.summary.cuts import calls_for_more
 from mcp_abridge.summary.cutter import SizeReducer
-from mcp_abridge.summary.examples import COUNTS
 from mcp_abridge.summary.lookout import Lookout
 from mcp_abridge.summary.media import description, without_data
 from mcp_abridge.summary.omissions import (
     CHARACTERS,
-    COLUMNS,
-    LONGEST,
-    MEMBERS,
     Omission,
-    notes_on,
 )
 from mcp_abridge.summary.origin import InText, beginning_of, first_words, in_text, origin
-from mcp_abridge.summary.place import UNSHOWN
 from mcp_abridge.summary.sought import sought_by
+from mcp_abridge.summary.ways import VIEW, Ways
 
 NAME = ABRIDGED
 
-_MORE = 450  # bytes for the calls that show more
-_NAMED = 40  # characters of a view that names the columns of the next rows
 _STRUCTURE = 2.25  # times a first look at a text
 _SHORT = 64 << 10  # bytes of a document in which `in` finds our name quickly
 _EXAMINED = 4500  # bytes of the look by which `help` chooses its examples
@@ -77,10 +68,8 @@ def abridge(
         document.close()
     if any(each.at.steps and each.read_without_rule for each in document.closers):
         [closing] = document.closers
-        value, outside = document.json_of(document.cell[0]), closing.sources[0][2]
-        document.close()
-        task = replace(task, origin=origin(outside.form, place, count, call))
-        call.notices.extend(task.in_member(value, closing.at, outside))
+        task = replace(task, origin=origin(closing.sources[0][2].form, place, count, call))
+        call.notices.extend(task.in_object(closing))
         return
     if document.closers:
         if form and len(document.source) <= bound and encoded_size(document.source) <= bound:
@@ -113,11 +102,14 @@ def examples_of(document: Document, call: Call) -> list[str]:
     >>> examples_of(Document(rows), Call("list"))
     ["[?state=='new'].[id, title]", 'count_by(@, &state)']
     """
-    value = raw(document.cell[0])
+    closing = document.closers[-1] if document.closers else None
+    frame = None if closing is None else closing.frame
+    loses = frame is not None and frame.loses
+    slot = member(document.root, closing.at) if closing is not None and loses else document.root
+    value = raw(document.cell[0] if slot is None else slot.get())
     if memoryview(value)[0] not in b"{[":
         return []
-    frame = document.closers[-1].whole if document.closers else None
-    place = "rows" if frame is not None and frame.loses and memoryview(value)[0] == 0x5B else ""
+    place = ROWS if loses and memoryview(value)[0] == 0x5B else ""
     lookout = Lookout(call.tool, _EXAMINED, sought_by(call.arguments), call.ordered)
     reducer = SizeReducer(breadth=True, table=True, lookout=lookout, omissions=[], facts=[])
     reducer.fit(value, min(_EXAMINED, len(value) // 4), (place, place))
@@ -161,10 +153,6 @@ def _reserve(bound: int) -> int:
     return min(_NOTES, max(bound // 5, min(bound // 2, 150)))
 
 
-_VIEW = "view"
-_PAGE = re.compile(r"\[\d*:\d*\]$")
-
-
 class _Task(Struct, frozen=True):
     """One document to cut, the notes on it, and the calls that show what they say."""
 
@@ -176,6 +164,10 @@ class _Task(Struct, frozen=True):
     origin: dict[str, str] = {}
     inside: InText = InText()
     place: str = "text"  # of the text in views
+
+    @property
+    def _ways(self) -> Ways:
+        return Ways(self.call, self.bound, self.viewed, self.origin)
 
     def whole(self) -> list[Notice]:
         value = self.document.cell[0]
@@ -191,7 +183,9 @@ class _Task(Struct, frozen=True):
         size = len(structure)
         if size <= self.bound and not self.origin:
             return []
-        fitted, notices = self._structured(structure, self._look(size))
+        text_inside = text_in(self.document)[1]
+        beside = None if text_inside is None else size - encoded_size(text_inside)
+        fitted, notices = self._structured(structure, self._look(size, beside))
         if fitted is not None:
             self.document.root.set(fitted)
         return notices
@@ -201,23 +195,39 @@ class _Task(Struct, frozen=True):
         """Content that takes many tokens gets fewer bytes."""
         return self.first_look < self.bound and not self.viewed
 
-    def _look(self, size: int) -> int:
-        """Return the bytes for structure of `size` bytes, which is longer than the bound."""
-        small = size >= 2 * self.bound and not self.viewed
-        return min(self.bound, int(self.first_look * _STRUCTURE)) if small else self.bound
+    def _look(self, size: int, beside_text: int | None = None) -> int:
+        """Return the bytes for structure of `size` bytes, which is longer than the bound.
 
-    def in_member(self, value: Raw, at: Path, outside: TextFrame) -> list[Notice]:
-        """Cut an object with structure in a text, and write the text of that back around it.
-
-        Views read the structure, which is shown alone if there is no room for more and a way on.
+        A long text that is nearly all of it gets as many as one alone; so many are `beside_text`.
         """
+        if size < 2 * self.bound or self.viewed:
+            return self.bound
+        structure = int(self.first_look * _STRUCTURE)
+        look = structure if beside_text is None else self.first_look + beside_text
+        return min(self.bound, look, structure)
+
+    def in_object(self, closing: TextWriteback) -> list[Notice]:
+        """Cut an object of which nearly all is a text that was read as structure.
+
+        If the structure loses nothing, the text is written anew with a part of it; views read it,
+        and it is shown alone if there is no room for more and a way on.
+        """
+        document, at, outside = self.document, closing.at, closing.sources[0][2]
+        value, slot = document.json_of(document.cell[0]), member(document.root, at)
+        rows = None if slot is None else slot.get()
+        document.close()
+        if outside.loses:
+            task = replace(self, origin={})
+            if self.call.viewable and rows is not None and ROWS not in opened(document.cell[0]):
+                task = replace(task, inside=in_text(rows, outside, self.call))
+            return task.whole()
         for frame in (outside, TextFrame()):
             notices = self.in_text(value, frame, at)
-            notes = opened(self.document.cell[0]).get(NAME, {"more": ""})
+            notes = opened(document.cell[0]).get(NAME, {"more": ""})
             if notices is not None and ("more" in notes or not self.call.viewable):
                 return notices
         fitted, notices = self._structured(value, self.bound, self.bound * 2 // 3)
-        self.document.root.set(fitted)
+        document.root.set(fitted)
         return notices
 
     def in_text(self, structure: Raw, outside: TextFrame, at: Path = ROOT) -> list[Notice] | None:
@@ -273,20 +283,20 @@ class _Task(Struct, frozen=True):
             cut_text = description(content)
             note = {"text": f"0 of {len(content)} chars"}
             if cut_text is None:
-                from mcp_abridge.summary.excerpt import excerpt  # most long answers are structure
+                from mcp_abridge.summary.excerpt import TextParts  # most answers are structure
 
                 begins = self.inside.begins if "rows" in beside else ""
-                cut_text, note = excerpt(
-                    content, room, notes, self.call, self.bound - frame, self.place, begins
-                )
+                parts = TextParts(content, outline=not self.call.error)
+                part = parts.excerpt(room, notes, self.bound - frame, self.place, begins)
+                cut_text, note = part.text, part.note(self.call, self.place, notes)
             self.document.root.set(cut_text)
             return [Notice(NAME, note | beside)]
         # The parts that views show must rejoin.
         end = ending(content, chars_that_fit(content, room - 2))
         self.document.root.set(content[:end])
         total = len(content)
-        cut = Omission("text", CHARACTERS, _VIEW, end, total, total - end, end, total)
-        return [Notice(NAME, self._notes([cut], notes) | beside)]
+        cut = Omission("text", CHARACTERS, VIEW, end, total, total - end, end, total)
+        return [Notice(NAME, self._ways.notes([cut], notes) | beside)]
 
     def _structured(self, raw: Raw, bound: int, least: int = 0) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
@@ -294,11 +304,13 @@ class _Task(Struct, frozen=True):
         if _may_have_own_name(memoryview(raw)):
             raw = marked(raw)
         reserve = min((least or _reserve(bound)) + encoded_size(origin) * bool(origin), _NOTES)
+        inside = {} if self.viewed else self.inside.with_examples(call, bound // 7)
+        reserve += encoded_size(inside) if inside else 0
         head = memoryview(raw)[0]
         # An array as whole document is written as {"items": [...]}, with the notes beside.
         path = "items" if head == 0x5B and not call.blocks else ""
         omissions: list[Omission] = []
-        exempt = _VIEW if self.viewed else None
+        exempt = VIEW if self.viewed else None
         raw = without_data(raw, (path, ""), omissions, numbered=call.blocks, exempt=exempt)
         reducer = SizeReducer(
             blocks=call.blocks,
@@ -314,86 +326,13 @@ class _Task(Struct, frozen=True):
         )
         if head == 0x7B:
             fitted = reducer.fit(raw, bound - reserve, (path, ""))
-            members, facts = level(Raw(fitted or b"{}")), reducer.statements
+            members, facts = level(Raw(fitted or b"{}")), reducer.statements | inside
             if reducer.cuts or facts or origin:
-                members[NAME] = self._notes(reducer.cuts, reserve - len(NAME) - 4, facts)
+                members[NAME] = self._ways.notes(reducer.cuts, reserve - len(NAME) - 4, facts)
             return members, []
         if head != 0x5B:
             return None, []
         room = bound - reserve - len('{"items":}')
         fitted = Raw(reducer.fit(raw, room, (path, "")) or b"[]")
-        notes = self._notes(reducer.cuts, reserve - 17, reducer.statements)
+        notes = self._ways.notes(reducer.cuts, reserve - 17, reducer.statements)
         return fitted, [Notice(NAME, notes)] if notes else []
-
-    def _next(self, cut: Omission) -> str | None:
-        place = cut.place
-        if UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
-            return None
-        window_of_each = "[*]" in place and not cut.following
-        if cut.visible == cut.total or window_of_each:
-            return None  # all rows are shown, in another shape
-        if self.viewed:
-            place = place.removeprefix(_VIEW).removeprefix(".")
-            if cut.unit == COLUMNS and _PAGE.search(self.viewed):
-                return None  # the next window comes first
-        expression = place  # of the first member that is missing
-        if cut.unit != MEMBERS or not cut.names:
-            expression = self._window(cut, place)
-        if self.viewed:
-            from mcp_abridge.query.windows import within  # for views alone
-
-            expression = within(self.viewed, expression)
-        return expression if len(expression) <= 2 * LONGEST else None
-
-    def _window(self, cut: Omission, place: str) -> str:
-        start, rest = cut.first_shown, cut.total - cut.visible
-        if cut.unit == MEMBERS and not place.startswith("entries("):
-            place = f"entries({place or '@'})"
-        elif cut.unit == COLUMNS:
-            start, rest = 0, cut.first_shown
-        # As many as fit: as were shown, or as of those that were not.
-        step = max(start, self.bound * 9 // 10 * rest // max(cut.loss, 1), 1)
-        window = f"[{start}:{min(start + step, cut.first_total)}]"
-        # The columns of the next rows are named if that leaves room for the other ways.
-        plain = cut.unit != COLUMNS and (self.viewed or len(cut.following) > _NAMED)
-        following = "" if plain else cut.following
-        return f"{place}{following or window}"
-
-    def _more(self, cuts: list[Omission]) -> Iterator[str]:
-        """Yield what says how to see the rest, each time in fewer words."""
-        search = self.call.next_question("grep('word')")
-        following = next(filter(None, map(self._next, cuts)), None)
-        if following is not None:
-            text, *others = calls_for_more(self.call, following)
-            ways = []
-            if not self.viewed:
-                reachable = (cut.examples for cut in cuts if UNSHOWN not in cut.place)
-                examples, *beside = [*dict.fromkeys(filter(None, reachable))] or [()]
-                counts = (each for some in beside for each in some if each[1] == COUNTS)
-                ways = [
-                    f"{self.call.question(view)} {effect}" for view, effect in (*examples, *counts)
-                ]
-                ways = [*ways[:1], *others, *ways[1:]]
-            whole = text
-            for way in ways:
-                if len(whole) + len(way) + 2 <= _MORE + len(self.call.reader + self.call.uri):
-                    whole = f"{whole}; {way}"
-            yield whole
-            yield text
-            plain = (self._next(replace(cut, following="")) for cut in cuts)
-            yield self.call.next_question(next(filter(None, plain), following))
-        if not self.viewed and any(cut.visible for cut in cuts):  # data is for no reader
-            yield f"{search} searches"
-
-    def _notes(
-        self, cuts: list[Omission], room: int, facts: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
-        facts = facts or {}
-        room += encoded_size(facts) if facts else 0
-        origin = self.origin
-        for more in self._more(cuts) if self.call.viewable else ():
-            notes = notes_on(cuts, facts | {"more": more} | origin, room)
-            if encoded_size(notes) <= room:
-                return notes
-            origin = first_words(origin)
-        return notes_on(cuts, facts | origin, room)

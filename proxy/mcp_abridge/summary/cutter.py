@@ -20,7 +20,6 @@ from mcp_abridge.document.names import label
 from mcp_abridge.document.tree import encode, level, loads
 from mcp_abridge.query.rich_text import tree_text
 from mcp_abridge.summary.brief import Brief, brief, examples_of
-from mcp_abridge.summary.columns import Pair, head_of
 from mcp_abridge.summary.cuts import MARK, both_ends
 from mcp_abridge.summary.examples import Example, greatest_point, in_turn, of_json
 from mcp_abridge.summary.layout import MANY
@@ -33,7 +32,7 @@ from mcp_abridge.summary.omissions import (
     MEMBERS,
     Omission,
     by_path,
-    of_texts,
+    of_rows,
 )
 from mcp_abridge.summary.paging import Total, more_than, server_total
 from mcp_abridge.summary.place import UNSHOWN, Place, elements, member_place
@@ -49,6 +48,7 @@ _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
 _RECORD = 60  # members: an object with more is a map, as one of like members is: each gets _FAIR
 _BOTH_ENDS = 1000  # bytes of a string whose end is shown too
+_LINES = 8  # line ends of a text of which more is said than how long it is
 DEEPEST = 30  # levels; a deeper container that does not fit is emptied
 
 
@@ -72,6 +72,7 @@ class SizeReducer(Struct, kw_only=True):
     members: Any = None
     records: dict[Place, tuple[list[Raw], Place]] = {}  # rows of arrays with their columns' names
     totals: dict[Place, Total] = {}  # of arrays, if the server has more than came
+    texts: dict[Place, Any] = {}  # of many lines, with what stands out in them
 
     @property
     def statements(self) -> dict[str, dict[str, Any]]:
@@ -121,6 +122,8 @@ class SizeReducer(Struct, kw_only=True):
         total = len(text)
         if total <= room and encoded_size(text) <= room:
             return encode(text)  # only its original spelling took more bytes
+        if self.both_ends and room >= _BOTH_ENDS and text.count("\n") >= _LINES:
+            return self._excerpt(text, room, at)
         room -= len(f'"{MARK}"'.encode())
         if self.both_ends and room >= _BOTH_ENDS:
             end, tail = both_ends(text, room)
@@ -131,6 +134,18 @@ class SizeReducer(Struct, kw_only=True):
             return None
         self._note(at, end + last, total, CHARACTERS, total - end - last, last)
         return encode(text[:end] + MARK + text[tail:])
+
+    def _excerpt(self, text: str, room: int, at: Place) -> bytes:
+        """Return a text of many lines with its headings, or with lines that stand out."""
+        from mcp_abridge.summary.excerpt import TextParts  # most structure has no such text
+
+        if at not in self.texts:
+            self.texts[at] = TextParts(text)
+        part = self.texts[at].excerpt(room, 0, self.lookout.bound, at[1])
+        loss, last, more = part.stop - part.start, part.total - part.stop, part.facts
+        visible, examples = part.total - loss, part.offers
+        self._note(at, visible, part.total, CHARACTERS, loss, last, examples=examples, facts=more)
+        return encode(part.text)
 
     def _prose(self, text: str, room: int, at: Place) -> bytes | None:
         """Return the text of a tree of rich text, by the name of the function of views for it."""
@@ -239,7 +254,7 @@ class SizeReducer(Struct, kw_only=True):
             loss = size - sum(map(len, parts))
             views = views or greatest_point(every, at[1]) or of_json(every, at[1])
             views = views or examples_of(records, records_at[1], inside=False)[1]
-            self._note(at, len(parts), count, ELEMENTS, loss, len(last), views)
+            self._note(at, len(parts), count, ELEMENTS, loss, len(last), examples=views)
         return b"[%b]" % b",".join(parts)
 
     def _around(
@@ -292,28 +307,9 @@ class SizeReducer(Struct, kw_only=True):
 
         Returns them as JSON.
         """
-        path, place = at
         self.facts += rows.facts.items()
-        visible, beyond = rows.first + rows.last, more_than(count, self.totals.get(at))
-        loss = size * (count - visible) // count if shape else size - len(rows.value) - rows.loss
-        if visible < count or (shape and not rows.omitted):
-            cut = Omission(path or "@", unit, place, rows.first, count, loss, visible, count)
-            cut = replace(cut, last=rows.last, following=rows.following, examples=rows.examples)
-            self.omissions.append(replace(cut, beyond=beyond))
-            beyond = ""
-        total = rows.columns + len(rows.omitted)
-        cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
-        if rows.omitted:
-            cut = replace(cut, names=rows.omitted, partial=visible < count)
-            cut = replace(cut, following=rows.following, examples=rows.examples)
-            self.omissions.append(replace(cut, beyond=beyond))
-        for index, column, clip, start, lengths in rows.clips:
-            below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"
-            for name in head_of(column):
-                below = member_place(below, name)
-            if isinstance(column[0], Pair):
-                below = below[0], UNSHOWN
-            self.omissions.append(replace(of_texts(below, clip, lengths), first_shown=start))
+        beyond = more_than(count, self.totals.get(at))
+        self.omissions += of_rows(rows, count, size, at, unit, shape=shape, beyond=beyond)
         return rows.value
 
     def _all(self, entries: list[Entry], room: int, depth: int, least: int) -> list[bytes] | None:
@@ -382,17 +378,10 @@ class SizeReducer(Struct, kw_only=True):
         return parts
 
     def _note(
-        self,
-        at: Place,
-        visible: int,
-        total: int,
-        unit: str,
-        loss: int,
-        last: int = 0,
-        examples: tuple[Example, ...] = (),
+        self, at: Place, visible: int, total: int, unit: str, loss: int, last: int = 0, **more: Any
     ) -> None:
-        if visible < total:
+        if visible < total or more.get("facts"):
             path, place = at
             cut = Omission(path or "@", unit, place, visible - last, total, loss, visible, total)
             beyond = more_than(total, self.totals.get(at))
-            self.omissions.append(replace(cut, last=last, examples=examples, beyond=beyond))
+            self.omissions.append(replace(cut, last=last, beyond=beyond, **more))

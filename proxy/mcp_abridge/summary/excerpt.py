@@ -3,12 +3,17 @@
 Invariant: the characters shown, plus those that the note counts as left out, are the whole.
 """
 
+from functools import cached_property
+
+from msgspec import Struct
+
 from mcp_abridge.document.escapes import without_escapes
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.query.call import Call
 from mcp_abridge.query.headings import MOST, Heading, amount, any_heading, headings
 from mcp_abridge.summary.cuts import MARK, WINDOW, both_ends, calls_for_more
+from mcp_abridge.summary.examples import Example
 from mcp_abridge.summary.highlights import Highlights, highlights
 
 _FEWEST = 3  # headings of a text that has an outline
@@ -19,60 +24,114 @@ _PLAIN = "escape codes are not shown"
 _MORE = " more headings\n"  # the end of an outline that leaves some out
 
 
-def excerpt(
-    text: str,
-    room: int,
-    notes: int,
-    call: Call,
-    bound: int = 0,
-    place: str = "text",
-    rows: str = "",
-) -> tuple[str, dict[str, str]]:
-    """Return `text` cut to `room` bytes as JSON, and the note on it in `notes` bytes.
+class Excerpt(Struct, frozen=True):
+    """A text cut to its first `start` characters and those from `stop` on, of `total`.
 
-    Views of it, which is at `place`, may take `bound` bytes. 60 of 100 bytes are for the beginning,
-    the others for the headings, if it has any and is no error, else for the end. Between the two
-    stand the first lines left out that stand out. Escape codes of terminals are not shown. Each of
-    the `rows` that views read in it begins with this name.
+    Between them stand the headings, or the first lines left out that stand out. `facts` say what is
+    left out, `offers` are views of it; the next part of the text ends at `end`.
     """
-    plain, offset = without_escapes(text)
-    room = max(room - len(f'"{MARK}\n{MARK}"'.encode()), 0)
-    if len(plain) <= room and encoded_size(plain) <= room:
-        return plain, {"text": f"first {len(text)} of {len(text)} chars; {_PLAIN}"}
-    head, tail = both_ends(plain, room)
-    every = [] if call.error or room * 2 // 5 < _LEAST else _headings(plain)
-    between = _outline(plain, every, head, room * 2 // 5)
-    lines, line_ends = Highlights(), plain.count("\n")
-    if between:
-        size = encoded_size(between)
-        head, tail = ending(plain, chars_that_fit(plain, room - size)), len(plain)
-        between = _outline(plain, every, head, size)  # of which some are shown now
-    else:
-        lines = highlights(plain, line_ends)
-        some = lines.between(head, tail)
-        width = some.width(room // 2)
-        if room >= _LEAST and (between := some.quoted(plain, MARK, room // 2, width)):
-            quotes = encoded_size(between)
-            head, tail = both_ends(plain, room - quotes)
-            between = lines.between(head, tail).quoted(plain, MARK, quotes, width)
-    lines = lines.between(head, tail)
-    start, stop = offset(head), offset(tail)
-    # As much as a view may show, its notice included.
-    window = text[start : start + max(max(bound, room + notes) - WINDOW, WINDOW)]
-    end = min(start + ending(window, chars_that_fit(window, len(window) - 1)), stop)
-    last = f" and last {len(text) - stop}" if stop < len(text) else ""
-    facts = [f"first {start}{last} of {len(text)} chars"]
-    facts += _lines_between(plain, head, tail, line_ends)
-    facts += [*lines.facts, *[_PLAIN] * (plain is not text)]
-    following, *others = calls_for_more(call, f"{place}[{start}:{end}]")
-    if between.endswith(_MORE) and place == "text":
-        # A view reads escape codes, too, and what is too far behind to be searched here.
-        exact = plain is text and _searched_whole(text, every)
-        what = amount(text, every) if exact else "headings"
-        others.insert(0, f"{call.question('outline()')} lists {what}")
-    ways = [following, *lines.way(call, plain, rows), *others] if call.viewable else []
-    middle = f"{MARK}\n{between}{MARK * (tail < len(plain))}" if between else MARK
-    return plain[:head] + middle + plain[tail:], _fitting(facts, ways, notes)
+
+    text: str
+    start: int
+    stop: int
+    total: int
+    end: int
+    facts: tuple[str, ...]
+    offers: tuple[Example, ...] = ()
+
+    def note(self, call: Call, place: str, room: int) -> dict[str, str]:
+        """Return the note on a text that is a document of its own, in `room` bytes."""
+        last = f" and last {self.total - self.stop}" if self.stop < self.total else ""
+        facts = [f"first {self.start}{last} of {self.total} chars", *self.facts]
+        if self.start == self.total or not call.viewable:
+            return _fitting(facts, [], room)
+        following, *others = calls_for_more(call, f"{place}[{self.start}:{self.end}]")
+        offers = (f"{call.question(view)} {effect}" for view, effect in self.offers)
+        return _fitting(facts, [following, *offers, *others], room)
+
+
+class TextParts:
+    """The headings and the lines that stand out of a text, found once, whatever the room for it.
+
+    Escape codes of terminals are not shown. With `outline`, headings are looked for.
+    """
+
+    def __init__(self, text: str, *, outline: bool = True) -> None:
+        self._text = text
+        self._plain, self._offset = without_escapes(text)
+        self._line_ends = self._plain.count("\n")
+        self._with_outline = outline
+
+    @cached_property
+    def _headings(self) -> list[Heading]:
+        """The headings of a text that has an outline."""
+        plain = self._plain
+        if not self._with_outline or not any_heading(plain[:_BEGINNING], Fuel()):
+            return []
+        every = headings(plain[:_SCANNED], Fuel())
+        if len(plain) > _SCANNED:
+            del every[-1:]  # its part may be cut
+        return every if len(every) >= _FEWEST else []
+
+    @cached_property
+    def _highlights(self) -> Highlights:
+        return highlights(self._plain, self._line_ends)
+
+    def excerpt(self, room: int, notes: int, bound: int, place: str, rows: str = "") -> Excerpt:
+        """Return the text cut to `room` bytes as JSON, if there are `notes` bytes for a note on it.
+
+        Views of it, which is at `place`, may take `bound` bytes. 60 of 100 bytes are for the
+        beginning, the others for the headings, if it has any, else for the end. Each of the `rows`
+        that views read in it begins with this name.
+        """
+        plain, total = self._plain, len(self._text)
+        room = max(room - len(f'"{MARK}\n{MARK}"'.encode()), 0)
+        if len(plain) <= room and encoded_size(plain) <= room:
+            return Excerpt(plain, total, total, total, total, (_PLAIN,))
+        head, tail = both_ends(plain, room)
+        every = [] if room * 2 // 5 < _LEAST else self._headings
+        between = _outline(plain, every, head, room * 2 // 5)
+        lines = Highlights()
+        if between:
+            size = encoded_size(between)
+            head, tail = ending(plain, chars_that_fit(plain, room - size)), len(plain)
+            between = _outline(plain, every, head, size)  # of which some are shown now
+        else:
+            lines = self._highlights
+            some = lines.between(head, tail)
+            width = some.width(room // 2)
+            if room >= _LEAST and (between := some.quoted(plain, MARK, room // 2, width)):
+                quotes = encoded_size(between)
+                head, tail = both_ends(plain, room - quotes)
+                between = lines.between(head, tail).quoted(plain, MARK, quotes, width)
+        lines = lines.between(head, tail)
+        start, stop = self._offset(head), self._offset(tail)
+        # As much as a view may show, its notice included.
+        window = self._text[start : start + max(max(bound, room + notes) - WINDOW, WINDOW)]
+        end = min(start + ending(window, chars_that_fit(window, len(window) - 1)), stop)
+        exact = plain is self._text
+        facts = _lines_between(plain, head, tail, self._line_ends)
+        facts += [*lines.facts, *[_PLAIN] * (not exact)]
+        offers = [*lines.way(plain, rows)]
+        if between.endswith(_MORE) and place != "":
+            # A view reads escape codes, too, and what is too far behind to be searched here.
+            exact = exact and _searched_whole(plain, every)
+            what = amount(plain, every) if exact else "headings"
+            offers.append(("outline()", f"lists {what}"))
+        if place not in ("", "text"):
+            offers = [(_at(place, view), effect) for view, effect in offers]
+        middle = f"{MARK}\n{between}{MARK * (tail < len(plain))}" if between else MARK
+        text = plain[:head] + middle + plain[tail:]
+        return Excerpt(text, start, stop, total, end, tuple(facts), tuple(offers))
+
+
+def _at(place: str, view: str) -> str:
+    """Return a view of a text that is at a place in a document; `rows` are beside it.
+
+    >>> _at("run.log", "lines(3, 9)"), _at("run.log", "rows[3]")
+    ('run.log | lines(3, 9)', 'rows[3]')
+    """
+    return view if view.startswith("rows[") else f"{place} | {view}"
 
 
 def _lines_between(text: str, head: int, tail: int, line_ends: int) -> list[str]:
@@ -83,16 +142,6 @@ def _lines_between(text: str, head: int, tail: int, line_ends: int) -> list[str]
         return []
     at_ends = text[head - 1 : head] in ("", "\n") and text[tail : tail + 1] in ("", "\n")
     return [f"{'' if at_ends else 'parts of '}lines {first} to {last} are left out"]
-
-
-def _headings(text: str) -> list[Heading]:
-    """Return the headings of a text that has an outline."""
-    if not any_heading(text[:_BEGINNING], Fuel()):
-        return []
-    every = headings(text[:_SCANNED], Fuel())
-    if len(text) > _SCANNED:
-        del every[-1:]  # its part may be cut
-    return every if len(every) >= _FEWEST else []
 
 
 def _searched_whole(text: str, every: list[Heading]) -> bool:

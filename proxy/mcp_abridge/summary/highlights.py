@@ -1,11 +1,12 @@
 """The lines of a text that stand out: those that are unlike the others, or speak of failure."""
 
 import re
+from collections.abc import Iterator
 
 from msgspec import Struct
 
 from mcp_abridge.document.measure import encoded_size
-from mcp_abridge.query.call import Call
+from mcp_abridge.summary.examples import Example
 from mcp_abridge.summary.failures import Line, failures
 from mcp_abridge.summary.rare import rare_lines
 
@@ -105,19 +106,16 @@ class Highlights(Struct, frozen=True):
             facts.append(f"unlike the others: {_listed(others)}")
         return facts
 
-    def way(self, call: Call, text: str, rows: str) -> list[str]:
-        """Return the call that shows what is around the first one, if there is one.
+    def way(self, text: str, rows: str) -> Iterator[Example]:
+        """Yield the view that shows what is around the first one, if there is one.
 
         That is its row, if the text is read as `rows`, each of which begins with this name.
         """
-        views = []
         for at, number, _ in self.ranked[:1]:
             begins = re.compile(rf"^{re.escape(rows)}[ \t]*:\s", re.MULTILINE)
             before = sum(1 for _ in begins.finditer(text, 0, at + len(rows) + 2)) if rows else 0
             around = f"lines({max(number - _AROUND, 1)}, {number + _AROUND})"
-            view = f"rows[{before - 1}]" if before else around
-            views.append(f"{call.question(view)} shows line {number}")
-        return views
+            yield f"rows[{before - 1}]" if before else around, f"shows line {number}"
 
 
 def highlights(text: str, line_ends: int) -> Highlights:

@@ -3,7 +3,7 @@
 Without them a cut value would read as whole.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
@@ -11,8 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_abridge.document.measure import encoded_size
+from mcp_abridge.summary.brief import Brief
+from mcp_abridge.summary.columns import Pair, head_of
 from mcp_abridge.summary.examples import Example
-from mcp_abridge.summary.place import Place
+from mcp_abridge.summary.place import UNSHOWN, Place, member_place
 
 LONGEST = 100  # characters of a path in a note
 ELEMENTS, MEMBERS, CHARACTERS, COLUMNS = "", " members", " chars", " columns"
@@ -30,7 +32,8 @@ class Omission(Struct, frozen=True):
     `first_shown` of `first_total` are shown. `partial`: there may be more than `total`, in rows
     that were not read. `loss` is in bytes. `last`: of the visible elements or characters, so many
     stand at the end. `names` are the columns left out, `following` selects some of them; `examples`
-    are questions on all rows. `beyond` says how many elements the server has if fewer came.
+    are questions on all rows. `beyond` says how many elements the server has if fewer came, `facts`
+    what stands out in the part of a text that is left out.
     """
 
     path: str
@@ -48,6 +51,7 @@ class Omission(Struct, frozen=True):
     following: str = ""
     examples: tuple[Example, ...] = ()
     beyond: str = ""
+    facts: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.naming(_NAMES)
@@ -61,6 +65,8 @@ class Omission(Struct, frozen=True):
         if self.last and self.count == 1:
             ends = f"first {self.visible - self.last} and last {self.last}"
             text = ends + text.removeprefix(str(self.visible))
+        if self.count == 1 and most:
+            text = "; ".join((text, *self.facts))
         if not self.names:
             return text + beyond
         names = [*dict.fromkeys(self.names)]  # long ones may be cut alike
@@ -87,6 +93,33 @@ def of_texts(first: Place, clip: int, lengths: list[int]) -> Omission:
     (path, place), visible, total = first, clip * len(lengths), sum(lengths)
     cut = Omission(path, CHARACTERS, place, clip, lengths[0], total - visible, visible, total)
     return replace(cut, count=len(lengths))
+
+
+def of_rows(
+    rows: Brief, count: int, size: int, at: Place, unit: str, *, shape: bool, beyond: str
+) -> Iterator[Omission]:
+    """Yield what rows in brief leave out of `count`; of another `shape`, also that they are one."""
+    path, place = at
+    visible = rows.first + rows.last
+    loss = size * (count - visible) // count if shape else size - len(rows.value) - rows.loss
+    if visible < count or (shape and not rows.omitted):
+        cut = Omission(path or "@", unit, place, rows.first, count, loss, visible, count)
+        cut = replace(cut, last=rows.last, following=rows.following, examples=rows.examples)
+        yield replace(cut, beyond=beyond)
+        beyond = ""
+    total = rows.columns + len(rows.omitted)
+    cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
+    if rows.omitted:
+        cut = replace(cut, names=rows.omitted, partial=visible < count)
+        cut = replace(cut, following=rows.following, examples=rows.examples)
+        yield replace(cut, beyond=beyond)
+    for index, column, clip, start, lengths in rows.clips:
+        below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"
+        for name in head_of(column):
+            below = member_place(below, name)
+        if isinstance(column[0], Pair):
+            below = below[0], UNSHOWN
+        yield replace(of_texts(below, clip, lengths), first_shown=start)
 
 
 def by_path(omissions: list[Omission]) -> list[Omission]:

@@ -55,13 +55,19 @@ TextStructure = tuple[Raw, TextFrame]
 
 
 def read_structure(
-    document: Document, fuel: Fuel, *, records: bool = False, sample: bool = False
+    document: Document,
+    fuel: Fuel,
+    *,
+    records: bool = False,
+    sample: bool = False,
+    beside: bool = False,
 ) -> Structure | None:
     """Read a text as structure if it clearly is, and return that, which can be put into it again.
 
     The text is the document, or nearly all of an object, also of one in an object. Unchanged, it is
     restored at the end. If it is made of `records` that were a text each, its rows say all of them.
-    With `sample`, of what stays a text in what is shown only the beginning may be read.
+    With `sample`, of what stays a text in what is shown only the beginning may be read. With
+    `beside`, such a text in an object is read, too, if it has rows.
     """
     names, source = text_in(document)
     if source is None:
@@ -76,7 +82,7 @@ def read_structure(
         frame = replace(frame, before=_BOM + frame.before)
     if records:
         frame = replace(frame, loses=False)
-    if names and frame.loses:
+    if names and frame.loses and not (beside and memoryview(value)[0] == 0x5B):
         return None
     if not frame.form.startswith(_COMPACT):
         value = Raw(compact(value))

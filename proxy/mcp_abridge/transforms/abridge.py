@@ -22,10 +22,13 @@ class AbridgeStep(Transform, frozen=True):
     `same`, and in how many rows each value of a member with few occurs, in `counts`: both are of
     all rows, shown or not. Other arrays keep their first elements,
     and the last plain value, huge maps their first members. Long strings keep their beginning, with
-    1,000 bytes or more also their end. Strings of at most 40 characters are cut in
+    1,000 bytes or more also their end; those of more than eight lines are shown as a document that
+    is a text. Strings of at most 40 characters are cut in
     rows alone, to 24. A string of 512 characters or more that is base64 or a data URI becomes a
     note (`[PNG image, 120 x 80 pixels, 34,567 bytes of base64 data left out]`), except members
     called token or cursor.
+
+    If an object is nearly all a log or another text with rows, `rows[0:20]` reads these.
 
     A document that is a text keeps its beginning and its end, 60 to 40, or in place of the end an
     outline if it has three headings or more and is no error: those of the first two levels, with
