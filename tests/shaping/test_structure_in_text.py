@@ -417,6 +417,8 @@ def test_the_first_record_is_no_head() -> None:
     for text in (names, refs):
         assert value(text, "length(rows)") == 500
         assert value(text, 'rows[0].["1", "2"]') == text.partition("\n")[0].split("\t")
+    weights = "".join(f"Ann {n}\t{n % 9} kg\n" for n in range(500))
+    assert value(f"Bob\t94 kg\n{weights}", "length(rows)") == 501
     assert value("\n".join(f"{n},{n + 1},x" for n in range(300)), "rows[0]") == {
         "1": 0,
         "2": 1,

@@ -12,15 +12,13 @@ from itertools import chain
 def is_head(cells: Sequence[str]) -> bool:
     """Return True if each cell could name its column, and no other one; not all are years.
 
-    >>> is_head(["coin", "price", "24h %"]), is_head(["Ann", "22 kg"]), is_head(["%", "#"])
+    >>> is_head(["coin", "price", "24h %"]), is_head(["a", "2026-11-30"]), is_head(["%", "#"])
     (True, False, False)
     """
     names = {cell for cell in cells if re.fullmatch(_COLUMN, cell)}
     years = {cell for cell in cells if _YEAR.fullmatch(cell)} if names else names
-    others = {cell for cell in {*cells} - names if re.fullmatch(_ODD, cell)}
-    others = {cell for cell in others if form_of([cell]) == "word"}
-    few = 2 * len(others) < len(cells)
-    return len(cells) > 1 and few and len(names | years | others) == len(cells)
+    odd = {cell for cell in cells if re.fullmatch(_ODD, cell) and form_of([cell]) == "word"}
+    return len(cells) > 1 and bool(names) and len(names | years | odd) == len(cells)
 
 
 _CHARACTER = r"[\w./()%#:'&-]| (?! )"
@@ -42,13 +40,16 @@ def names_columns(head: Sequence[str], columns: Sequence[Sequence[str]]) -> bool
     """
     if not is_head(head):
         return False
+    both = [*zip(head, columns, strict=True)]
+    if any(_is_like(cell, cells) for cell, cells in both):
+        return False
     if _has_years(head, columns):
         return True
     forms = [form_of(cells) for cells in columns]
     own = [form_of([cell]) for cell in head]
     if any(each == "number" != form_of([cell]) for each, cell in zip(forms, head, strict=True)):
         return True
-    if any(cell in cells for cell, cells in zip(head, columns, strict=True)):
+    if any(cell in cells for cell, cells in both):
         return False
     if any(each == mine != "word" for each, mine in zip(forms, own, strict=True)):
         return False
@@ -57,6 +58,13 @@ def names_columns(head: Sequence[str], columns: Sequence[Sequence[str]]) -> bool
     last_words = (re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", cell)[-1].lower() for cell in head)
     of_heads = sum(f" {word} " in _HEADS for word in last_words)
     return 2 * of_heads >= len(head) or any(map(_repeats, columns))
+
+
+def _is_like(cell: str, cells: Sequence[str]) -> bool:
+    """Return True for a cell such as `22 kg` above others that differ in their digits alone."""
+    if not re.match(r"\d", cell) or _YEAR.fullmatch(cell):
+        return False
+    return any(re.sub(r"\d+", "0", cell) == re.sub(r"\d+", "0", each) for each in cells)
 
 
 def _has_years(head: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
