@@ -247,8 +247,8 @@ def test_escaped_letters_are_found_without_their_accents() -> None:
 def test_what_can_be_no_pattern_is_searched_as_it_is(name: str) -> None:
     text = "one\n[pool-1] a C++ x[1 || a||b\nx1 b\nd 0\n"
     for value in (text, text.split("\n")):
-        said = f"{name} is searched as it is"
-        assert with_remarks(f"grep('{name}') | length(@)", value) == (1, [said])
+        remark = f"{name} is searched as it is"
+        assert with_remarks(f"grep('{name}') | length(@)", value) == (1, [remark])
 
 
 @pytest.mark.parametrize("name", ["Fix (#12)", "(?i)FIX (#12)", "v1.0 ^ $5"])
