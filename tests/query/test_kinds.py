@@ -315,6 +315,44 @@ def test_a_part_of_a_condition_that_matches_nothing_comes_with_another_spelling(
 
 
 @pytest.mark.parametrize(
+    ("condition", "count", "remark"),
+    [
+        ("dept=='Sales'", 100, "dept: 'sales' differs from 'Sales' by case alone"),
+        ("dept=='Sales' || dept=='sales'", 200, None),
+        ("contains(dept, 'sal')", 100, "dept: 'sal' is there in another case, too"),
+        ("boss != `null`", 200, "boss is an empty text in 100 of 300 elements: write ''"),
+        ("boss != `null` && boss != ''", 100, None),
+        ("boss != '' && boss != `null`", 100, None),
+        ("code == '7'", 0, "code: '7' has no match here; did you mean '0007'?"),
+        ("starts_with(day, '2026')", 0,
+         "day: '2026' is inside, as in '1/2/2026': write contains(day, '2026')"),
+        ("ends_with(day, '/2')", 0,
+         "day: '/2' is inside, as in '1/2/2026': write contains(day, '/2')"),
+        ("starts_with(day, 'x')", 0, None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("small", [True, False])
+def test_what_a_condition_leaves_out_in_another_spelling_is_said_beside_its_matches(
+    condition: str, count: int, remark: str | None, small: bool
+) -> None:
+    rows = [
+        {"dept": ("Sales", "sales", "HR")[n % 3], "boss": ("", "Bob", None)[n % 3]}
+        | {"code": f"{n:04}", "day": f"{n % 9 + 1}/2/2026"}
+        for n in range(300)
+    ]
+    parts = [rows[:50], rows[50:]] if small else [rows]
+    view = f"[*].rows[?{condition}][] | length(@)"
+    assert ask(view, [{"rows": part} for part in parts]) == (count, [remark] if remark else [])
+
+
+@pytest.mark.parametrize("count", [12, 300])
+def test_a_text_that_is_a_number_is_advised_as_it_is_spelled(count: int) -> None:
+    rows = [{"code": f"{n:04}", "ok": str(n > 5).upper()} for n in range(count)]
+    assert refusal("[?code==7]", rows).endswith("write '0007'")
+    assert refusal("[?ok==true]", rows).endswith("write 'TRUE'")
+
+
+@pytest.mark.parametrize(
     ("texts", "remark"),
     [
         (("9.000,50", "12.000,00"), "n is a text in all 2 elements, as '9.000,50' is"),

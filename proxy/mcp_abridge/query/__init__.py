@@ -47,6 +47,7 @@ letters     texts without their accents, and the forms of their letters
 notation    parts of an expression, for the sentences that speak of them
 kinds       kinds of values that it takes wrongly, counted
 kind_words  sentences on those
+near_misses sentences on what a test leaves out that is there in another spelling
 numerals    the numbers, versions and times that texts spell, and their order
 spellings   other languages' words for the same
 jq          its streams, as arrays

@@ -3,32 +3,23 @@
 Without it, a model would learn that nothing was found, and not that it compared texts with numbers.
 """
 
-import json
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from mcp_abridge.document.names import spelled
 from mcp_abridge.document.own_names import listed
 from mcp_abridge.document.tree import encode
-from mcp_abridge.errors import nearest
-from mcp_abridge.query.letters import forms_of, without_accents, without_forms
+from mcp_abridge.query.letters import differ_in_spelling, holds_otherwise
 from mcp_abridge.query.notation import Node, brackets, constant, notation, share
 from mcp_abridge.query.numerals import kind, kind_of_type, number, with_article
-from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.query.shapes import is_array
 
 _ANSWERS = ("0", "false", "no", "true", "yes")  # texts that are meant as a truth value
-_NULLS = ("", "null", "None", "nil", "undefined", "NULL")  # texts that are meant as null
 _NAMES = 8  # member names in a message
-_STATES = 50  # different values, if they are words for states
-_LISTED = 8  # of these, if all are told
-_EACH = 4  # elements with each of them, on average
-_SEARCHED = 200  # characters of a text that is searched for a pattern in another case
-_NO_WORD = re.compile(r"\d|^.{0,5}\Z")  # of which a similar one is another
 
 VALUES = 1000
 """Different values of which other spellings are looked for."""
@@ -53,12 +44,13 @@ class NodeKinds:
     def __init__(self, node: Node) -> None:
         self.node = node
         holds = HOLDS.get(node.get("value", ""))
-        self.differ = partial(_holds_otherwise, holds) if holds else _differ_in_spelling
+        self.differ = partial(holds_otherwise, holds) if holds else differ_in_spelling
         self.counts: Counter[Any] = Counter()
         self.samples: dict[str, Any] = {}
         self.inside: set[type] = set()  # the types in arrays that `contains` searched
         self.spelling: tuple[Any, str] | None = None  # texts that differ in their spelling alone
         self.alike: tuple[str, str] | None = None  # kinds of operands that are spelled alike
+        self.as_text = ""  # how the text among these is spelled
         self.matched = False  # True if two texts were equal, or one held the other
         self.values: dict[Any, None] = {}  # some of the values until then
         self.part: str | None = None  # a text in an array that has what `contains` looks for
@@ -71,8 +63,8 @@ class NodeKinds:
         if (type(one) is str) is not (type(other) is str):
             value, text = (other, one) if type(one) is str else (one, other)
             word = str(value).lower() if type(value) is bool else None
-            if text == word or (kind(value) == "number" and number(text) == value):
-                self.alike = kind(one), kind(other)
+            if text.lower() == word or (kind(value) == "number" and number(text) == value):
+                self.alike, self.as_text = (kind(one), kind(other)), text
 
     def see(self, ones: list[Any], others: list[Any]) -> None:
         """Note texts that are compared, some of them numbers or null, until two of them match."""
@@ -94,47 +86,6 @@ class NodeKinds:
         return kinds
 
 
-def unmatched(record: NodeKinds) -> Iterator[str]:
-    """Yield sentences on texts that matched nothing, and are there in another spelling."""
-    name, parts = record.node["value"], record.node["children"]
-    if name == "contains" and parts[0]["type"] == "multi_select_list":
-        literals, what = [each.get("value") for each in parts[0]["children"]], notation(parts[1])
-        for literal in {*literals}.difference(record.values):
-            yield from _near(what, literal, [*{*record.values}.difference(literals)], 0)
-    elif record.matched or subject_at(record.node) == 1 or parts[1]["type"] != "literal":
-        return
-    elif name == "matches":
-        yield from _in_another_case(notation(parts[0]), parts[1]["value"], record.values)
-    elif record.spelling is not None:
-        yield from filter(None, (other_spelling(record),))
-    elif name in EQUALITIES:
-        counts, what = record.counts.total(), notation(parts[0])
-        yield from _near(what, parts[1]["value"], [*record.values], counts)
-
-
-def _near(what: str, literal: Any, values: list[Any], count: int) -> Iterator[str]:
-    """Yield that a text is there in a similar spelling, or what is, if the values are states."""
-    texts = [each for each in values if isinstance(each, str)]
-    if not isinstance(literal, str) or len(values) > _STATES:
-        return
-    near = next((each for each in texts if _differ_in_spelling(each, literal)), None)
-    reason = f"{what}: {constant(literal)} has no match here"
-    if near or (not _NO_WORD.search(literal) and (near := nearest(literal, texts))):
-        yield f"{reason}; did you mean {constant(near)}?"
-    elif 0 < len(values) <= _LISTED and len(values) * _EACH <= count:
-        yield f"{reason}, only {', '.join(map(constant, values))}"
-
-
-def _in_another_case(what: str, pattern: Any, values: Iterable[Any]) -> Iterator[str]:
-    texts = [each for each in values if isinstance(each, str) and len(each) <= _SEARCHED]
-    if not isinstance(pattern, str) or pattern.startswith("(?"):
-        return
-    matches = [any(map(Pattern(f"{way}{pattern}").search, texts)) for way in ("", "(?i)")]
-    if matches == [False, True]:
-        way = constant(f"(?i){pattern}")
-        yield f"{what}: {constant(pattern)} is there in another case: write {way}"
-
-
 def as_numbers(node: Node, operands: tuple[Any, Any]) -> str:
     """Return the remark on the operand that is a text: on the subject, if both are."""
     of = subject_at(node)
@@ -142,27 +93,6 @@ def as_numbers(node: Node, operands: tuple[Any, Any]) -> str:
     if text["type"] == "literal":
         return f"{notation(text)} is compared as a number"
     return f"{notation(text)}: texts that are numbers are compared as numbers"
-
-
-def _differ_in_spelling(one: Any, other: Any) -> bool:
-    if type(one) is not str or type(other) is not str or one == other:
-        return False
-    if one.isascii() and other.isascii():  # quicker to tell
-        return len(one) == len(other) and one.casefold() == other.casefold()
-    for end in (1, 8):  # quicker to tell, too
-        ascii_ = one[:end].isascii() and other[:end].isascii()
-        if ascii_ and one[:end].casefold() != other[:end].casefold():
-            return False
-    return without_accents(one) == without_accents(other)
-
-
-def _holds_otherwise(holds: Callable[[str, str], bool], one: Any, other: Any) -> bool:
-    if type(one) is list:
-        return any(_differ_in_spelling(each, other) for each in one)
-    texts = type(one) is str and type(other) is str
-    if not texts or holds(one, other):
-        return False
-    return holds(without_accents(one), without_accents(other))
 
 
 def bracket_fault(record: NodeKinds, *, as_entries: bool) -> str | None:
@@ -218,6 +148,8 @@ def comparison_faults(record: NodeKinds) -> Iterator[tuple[bool, str]]:
     most = pair == record.alike or 2 * count > sum(there.values())
     advice = _advice(what, pair[of], other["value"], record.samples, sign)
     advice = "" if together or not most else advice
+    if record.as_text and pair[of] == "text" and advice and not in_order:
+        advice = f": write {constant(record.as_text)}"
     if in_order and advice and pair[of] == "text":
         # As texts they are in the order of numbers if all begin with as many digits.
         widths = {len(re.split(r"\D", each, maxsplit=1)[0]) for each in record.values}
@@ -225,39 +157,6 @@ def comparison_faults(record: NodeKinds) -> Iterator[tuple[bool, str]]:
         advice = advice if same else f", as {constant(next(iter(record.values)))} is"
     if sure or ((advice or together) and not in_order):
         yield sure, text + advice
-
-
-def other_spelling(record: NodeKinds) -> str | None:
-    """Return how a value is there that no element equals: in another spelling, or as null."""
-    node, of = record.node, subject_at(record.node)
-    other = node["children"][1 - of]
-    if other["type"] != "literal":
-        return None
-    if record.part is not None:
-        what, part = subject_of(node), constant(other["value"])
-        way = f"{what}[?contains(@, {part})]"
-        return f"contains() looks for a whole element of {what}; for a part of one write {way}"
-    if record.empty and other["value"] is None:
-        places = share(record.empty, record.counts.total())
-        return f"{subject_of(node)} is an empty text{places}: write ''"
-    if record.spelling is not None:
-        there, literal = record.spelling[of], record.spelling[1 - of]
-        what, sought = subject_of(node), constant(literal)
-        holds = HOLDS.get(node["value"], str.__eq__)
-        texts = [each for each in there if type(each) is str] if type(there) is list else [there]
-        if not any(holds(each.lower(), literal.lower()) for each in texts):
-            exact = next(
-                (f for f in forms_of(literal, texts) if any(holds(t, f) for t in texts)), ""
-            )
-            advice = f": write `{json.dumps(exact)}`" if exact and "`" not in exact else ""
-            sought_form = without_forms(literal)
-            forms = any(holds(without_forms(each), sought_form) for each in texts)
-            differing = "forms of its letters or blanks" if forms else "accents"
-            return f"{what}: {sought} is there with other {differing}{advice}"
-        if node["value"] in HOLDS:
-            return f"{what}: {sought} is there in another case"
-        return f"{what}: {constant(there)} differs from {sought} by case alone"
-    return None if node["value"] in HOLDS else meant_as_null(record)
 
 
 def tests(condition: Node) -> Iterator[Node]:
@@ -279,16 +178,6 @@ def true_anyhow(test: Node, values: list[Any]) -> str | None:
             return f"{what} is a text, and any text is true: compare it, as in {what}=={text}"
         if kind(value) == "number" and not encode(value).strip(b"0."):
             return f"{what} is a number, and 0 is true, too: write {what} != `0`"
-    return None
-
-
-def meant_as_null(record: NodeKinds) -> str | None:
-    """Return that values are null which are compared with a text such as '' or 'None'."""
-    pairs, of = record.kinds(), subject_at(record.node)
-    other = record.node["children"][1 - of]
-    nulls = sum(count for pair, count in pairs.items() if pair[of] == "null")
-    if nulls and other["type"] == "literal" and other["value"] in _NULLS:
-        return f"{subject_of(record.node)} is null{share(nulls, pairs.total())}: write `null`"
     return None
 
 

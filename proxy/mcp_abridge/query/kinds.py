@@ -20,13 +20,11 @@ from mcp_abridge.query.kind_words import (
     bracket_fault,
     comparison_faults,
     function_faults,
-    meant_as_null,
-    other_spelling,
     subject_at,
     subject_of,
-    unmatched,
     words_for_tie,
 )
+from mcp_abridge.query.near_misses import other_spelling, unmatched
 from mcp_abridge.query.notation import Node, brackets, notation
 from mcp_abridge.query.numerals import (
     has_decimal_comma,
@@ -99,7 +97,7 @@ class Kinds:
         if not record.matched and (str, str) in record.counts:
             record.see(ones, others)
         types = [{*map(type, each)} - {type(None)} for each in (ones, others)]
-        mixed = any(str in each != {str} for each in types)
+        mixed = types[0] != types[1] or any(str in each != {str} for each in types)
         if mixed and record.alike is None and node["value"] in EQUALITIES:
             for pair in dict.fromkeys(zip(ones, others, strict=True)):
                 record.compare(*pair)
@@ -229,10 +227,7 @@ class Kinds:
         """Sentences on values that were left aside, or compared as another kind."""
         yield from self._sentences
         yield from (message for sure, message in self._mismatches() if not sure)
-        for record in self._pairs.values():
-            yield from unmatched(record)
-        unequal = (each for each in self._pairs.values() if each.node["value"] == "ne")
-        yield from filter(None, map(meant_as_null, unequal))
+        yield from unmatched([*self._pairs.values()])
         for record in self._bases.values() if self.converts else ():
             if record.node["type"] == "filter_projection":
                 yield from _top_of_tree(record)

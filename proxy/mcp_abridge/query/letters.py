@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 _ACCENTS = re.compile("[\\u0300-\\u036f]+")  # each behind its letter
 
@@ -26,3 +27,26 @@ def forms_of(literal: str, texts: list[str]) -> Iterator[str]:
     for blank in "\u00a0\u202f\u2009":
         yield literal.replace(" ", blank)
     yield from texts
+
+
+def differ_in_spelling(one: Any, other: Any) -> bool:
+    """Return True if two texts have the same letters but for their case, accents and forms."""
+    if type(one) is not str or type(other) is not str or one == other:
+        return False
+    if one.isascii() and other.isascii():  # quicker to tell
+        return len(one) == len(other) and one.casefold() == other.casefold()
+    for end in (1, 8):  # quicker to tell, too
+        ascii_ = one[:end].isascii() and other[:end].isascii()
+        if ascii_ and one[:end].casefold() != other[:end].casefold():
+            return False
+    return without_accents(one) == without_accents(other)
+
+
+def holds_otherwise(holds: Callable[[str, str], bool], one: Any, other: Any) -> bool:
+    """Return True if a text, or one in an array, holds another one but for case and accents."""
+    if type(one) is list:
+        return any(differ_in_spelling(each, other) for each in one)
+    texts = type(one) is str and type(other) is str
+    if not texts or holds(one, other):
+        return False
+    return holds(without_accents(one), without_accents(other))

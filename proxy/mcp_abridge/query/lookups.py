@@ -157,7 +157,8 @@ class _Place:
         name, is_last = path[at], at + 1 == len(path)
         if isinstance(value, list) and value and at:  # the members of its elements are meant
             fuel.burn(_SCANNED * len(value))
-            if any(self._has(open(each), path, at, open, fuel) for each in value):
+            each_kind = _kinds(value, set() if is_last else {name})
+            if any(self._has(open(each), path, at, open, fuel) for each, _ in each_kind):
                 return True
             return name in OF_ARRAYS and (is_last or self._has(value, path, at + 1, open, fuel))
         if isinstance(value, dict):
