@@ -609,3 +609,23 @@ def test_the_last_rows_are_offered_though_some_say_that_they_have_no_time() -> N
     rows = view_of(Document(pages), latest, remarks=remarks)
     assert [row["published"] for row in rows] == sorted(map(str, times))[-3:]
     assert remarks == ["published is no time in 7 of 60 elements, left out"]
+
+
+def test_of_entries_of_a_log_the_message_and_the_time_to_the_second_are_shown() -> None:
+    dice = Dice(4)
+    rows = [
+        {
+            "insertId": dice.hex(14),
+            "resource": {"labels": {"revision_name": f"{dice.words(1, 1)}-00{n}-{dice.hex(3)}"}},
+            "logger": f"com.acme.{dice.words(1, 1)}",
+            "message": dice.words(3, 4),
+            "severity": ("INFO", "WARN", "DEBUG")[n % 3],
+            "timestamp": f"2026-11-25T09:4{n // 60}:{n % 60:02}.{dice.randint(10, 99)}0000+00:00",
+            "request": {"size": dice.randint(100, 9000), "agent": "okhttp/4.12.0"},
+        }
+        for n in range(100)
+    ]
+    table, _ = first_look(rows, 4400)
+    row = dict(zip(table["columns"], table["rows"][7], strict=True))
+    assert row["message"] == rows[7]["message"]
+    assert row["timestamp"] == "2026-11-25T09:40:07…"

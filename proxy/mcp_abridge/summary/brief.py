@@ -202,6 +202,7 @@ class _Page:
                     yield column
 
     def _cut(self, clips: dict[ColumnPath, int]) -> None:
+        times = {each.path for each in self.columns if each.role == roles.TIME}
         for path, clip in clips.items():
             single = all(isinstance(step, str) for step in path)
             if not (self._table or single):
@@ -221,7 +222,8 @@ class _Page:
                 cells[row] = Raw(part)
             if any(map(is_not, cells, whole)):
                 self._whole_sizes[path] = sum(map(len, filter(None, whole))) / len(whole)
-            self._tell_apart(cells, whole, clip)
+            if path not in times:  # whose ends are zones and fractions
+                self._tell_apart(cells, whole, clip)
             if long and not (single or isinstance(path[0], Pair)):
                 self.reading.left_out[head_of(path)] = None
             elif long:
@@ -391,10 +393,6 @@ def _selection(columns: list[Column]) -> str:
     if not columns or not all(each.nameable for each in columns):
         return ""
     names = [each.name for each in columns]
-    if all(each.plain and all(map(_is_plain, each.path)) for each in columns):
+    if all(each.plain and each.path == (*map(spelled, each.names),) for each in columns):
         return f".{{{', '.join(names)}}}"
     return f".[{', '.join(names)}]"
-
-
-def _is_plain(step: Any) -> bool:
-    return isinstance(step, str) and spelled(step) == step

@@ -5,13 +5,14 @@ Without it, the columns that name a row would be crowded out by those that stand
 
 from mcp_abridge.summary import roles
 from mcp_abridge.summary.cells import Opened
-from mcp_abridge.summary.columns import EACH, Column, array_of
+from mcp_abridge.summary.columns import EACH, Column, ColumnPath, array_of
 
 CLIPS = (24, 40, 60, 120, 250, 500, 1000)  # characters shown of a long text
 _FAIR = 40  # characters of each text, until it is known how many columns fit
 _BESIDE_KEY = 32  # those of a name beside a key
 _SECOND = (_FAIR, CLIPS[0], 16)  # those of a second name, the first that fits
 _TIME = 16  # those of a time with its zone: to the minute
+_SECONDS = 19  # if minutes do not tell times apart
 _HASH = 12  # those of a hash
 _KEY = 60  # those of a key, which a next call takes whole
 LARGE = 100  # bytes of an average value that is no text, and of one that is said to be the same
@@ -63,6 +64,16 @@ class Layout:
         ]
         self._choose()
 
+    def _first(self, role: str) -> Column | None:
+        return next((each for each in self._others if each.role == role), None)
+
+    def _fair(self, column: Column) -> int:
+        if not self._table or column.role != roles.TIME or column.longest <= CLIPS[0] + 2:
+            return _FAIR
+        kinds = {*column.values}
+        minutes = {each[: _TIME + 1] for each in kinds}  # after the quote
+        return _TIME if _APART * len(kinds) <= len(minutes) else _SECONDS
+
     def _usable(self, column: Column) -> bool:
         return column.textual or EACH in column.path or column.size <= LARGE
 
@@ -87,18 +98,7 @@ class Layout:
         used = sum(self._cost(each, clip) for each in choice)
         # Names that are long would leave no place for what stands beside them.
         wide = width if self.whole else min(max(width, _BESIDE * used), _WIDE)
-        for each in self._others:
-            head = (len(each.name) + 3) * self._table * wide / max(room, 1)
-            second = each.role == roles.NAME and each in self._second
-            long_time = each.role == roles.TIME and each.longest > CLIPS[0] + 2
-            fair = _TIME if long_time and self._table else _FAIR
-            for clip in _SECOND if second or each.role == roles.PERSON else (fair,):
-                cost = self._cost(each, clip) + head
-                if used + cost <= wide:
-                    choice.append(each)
-                    picks[each.path] = clip
-                    used += cost
-                    break
+        used = self._fill(choice, picks, used, wide, self._table * wide / max(room, 1))
         long = [c for c in choice if self._cost(c, CLIPS[-1]) > self._cost(c, picks[c.path])]
         for some in (choice[:1], choice[1:], choice):
             parts = [each for each in some if each in long]
@@ -116,6 +116,39 @@ class Layout:
         fitting = int((room - names) * _SURE / max(used, 1))
         self.rows = self._count if self.whole else min(fitting, self._count)
 
+    def _fill(
+        self,
+        choice: list[Column],
+        picks: dict[ColumnPath, int],
+        used: float,
+        wide: float,
+        heads: float,
+    ) -> float:
+        """Add columns while they fit in rows of `wide` bytes, and return the bytes of a row.
+
+        A second name leaves room for a value and a time. `heads`: what a byte of a head costs.
+        """
+
+        def cost_of(column: Column, clip: int) -> float:
+            return self._cost(column, clip) + (len(column.name) + 3) * heads
+
+        firsts = {role: self._first(role) for role in (roles.VALUE, roles.TIME)}
+        for each in (*self._others, *self._others):  # again what has waited for these
+            if each in choice:
+                continue
+            firsts.pop(each.role, None)
+            other = each.role == roles.NAME and any(map(_names, choice))
+            later = sum(cost_of(e, _FAIR) for e in firsts.values() if e) if other else 0
+            second = each.role == roles.NAME and each in self._second
+            for clip in _SECOND if second or each.role == roles.PERSON else (self._fair(each),):
+                cost = cost_of(each, clip)
+                if used + cost + later <= wide:
+                    choice.append(each)
+                    picks[each.path] = clip
+                    used += cost
+                    break
+        return used
+
     def _fits(self, clip: int, width: float) -> bool:
         return sum(self._cost(each, clip) for each in self._core) <= width
 
@@ -130,6 +163,11 @@ class Layout:
         else:
             self.whole = False
             self.rows -= max(self.rows * excess // max(self._room + excess, 1), 1)
+
+
+def _names(column: Column) -> bool:
+    """Return True of a name that tells most rows apart."""
+    return column.role == roles.NAME and 2 * len({*column.values}) > len(column.values)
 
 
 def _telling(column: Column) -> int:

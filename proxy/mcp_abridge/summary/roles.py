@@ -25,9 +25,9 @@ from mcp_abridge.summary.worth import REPEATED, Worth
 
 NAME, KEY, STATE, VALUE, TIME, PERSON = "name", "key", "state", "value", "time", "person"
 HASH, OWN_ID, LONG_KEY, BARE, SECOND = "hash", "own_id", "long_key", "bare", "second"
-SCHEDULE, EVENT = "schedule", "event"
+TITLE, SCHEDULE, EVENT = "title", "schedule", "event"
 REST, APPENDIX = "rest", "appendix"
-_SHOWN_AS = {BARE: NAME, SECOND: NAME, OWN_ID: KEY, SCHEDULE: TIME, EVENT: TIME}
+_SHOWN_AS = {BARE: NAME, SECOND: NAME, TITLE: NAME, OWN_ID: KEY, SCHEDULE: TIME, EVENT: TIME}
 
 
 _ENTRY = ("key", "value")  # of a map: the key names it
@@ -36,6 +36,7 @@ _NAMED = 2  # worth of what is probably a name, at least
 _BETTER = 1  # worth by its values that a second name has more: then the first one is in doubt
 _NEAR = 0.5  # worth by its values that a second name has less, at most
 _OF_CODES = (("code",), ("name",), ("symbol",))  # the end of `currencyCode`
+_TITLE = 6  # worth of a second name by its words, with which the values are not asked
 _APART = 2  # columns that are chosen only to tell rows apart
 
 
@@ -134,7 +135,9 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     def take(role: str, least: float = -8, longest: float = inf) -> Iterator[Worth]:
         fit = (each for each in waiting if getattr(each, role) > least)
         free = (each for each in fit if each.column.size <= longest and not decoded(each))
-        if role in (NAME, BARE, SECOND) and choice:  # a second name is no id of another thing
+        if (
+            role in (NAME, BARE, SECOND, TITLE) and choice
+        ):  # a second name is no id of another thing
             free = (each for each in free if each.word(words.NAMES) or not each.appendix)
             free = (each for each in free if not choice[0].says(each))
         best = max(free, key=attrgetter(role), default=None)
@@ -161,7 +164,8 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     first, second = (STATE, VALUE) if state >= value else (VALUE, STATE)
     choice += take(first, -1)
     choice += take(SCHEDULE, 0)
-    choice += () if doubt else take(BARE, max(bare - _NEAR, _NAMED), _SHORT)
+    if not doubt:
+        choice += [*take(TITLE, _TITLE, _SHORT)] or take(BARE, max(bare - _NEAR, _NAMED), _SHORT)
     choice += take(KEY, 0)  # a short one
     for _ in range(_APART):
         choice += _telling_apart(choice, waiting)

@@ -102,6 +102,7 @@ class Worth:
             same = (Worth(each, self._things).in_all(sought).name for each in equal)
             self.name = max(self.name, *same)
         self.second = self.name - _PARTS * (self._each > 0)
+        self.title = -9.0 if self._inside else self.second  # of the row itself
         self.key = self._worth_as_key()
         self.state = self._worth_as_state()
         self.value = self.worth_as_value()
