@@ -84,6 +84,11 @@ def test_numbers_held_as_texts_count_as_numbers_and_what_is_left_out_is_said(
         ("sum([*].name)", "the value: only numbers can be added, and there are texts"),
         ("max(@)", "the value: only numbers and texts can be compared, and there are objects"),
         ("sum_by(@, &of, &name)", "name: only numbers can be added, and there are texts"),
+        (
+            "sum([*].[id])",
+            "the value: only numbers can be added, and there are arrays; write [] "
+            "after the first argument if it has arrays of them",
+        ),
         ("max_by(@, &@).id", "@: only numbers and texts can be compared, and there are objects"),
         (
             "sort_by(@, &[id])[0]",

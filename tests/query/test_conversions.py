@@ -231,6 +231,9 @@ def test_a_condition_at_the_top_of_a_tree_says_how_what_is_below_is_asked_for(
     assert ask(f"{top}[?n==`3`]", whole) == ([], [remark])
     assert ask(f"{top}[?n>`2`].n", whole) == ([5], [remark])
     assert ask(f"nodes({of_top}, &in)[?n==`3`].n", whole) == ([3], [])
+    assert ask(f"max_by({of_top}, &n).n", whole) == (5, [remark])
+    assert ask(f"sum({top}[].n)", whole) == (6, [remark])
+    assert ask(f"sum(nodes({of_top}, &in)[].n)", whole) == (15, [])
     assert ask(f"{top}[4]", whole)[1][-1] == remark
     assert ask(f"{top}[1].n", whole) == (5, [])
 

@@ -117,6 +117,8 @@ def test_what_a_refusal_advises_to_write_finds_what_was_meant(view: str) -> None
          "write entries(packages.is)[0:1]; members: v"),
         ("packages.*[?v==`2`]", "@ is an object, and [?…] takes an array; "
          "for all the results together write | [?…]"),
+        ("rows[].user[?login=='ann']", "user is an object, and [?…] takes an array; "
+         "for all the results together write | [?…]"),
         ("rows.*", "rows is an array, and .* takes an object: write rows[*]"),
         ("rows[0].id[0]", "rows[0].id is a number, and [0] takes an array"),
         ("rows[0][0]", "rows[0] is an object, and [0] takes an array: write values(rows[0])[0]; "
@@ -323,6 +325,13 @@ def test_a_part_of_a_condition_that_matches_nothing_comes_with_another_spelling(
         ("boss != `null`", 200, "boss is an empty text in 100 of 300 elements: write ''"),
         ("boss != `null` && boss != ''", 100, None),
         ("boss != '' && boss != `null`", 100, None),
+        ("boss == `null`", 100, "boss is an empty text in 100 of 300 elements: write ''"),
+        ("boss == `null` || boss == ''", 200, None),
+        ("matches(dept, 'sal')", 100, "dept: 'sal' is there in another case, too: "
+         "write '(?i)sal'"),
+        ("day == '2026'", 0,
+         "day: '2026' is inside, as in '1/2/2026': write contains(day, '2026')"),
+        ("day == '26'", 0, None),
         ("code == '7'", 0, "code: '7' has no match here; did you mean '0007'?"),
         ("starts_with(day, '2026')", 0,
          "day: '2026' is inside, as in '1/2/2026': write contains(day, '2026')"),
@@ -530,6 +539,21 @@ def test_members_are_counted_with_a_word_if_an_array_is_meant() -> None:
     assert refusal("[?contains(@, 'a')]", sheet).startswith(
         "@ is an object, and [?…] takes an array: write result[?…]"
     )
+
+
+def test_members_are_counted_with_a_word_if_rows_side_by_side_may_be_meant() -> None:
+    hourly = {"hourly": {"time": ["a", "b", "c"], "rain": [0, 1, 2]}}
+    rows = "length() counts members; hourly.rows has 3 elements"
+    assert ask("length(hourly)", hourly) == (2, [rows])
+    assert ask("length(hourly.rows)", hourly) == (3, [])
+
+
+def test_elements_that_are_null_are_counted_if_they_are_left_out() -> None:
+    values = {"n": [1, None, 3, None]}
+    remark = "@ is null in {} elements, which are left out"
+    assert ask("length(n[?@==null])", values) == (0, [remark.format("all 2")])
+    assert ask("n[*]", values) == ([1, 3], [remark.format("2 of 4")])
+    assert ask("n[1:]", values) == ([None, 3, None], [])
 
 
 def test_matches_in_several_arrays_are_not_counted_as_these() -> None:

@@ -539,6 +539,7 @@ OF_AN_OBJECT = [
     (".items | length", "`9`"),
     # JSONPath
     ('$.items[?(@.state=="open")].title', "items[?state=='open'].title"),
+    ('.items[0].by | to_entries[] | select(.key == "a") | .value', "[items[0].by.a]"),
     ('.items[] | select((.id | tostring) == "3") | .title', "items[?id == `3`].title"),
     (".items[] | {id, m: (.n | tostring | tonumber)}", "items[*].{id: id, m: n}"),
     ('.items[] | select(.title | test("CRASH 1"; "i")) | .id', "items[?contains(title, 'h 1')].id"),

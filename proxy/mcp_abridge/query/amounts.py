@@ -191,7 +191,9 @@ class Amounts:
             values = [key for key in values if key is not None]
         if self.kinds is not None and not values and there:
             kinds = " and ".join(sorted({f"{kind(key)}s" for key in keys if key is not None}))
-            raise Refusal(f"view: {what}: only {takes} can be {verb}, and there are {kinds}")
+            way = "; write [] after the first argument if it has arrays of them"
+            way = way if kinds == "arrays" and what != "…" else ""
+            raise Refusal(f"view: {what}: only {takes} can be {verb}, and there are {kinds}{way}")
         return values, elements
 
     def _say(self, remark: str, so: bool) -> None:

@@ -43,12 +43,15 @@ def _is_inside(each: Node) -> bool:
 
 
 def last_member(node: Node) -> Any:
-    """Return the member of each element that a view ends with, or counts; None if it is none."""
+    """Return the member of each element that a view ends with, or counts; None if it is none.
+
+    The elements themselves count as one.
+    """
     while node["type"] == "pipe" or _is_length(node):
         node = node["children"][-1] if node["type"] == "pipe" else counted(node)
     each = node["children"][1] if node["type"] in _PROJECTIONS else node
     names = each["children"] if each["type"] == "subexpression" else [each]
-    of_each = each is not node and all(name["type"] == "field" for name in names)
+    of_each = each is not node and all(name["type"] in ("field", "identity") for name in names)
     return each if of_each else None
 
 

@@ -27,6 +27,8 @@ _WORDS = {each: f"{each}(@)" for each in _CALLS} | {
     "tostring": "to_string(@)",
 }
 
+_OF_RESULT = re.compile(rf"(?<=\|)\s*({'|'.join(_WORDS)})\[\]")
+
 _OF_FIRST = r"[^,:{}]+:\s*\(?\s*\.?\[0\]\.(?P=by)\s*\)?"
 _LENGTH = r"[^,:{}]+:\s*\(?\s*(?:\.\s*\|\s*)?length(?:\(@?\))?\s*\)?"
 _SUM = r"[^,:{}]+:\s*\(?\s*map\(\s*\.(?P<NAME>[\w.]+)\s*\)\s*\|\s*add\s*\)?"
@@ -55,7 +57,7 @@ def from_jq(view: str) -> str:
     view = _COUNTS.sub(_counts, view)
     if not _SIGN.search(view) or view.count("map(") + view.count("{") > _MOST:
         return view
-    return _piped(_arrays(view))
+    return _piped(_arrays(_OF_RESULT.sub(r" \1 | .[]", view)))
 
 
 def _counts(match: re.Match[str]) -> str:

@@ -17,6 +17,7 @@ from mcp_abridge.query.letters import differ_in_spelling, holds_otherwise
 from mcp_abridge.query.notation import Node, brackets, constant, notation, share
 from mcp_abridge.query.numerals import kind, kind_of_type, number, with_article
 from mcp_abridge.query.shapes import is_array
+from mcp_abridge.query.trees import members_named
 
 _ANSWERS = ("0", "false", "no", "true", "yes")  # texts that are meant as a truth value
 _NAMES = 8  # member names in a message
@@ -106,7 +107,8 @@ def bracket_fault(record: NodeKinds, *, as_entries: bool) -> str | None:
     message = f"{what} is {with_article(kinds_there[0])}, and {sign} takes {with_article(takes)}"
     if takes == "object":
         return f"{message}: write {what}[*]" if kinds_there[0] == "array" else message
-    if kinds.total() > 1 and (what == "@" or sign[1:-1].lstrip("-").isdecimal()):
+    of_all = what == "@" or sign[1:-1].lstrip("-").isdecimal() or _is_of_object(record)
+    if kinds.total() > 1 and of_all:
         return f"{message}; for all the results together write | {sign}"
     if kinds_there[0] == "object":
         members = record.samples["object"]
@@ -120,6 +122,14 @@ def bracket_fault(record: NodeKinds, *, as_entries: bool) -> str | None:
         advice = "" if "…" in what else f": write {way}"
         return f"{message}{advice}; members: {_names(members)}"
     return message
+
+
+def _is_of_object(record: NodeKinds) -> bool:
+    """Return True if a condition on what is no array names members of the object itself."""
+    names = members_named(record.node["children"][-1])
+    return record.node["type"] == "filter_projection" and bool(
+        names & {*record.samples.get("object", ())}
+    )
 
 
 def comparison_faults(record: NodeKinds) -> Iterator[tuple[bool, str]]:

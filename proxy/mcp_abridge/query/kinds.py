@@ -39,6 +39,7 @@ from mcp_abridge.query.shapes import tree_member
 _EXAMINED = 100  # texts of which the order is looked at
 _SOUGHT = 10_000  # texts in which another case of a part is looked for
 _ROWS = 200  # elements in which a tree is looked for
+_ADD = frozenset(("avg", "max", "min", "sum"))
 _VALUE = {"type": "current", "children": []}
 
 
@@ -62,6 +63,8 @@ class Kinds:
         self._texts: dict[int, tuple[Node, dict[str, None]]] = {}  # some that were compared so
         self._unread: dict[int, tuple[Node, int, str]] = {}
         self._ties: dict[int, tuple[Node, int, int, Any]] = {}
+        # The rows of a function with a key, if it is called once.
+        self._groups: dict[int, tuple[Node, list[Any]] | None] = {}
         self._undecided = False
 
     def pair(self, node: Node, one: Any, other: Any) -> None:
@@ -126,6 +129,10 @@ class Kinds:
             record.samples["object"] = value
         elif index is not None and type(value) is list:
             record.longest = max(record.longest, len(value))
+
+    def rows(self, call: Node, array: list[Any]) -> None:
+        """Note the rows that a function orders, groups or compares by a key."""
+        self._groups[id(call)] = None if id(call) in self._groups else (call["children"][0], array)
 
     def say(self, remark: str) -> None:
         self._sentences[remark] = None
@@ -194,7 +201,7 @@ class Kinds:
         """Forget what was noted: another evaluation begins."""
         self._pairs, self._bases, self._sentences = {}, {}, {}
         self._texts, self._unread, self.beside_hits = {}, {}, {}
-        self._ties = {}
+        self._ties, self._groups = {}, {}
 
     @property
     def slips(self) -> Iterator[str]:
@@ -229,8 +236,10 @@ class Kinds:
         yield from (message for sure, message in self._mismatches() if not sure)
         yield from unmatched([*self._pairs.values()])
         for record in self._bases.values() if self.converts else ():
-            if record.node["type"] == "filter_projection":
+            if record.node["type"] == "filter_projection" or "adds" in record.node:
                 yield from _top_of_tree(record)
+        for rows, array in filter(None, self._groups.values()):
+            yield from _with_those_below(notation(rows), rows, array)
         for node in self._as_texts.values():
             other = node["children"][1 - subject_at(node)]
             alone = other["type"] == "literal" and number(other["value"]) is None
@@ -254,11 +263,15 @@ class Kinds:
 def _top_of_tree(record: NodeKinds) -> Iterator[str]:
     """Yield how the objects below are asked for, if brackets take those at the top of a tree."""
     what, _ = brackets(record.node)
-    own = record.node["children"][0]
+    if record.counts.total() == 1 and not what.endswith("[]"):
+        yield from _with_those_below(what, record.node["children"][0], record.array)
+
+
+def _with_those_below(what: str, own: Node, array: list[Any]) -> Iterator[str]:
     while own["type"] == "subexpression":
         own = own["children"][-1]
-    if record.counts.total() == 1 and "…" not in what:
-        name = tree_member([*map(raw, record.array[:_ROWS])], str(own.get("value", "")))
+    if "…" not in what:
+        name = tree_member([*map(raw, array[:_ROWS])], str(own.get("value", "")))
         if name is not None:
             way = f"nodes({what}, &{spelled(name)})"
             yield f"{what} is the top of a tree; {way} has what is below it, too"
@@ -281,6 +294,11 @@ def _mark(tree: Node) -> None:
         first = first["children"][0]
     first["of_whole"] = True
     for node in nodes(tree):
+        if node["type"] == "function_expression" and node["value"] in _ADD:
+            part = node["children"][0]
+            while part["type"] in (*FIRST_ALONE, "subexpression"):
+                part["adds"] = True
+                part = part["children"][0]
         if node["type"] == "subexpression" and "of_whole" in node["children"][0]:
             node["children"][0]["then"] = notation({**node, "children": node["children"][1:]})
         inside = node["type"] == "or_expression" or node.get("value") in ("not_null", "type")

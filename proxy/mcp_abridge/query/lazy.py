@@ -209,11 +209,20 @@ class LazyInterpreter(_OfViews):
         if isinstance(base, dict) and name == "length" and len(base) == 1:
             for member, value in base.items():
                 self._note_members(member, self.open(value))
+        if (
+            isinstance(base, dict)
+            and name == "length"
+            and isinstance(rows := self._rows(base), list)
+        ):
+            what = notation(counted(node))
+            self.kinds.say(f"length() counts members; {what}.rows has {len(rows)} elements")
         of_members = isinstance(base, dict) and name in _OF_MEMBERS
         if of_members or (name == "unique" and _is_unopened(base) and self._has_one_spelling()):
             return self._computing.result_of(node, [base], None)
         exprefs = [self._computing.visit(other, None) for other in others]
         base = self._rows(base) if exprefs else base
+        if exprefs and isinstance(base, list):
+            self.kinds.rows(node, base)
         if not (many(base) and exprefs):
             return self._over_plain(base, lambda plain: self._result_of(node, [plain, *exprefs]))
         arguments = [base, *exprefs]
@@ -277,7 +286,10 @@ class LazyInterpreter(_OfViews):
             self.fuel.burn(_UNOPENED * len(base))
             if _is_unopened(base) and NULL not in base:
                 return base
-            return [each for each in base if not _null(each)]
+            some = [each for each in base if not _null(each)]
+            if result is self.last_member:
+                self._note_nulls(result, len(base) - len(some), len(base))
+            return some
         values = columns(base, result, self.fuel) if isinstance(base, list) else None
         values = super()._projected(base, result) if values is None else values
         if values is not None and result is self.last_member:
@@ -299,8 +311,8 @@ class LazyInterpreter(_OfViews):
         what = notation(node)
         if count:
             are, them = ("is", "it") if count == 1 else ("are", "them")
-            reason = f"which {are} left out; write [{what}] to keep {them}"
-            self.kinds.say(f"{what} is null{share(count, total)}, {reason}")
+            way = f"; write [{what}] to keep {them}" * (what != "@")
+            self.kinds.say(f"{what} is null{share(count, total)}, which {are} left out{way}")
 
     def _each(self, node: Any, base: list[Any]) -> list[Any]:
         """Evaluate a node over each element, unless all would take far more time than there is."""

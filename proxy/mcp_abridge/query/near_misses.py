@@ -27,6 +27,7 @@ _LISTED = 8  # of these, if all are told
 _EACH = 4  # elements with each of them, on average
 _SEARCHED = 200  # characters of a text that is searched for a pattern in another case
 _NO_WORD = re.compile(r"\d|^.{0,5}\Z")  # of which a similar one is another
+_FEWEST = 4  # letters of a text that is no part of another one by chance
 _AT_ENDS = ("ends_with", "starts_with")
 
 
@@ -45,7 +46,7 @@ def unmatched(records: Sequence[NodeKinds]) -> Iterator[str]:
             there = record.spelling and (what, repr(record.spelling[0]))
             if not (record.matched and there in sought):
                 yield from _otherwise(record)
-        if name == "ne":
+        if name in EQUALITIES:
             nulls = None if (what, "None") in sought else meant_as_null(record)
             empty = None if (what, "''") in sought else meant_as_empty(record)
             yield from filter(None, (nulls, empty))
@@ -68,7 +69,10 @@ def _otherwise(record: NodeKinds) -> Iterator[str]:
     elif name in _AT_ENDS:
         yield from _inside(what, literal, record.values)
     elif name in EQUALITIES:
-        yield from _near(what, literal, [*record.values], record.counts.total())
+        near = [*_near(what, literal, [*record.values], record.counts.total())]
+        if isinstance(literal, str) and len(literal) >= _FEWEST:
+            near = near or [*_inside(what, literal, record.values)]
+        yield from near
 
 
 def other_spelling(record: NodeKinds) -> str | None:
@@ -140,7 +144,7 @@ def _near(what: str, literal: Any, values: list[Any], count: int) -> Iterator[st
 
 
 def _inside(what: str, literal: Any, values: Iterable[Any]) -> Iterator[str]:
-    """Yield that a text is no beginning and no end, but inside of one."""
+    """Yield that a text is inside of one that is there, and neither all of it nor at its end."""
     texts = (each for each in values if isinstance(each, str) and isinstance(literal, str))
     whole = next((each for each in texts if literal in each), None)
     if whole is not None:
@@ -152,7 +156,7 @@ def _in_another_case(what: str, pattern: Any, values: Iterable[Any]) -> Iterator
     texts = [each for each in values if isinstance(each, str) and len(each) <= _SEARCHED]
     if not isinstance(pattern, str) or pattern.startswith("(?"):
         return
-    matches = [any(map(Pattern(f"{way}{pattern}").search, texts)) for way in ("", "(?i)")]
-    if matches == [False, True]:
-        way = constant(f"(?i){pattern}")
-        yield f"{what}: {constant(pattern)} is there in another case: write {way}"
+    matched = {*filter(Pattern(pattern).search, texts)}
+    if any(map(Pattern(f"(?i){pattern}").search, {*texts} - matched)):
+        way = f"{', too' * bool(matched)}: write {constant(f'(?i){pattern}')}"
+        yield f"{what}: {constant(pattern)} is there in another case{way}"
