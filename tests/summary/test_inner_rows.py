@@ -104,7 +104,9 @@ def test_each_of_few_rows_has_the_first_of_many_inside_of_it_and_counts_of_all()
     assert value_of(rows, following)
 
 
-def test_rows_that_cannot_show_what_those_inside_of_them_are_give_way_to_whole_ones() -> None:
+def test_of_few_rows_that_cannot_show_those_inside_these_stand_in_brief_with_what_is_around() -> (
+    None
+):
     services = [
         f"Amazon {name} Service" for name in ("Database", "Queue", "Storage", "Search", "Mail")
     ]
@@ -118,11 +120,15 @@ def test_rows_that_cannot_show_what_those_inside_of_them_are_give_way_to_whole_o
         }
         for day in range(31)
     ]
-    parts, notes, [following, *offers] = look_at(rows)
-    assert 1 < len(parts) < 31
-    assert "Amazon Mail Service 14" in json.dumps(parts[-1])
-    assert notes["jobs"] == f"{len(parts)} of 31"
-    assert value_of(rows, following)[0]["name"] == rows[len(parts)]["name"]
+    table, notes, [following, *offers] = look_at(rows)
+    assert [*table["columns"]] == ["steps.Keys[0]", "steps.Cost.Amount", "name"]
+    assert table["rows"][16] == ["Amazon Queue Service 1", "1.25", "2026-10-02"]
+    assert " of 465" in notes["unnest(jobs, &steps)"]
+    count = len(table["rows"]) - 1
+    assert value_of(rows, following)[0]["name"] == rows[count // 15]["name"]
+    [of_one] = [each for each in offers if "[?" in each]
+    assert len(value_of(rows, of_one)) == 31
+    assert value_of(rows, of_one)[3][0] == "2026-10-04"
     by_name = "sum_by(jobs[].steps[], &Keys[0], &Cost.Amount)"
     assert by_name in offers
     days = range(31)

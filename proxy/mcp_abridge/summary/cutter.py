@@ -231,6 +231,9 @@ class SizeReducer(Struct, kw_only=True):
             name, views = examples_of(inner, place, inside=True)
             if few and INNER * count <= len(inner) < room // _NARROW:
                 parts = self._around(entries, room, at, depth, inner, views)
+            outer = len(inner) >= INNER * count if parts is None else False
+            if outer and (shape := self._in_rows(value, size, room, at, least=2)) is not None:
+                return shape
         if parts is None and self.breadth:
             rows = brief(value, room, at[1], self.lookout, table=self.table)
             if rows is not None:
@@ -283,10 +286,12 @@ class SizeReducer(Struct, kw_only=True):
             self.omissions[index] = replace(cut, place=place, examples=views)
         return parts
 
-    def _in_rows(self, value: Any, size: int, room: int, at: Place) -> bytes | None:
+    def _in_rows(
+        self, value: Any, size: int, room: int, at: Place, least: int = MANY
+    ) -> bytes | None:
         """Return a tree, or arrays side by side, as rows in brief; None of any other value."""
         fits = self.breadth and self.table and size <= LARGEST
-        rows, of, others = in_rows(value, at, room) if fits else ([], at, b"")
+        rows, of, others = in_rows(value, at, room, least) if fits else ([], at, b"")
         cut = brief(rows, room - len(others), of[1], self.lookout, table=True)
         if cut is None:  # arrays are left out: cut, times would stand beside other values
             return b"{}" if others and at[1] else None

@@ -5,14 +5,14 @@ the rows at hand, so that a model only has to exchange these.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain, islice, zip_longest
 
 from msgspec import Raw
 
-from mcp_abridge.document.names import nameable
+from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.tree import level, text
 from mcp_abridge.errors import DocumentError
 from mcp_abridge.query.numerals import are_odd_times, is_missing
@@ -63,9 +63,17 @@ def examples(
     `small` rows, those of a rare value are shown whole. What is around rows inside of others is
     neither counted nor added up: it stands beside each of them.
     """
+    outer = [each for each in visible if repeats(rows, each) and _selectable(each)]
     columns = [each for each in columns if not repeats(rows, each)]
     if not columns:
         return
+    inside, first = place, 0  # rows inside of others are added up without what is around them
+    if isinstance(rows, Unnested):
+        inside, first = f"{rows.place}[].{spelled(rows.name)}[]", 1
+
+    def name_of(column: Column) -> str:
+        return expression(column.path[first:])
+
     recurs = cache(partial(_recurs, rows))
     names = [each for each in visible if _selectable(each)]
     rare = [each for each in columns if facts.tells_places(each.names) and each.plain]
@@ -84,27 +92,35 @@ def examples(
     by_name = [each for each in several[1:] if each in own] or several[1:]
     groups = [*several[:1], *by_name[:1]]
     pipe = " | " * place.endswith("[]")  # else the test applies to each row
-    if category is not None:
+
+    def selection(filtered: Column) -> str:
         more = [each for each in columns if each.role != roles.APPENDIX and _selectable(each)]
-        others = [each for each in dict.fromkeys((*names, *more)) if each is not category]
-        keys = [each for each in others if each.role == roles.KEY]
+        others = [each for each in dict.fromkeys((*names, *more)) if each is not filtered]
         others.sort(key=lambda each: each.role == roles.TIME)
-        picks = keys[:1] + sorted(names, key=lambda each: each.role != roles.NAME)[:1] + others
-        picks = [*dict.fromkeys(picks)][:_SELECTED]
-        selection = ", ".join(each.name for each in picks if each in others) or category.name
+        keys = [each for each in others if each.role == roles.KEY][:1]
+        names_first = [each for each in others if each.role == roles.NAME and each in names][:1]
+        picks = [*dict.fromkeys((*keys, *outer[:1], *names_first, *others))][:_SELECTED]
+        return ", ".join(each.name for each in picks) or filtered.name
+
+    if category is not None:
         whole = small and category in rare
-        part = "" if whole else f".[{selection}]"
+        part = "" if whole else f".[{selection(category)}]"
         name = f"({category.name})" if _beside_a_name(category) else category.name
         value = next(filter(_FAILURE.search, values), values[-1])
         yield f"{place}{pipe}[?{name}=={value}]{part}", FILTERS
         uncounted = (each for each, _ in categories if each.names not in facts.complete)
         counted = next(uncounted, category)
-        yield f"count_by({place or '@'}, &{counted.name})", COUNTS
+        yield f"count_by({inside or '@'}, &{name_of(counted)})", COUNTS
     else:
         several = [each for each in columns if each.role != roles.APPENDIX and _single(each)]
         recurring = (each for each in several if each.names in facts.counts or recurs(each))
         for counted in islice(recurring, 1):
-            yield f"count_by({place or '@'}, &{counted.name})", COUNTS
+            content = text(Raw(min(counted.values, key=len))) or ""
+            if _selectable(counted) and nameable(content):
+                part = f"[?{counted.name}=='{content}'].[{selection(counted)}]"
+                yield f"{place}{pipe}{part}", FILTERS
+            if len({*Counter(values_of(rows[:_READ], counted.path)).values()}) > 1:
+                yield f"count_by({inside or '@'}, &{name_of(counted)})", COUNTS
     clock = clock_of(columns)
     latest = list[Example]()
     if clock is not None and _sorts(rows, clock, facts):
@@ -134,19 +150,22 @@ def examples(
     amounts = [*islice(filter(roles.is_amount, useful), _SUMS)]
     if place.startswith(_TREE):
         amounts = [each for each in amounts if not _has_those_below(rows, each, place)]
+    recur = not groups  # names in each day or page are added up by these first
     if amounts and not groups:
         groups = [*islice(filter(recurs, own), 1)]
     groups = measures or groups  # dollars and euros have no sum
     for amount in amounts:
         if amount is not quantity and not _numbers(_odd(rows, amount)):
             continue
-        each = "" if place.endswith("[]") else "[*]"
-        if not measures:
-            yield f"sum({place or '@'}{each}.{amount.name})", SUM
+        each = "" if inside.endswith("[]") else "[*]"
+        total = [(f"sum({inside or '@'}{each}.{name_of(amount)})", SUM)] * (not measures)
+        yield from total[recur:]
         yield from latest
         latest = []
         for group in groups:
-            yield f"sum_by({place or '@'}, &{group.name}, &{amount.name})", "adds up by group"
+            view = f"sum_by({inside or '@'}, &{name_of(group)}, &{name_of(amount)})"
+            yield view, "adds up by group"
+        yield from total[:recur]
     yield from latest
 
 

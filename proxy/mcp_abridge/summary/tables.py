@@ -25,7 +25,6 @@ from mcp_abridge.summary.columns import (
     pairs_in,
     sample_of,
 )
-from mcp_abridge.summary.layout import MANY
 from mcp_abridge.summary.place import Place, last_name, member_place
 from mcp_abridge.summary.roles import in_order, names_rows
 
@@ -81,7 +80,7 @@ def _are_pairs(arrays: list[list[Raw]]) -> bool:
     return any(map(_is_pair, some)) or bool(pairs_in(present, len(present))[0])
 
 
-def in_rows(value: Any, at: Place, room: int) -> tuple[Sequence[Raw], Place, bytes]:
+def in_rows(value: Any, at: Place, room: int, least: int) -> tuple[Sequence[Raw], Place, bytes]:
     """Return the rows of an opened array or object, their place, and the members beside them.
 
     No rows of any other shape. Those members are JSON that goes on with the rows.
@@ -94,7 +93,7 @@ def in_rows(value: Any, at: Place, room: int) -> tuple[Sequence[Raw], Place, byt
             of = f"&{spelled(name)}"
             at = f"nodes({path or '@'}, {of})", f"nodes({place or '@'}, {of})"
             return [Raw(encode(node)) for node in nodes(value, name)], at, b""
-        name = _of_most_bytes(value, 0) if ample and len(value) >= MANY else None
+        name = _of_most_bytes(value, 0) if ample and len(value) >= least else None
         if name is not None and not _have_name(value) and (rows := _with_outer(value, name, place)):
             unnest = f"unnest({{}}, &{spelled(name)})".format
             return rows, (unnest(path or "@"), unnest(place or "@")), b""
