@@ -325,6 +325,8 @@ def test_a_part_of_a_condition_that_matches_nothing_comes_with_another_spelling(
         ("boss != `null`", 200, "boss is an empty text in 100 of 300 elements: write ''"),
         ("boss != `null` && boss != ''", 100, None),
         ("boss != '' && boss != `null`", 100, None),
+        ("tags != `null`", 300, "tags is an empty array in 150 of 300 elements: write `[]`"),
+        ("tags != `null` && tags != `[]`", 150, None),
         ("boss == `null`", 100, "boss is an empty text in 100 of 300 elements: write ''"),
         ("boss == `null` || boss == ''", 200, None),
         ("matches(dept, 'sal')", 100, "dept: 'sal' is there in another case, too: "
@@ -346,7 +348,7 @@ def test_what_a_condition_leaves_out_in_another_spelling_is_said_beside_its_matc
 ) -> None:
     rows = [
         {"dept": ("Sales", "sales", "HR")[n % 3], "boss": ("", "Bob", None)[n % 3]}
-        | {"code": f"{n:04}", "day": f"{n % 9 + 1}/2/2026"}
+        | {"code": f"{n:04}", "day": f"{n % 9 + 1}/2/2026", "tags": [[], ["a"]][n % 2]}
         for n in range(300)
     ]
     parts = [rows[:50], rows[50:]] if small else [rows]
@@ -539,6 +541,18 @@ def test_members_are_counted_with_a_word_if_an_array_is_meant() -> None:
     assert refusal("[?contains(@, 'a')]", sheet).startswith(
         "@ is an object, and [?…] takes an array: write result[?…]"
     )
+
+
+@pytest.mark.parametrize("count", [6, 300])
+def test_empty_texts_and_marks_are_before_no_time(count: int) -> None:
+    due = ("2026-01-02", "", "2027-01-02", "N/A", None, "2025-06-01")
+    rows = [{"due": due[n % 6], "end": "2026-06-01"} for n in range(count)]
+    remark = "due is no number or time in some elements, which do not match"
+    for view in ("[?due < '2026-12-31']", "[?due < end]"):
+        assert ask(f"length({view})", rows) == (count // 3, [remark])
+    assert ask("length([?'2026-12-31' > due])", rows)[0] == count // 3
+    assert ask("length([?due < '2028'])", rows)[0] == count // 2
+    assert ask("length([?due < 'a'])", rows)[0] == count // 6 * 5
 
 
 def test_members_are_counted_with_a_word_if_rows_side_by_side_may_be_meant() -> None:

@@ -56,7 +56,7 @@ class NodeKinds:
         self.values: dict[Any, None] = {}  # some of the values until then
         self.part: str | None = None  # a text in an array that has what `contains` looks for
         self.array: list[Any] = []  # the last one before brackets
-        self.empty = 0  # texts without a character
+        self.empty: Counter[str] = Counter()  # texts, arrays and objects with nothing in them
         self.longest = 0  # elements of an array of which one is taken
 
     def compare(self, one: Any, other: Any) -> None:

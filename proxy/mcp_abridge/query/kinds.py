@@ -28,10 +28,10 @@ from mcp_abridge.query.near_misses import other_spelling, unmatched
 from mcp_abridge.query.notation import Node, brackets, notation
 from mcp_abridge.query.numerals import (
     has_decimal_comma,
-    is_missing,
     kind_of_type,
     number,
     odd_order,
+    stands_for_none,
 )
 from mcp_abridge.query.patterns import FIRST_ALONE, nodes
 from mcp_abridge.query.shapes import tree_member
@@ -39,6 +39,7 @@ from mcp_abridge.query.shapes import tree_member
 _EXAMINED = 100  # texts of which the order is looked at
 _SOUGHT = 10_000  # texts in which another case of a part is looked for
 _ROWS = 200  # elements in which a tree is looked for
+_SIZED = frozenset((str, list, dict))
 _ADD = frozenset(("avg", "max", "min", "sum"))
 _VALUE = {"type": "current", "children": []}
 
@@ -74,7 +75,9 @@ class Kinds:
         record.counts[types] += 1
         if record.differ(one, other):
             record.spelling = one, other
-        record.empty += one == "" or other == ""
+        for each in one, other:
+            if not each and type(each) in _SIZED:
+                record.empty[repr(each)] += 1
         if types[0] is not types[1] and record.alike is None and node["value"] in EQUALITIES:
             record.compare(one, other)
         if not record.matched and types == (str, str):
@@ -96,7 +99,7 @@ class Kinds:
         """Note many operands at once, of which none is an array or an object."""
         record = self._pair(node)
         record.counts.update(zip(map(type, ones), map(type, others), strict=True))
-        record.empty += ones.count("") + others.count("")
+        record.empty["''"] += ones.count("") + others.count("")
         if not record.matched and (str, str) in record.counts:
             record.see(ones, others)
         types = [{*map(type, each)} - {type(None)} for each in (ones, others)]
@@ -155,6 +158,11 @@ class Kinds:
         all texts there are: as soon as one is none, all have to be compared `again`, as texts.
         """
         texts = isinstance(one, str) + isinstance(other, str)
+        none = texts == 2 and (stands_for_none(one, other) or stands_for_none(other, one))
+        if none and self.converts:
+            reason = "is no number or time in some elements, which do not match"
+            self.say(f"{subject_of(node)} {reason}")
+            return None
         if not texts or self.compares_texts(node):
             return (one, other) if texts != 1 else None
         numbers = self._number(node, one), self._number(node, other)
@@ -170,9 +178,6 @@ class Kinds:
             if len(some) < _EXAMINED:
                 some |= {one: None, other: None}
         else:
-            if any(map(is_missing, (one, other))):
-                self.say(f"{subject_of(node)} is no number in some elements, which do not match")
-                return None
             self._as_texts[id(node)] = node
             self._undecided = True
         return one, other

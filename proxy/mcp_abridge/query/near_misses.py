@@ -5,7 +5,7 @@ Without it, `[?state=='Open']` reads as "none" where the state is `open`, or as 
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from mcp_abridge.errors import nearest
@@ -28,6 +28,7 @@ _EACH = 4  # elements with each of them, on average
 _SEARCHED = 200  # characters of a text that is searched for a pattern in another case
 _NO_WORD = re.compile(r"\d|^.{0,5}\Z")  # of which a similar one is another
 _FEWEST = 4  # letters of a text that is no part of another one by chance
+_EMPTY = {"''": ("text", "''"), "[]": ("array", "`[]`"), "{}": ("object", "`{}`")}
 _AT_ENDS = ("ends_with", "starts_with")
 
 
@@ -48,8 +49,7 @@ def unmatched(records: Sequence[NodeKinds]) -> Iterator[str]:
                 yield from _otherwise(record)
         if name in EQUALITIES:
             nulls = None if (what, "None") in sought else meant_as_null(record)
-            empty = None if (what, "''") in sought else meant_as_empty(record)
-            yield from filter(None, (nulls, empty))
+            yield from filter(None, (nulls, meant_as_empty(record, sought)))
 
 
 def _literal(record: NodeKinds) -> Any:
@@ -117,13 +117,18 @@ def meant_as_null(record: NodeKinds) -> str | None:
     return None
 
 
-def meant_as_empty(record: NodeKinds) -> str | None:
-    """Return that values are empty texts which are compared with null."""
-    other = record.node["children"][1 - subject_at(record.node)]
-    if not record.empty or (other["type"], other["value"]) != ("literal", None):
+def meant_as_empty(
+    record: NodeKinds, sought: Collection[tuple[str, str]] = frozenset()
+) -> str | None:
+    """Return that values are empty which are compared with null; `sought` are other tests."""
+    other, what = record.node["children"][1 - subject_at(record.node)], subject_of(record.node)
+    value, count = next(iter(record.empty.most_common(1)), ("", 0))
+    null = other["type"] == "literal" and other["value"] is None
+    if not (null and count) or (what, value) in sought:
         return None
-    places = share(record.empty, record.counts.total())
-    return f"{subject_of(record.node)} is an empty text{places}: write ''"
+    word, literal = _EMPTY[value]
+    places = share(count, record.counts.total())
+    return f"{what} is an empty {word}{places}: write {literal}"
 
 
 def _near(what: str, literal: Any, values: list[Any], count: int) -> Iterator[str]:

@@ -17,6 +17,7 @@ _DECIMAL_COMMA = re.compile(r"-?\d+(?:\.\d{3})*,(?:\d{1,2}|\d{4,})", re.ASCII)
 _MISSING = frozenset(
     ("", "-", "--", "\u2013", "\u2014", "?", ".", "n/a", "na", "nan", "null", "none")
 )
+_LONGEST_MARK = 8  # characters; longer ones need no look
 _SHEET_ERROR = re.compile(r"#[A-Z]+(?:/[A-Z0])?[!?]?")  # of a cell: #REF!, #N/A
 _AMOUNT = re.compile(r"(?:[A-Z]{3}|[^\w\s])?\s?[-+]?\d+(?:[.,' \u00a0]\d+)*\s?(?:%|[A-Za-z]{1,3})?")
 _TIME = re.compile(r"\d{4}-?\d\d-?\d\d([T ])(\d\d:?\d\d)[\d:.,]* ?(Z|UTC|[-+]\d\d(?::?\d\d)?|)")
@@ -90,6 +91,18 @@ def is_missing(value: Any) -> bool:
     if not isinstance(value, str):
         return False
     return value.strip().lower() in _MISSING or _SHEET_ERROR.fullmatch(value) is not None
+
+
+def stands_for_none(text: str, other: str) -> bool:
+    """Return True if a text is empty, or says that there is none, and another one is a number.
+
+    So it may be a time, or a version.
+
+    >>> [stands_for_none(*each) for each in (("", "2026-11-17"), ("-", "v1"), ("0", "1"))]
+    [True, False, False]
+    """
+    begins_so = len(text) <= _LONGEST_MARK and other.lstrip("+-.")[:1].isdigit()
+    return begins_so and is_missing(text)
 
 
 def are_days(texts: Sequence[str]) -> bool:

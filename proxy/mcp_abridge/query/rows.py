@@ -18,6 +18,7 @@ from mcp_abridge.document.tree import Number, Value, encode
 from mcp_abridge.query.kind_words import TESTS
 from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
+from mcp_abridge.query.numerals import is_missing
 from mcp_abridge.query.patterns import names_read, nodes, truthy
 from mcp_abridge.query.search import with_match
 
@@ -156,7 +157,8 @@ def _comparator(evaluation: Evaluation, node: Node, rows: list[Any]) -> list[Any
     if equality:
         alike = types <= {str, *_NUMBERS} or types <= {str, bool}  # in Python, 1 equals True
     else:
-        alike = types <= _NUMBERS or (types <= {str} and evaluation.kinds.compares_texts(node))
+        as_texts = types <= {str} and evaluation.kinds.compares_texts(node)
+        alike = types <= _NUMBERS or (as_texts and not any(map(is_missing, {*ones, *others})))
     if not alike:
         return [evaluation.compared(node, *pair) for pair in zip(ones, others, strict=True)]
     evaluation.kinds.pairs(node, ones, others)
