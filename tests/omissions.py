@@ -438,6 +438,10 @@ def _check_lines(before: str, quotes: str) -> None:
             part = "\n".join(rest).partition("\ndiff --git ")[0].splitlines()
             signs = Counter(each[:1] for each in part if each[:3] not in ("+++", "---"))
             assert [signs["+"], signs["-"]] == [*map(int, amounts)], (line, amounts, signs)
+        if rest[0] == f"kind: {line.partition(' ')[0]}":  # of Kubernetes, with its name
+            line = f"  name: {line.partition(' ')[2]}"
+            rest = rest[: rest.index("---") if "---" in rest else None]
+            rest[0] = next(filter(line.__eq__, rest), "")
         assert line in rest[0], (number, line)
 
 

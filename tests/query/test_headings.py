@@ -160,6 +160,12 @@ LAW = (
     "Scope\n\nPage 2\n\nArticle 2\n\n1. All ports are ports.\n\nsee\nArticle 3\n"
 )
 
+MANIFESTS = "".join(
+    f"---\n# Source: {kind}.yaml\nkind: {kind}\nmetadata:\n  labels:\n    name: x\n  name: {name}\n"
+    "spec:\n  name: other\n"
+    for kind, name in (("Service", "basket"), ("CronJob", "feed"), ("Secret", "keys"))
+)
+
 
 @pytest.mark.parametrize(
     ("text", "outline"),
@@ -212,6 +218,7 @@ LAW = (
         (PAGE, ["1 A", "2 B", "2 C"]),
         (TOML, ["1 [project]", "2 [tool.ruff]", "2 [[tool.files]]"]),
         (MANUAL, ["1 NAME", "1 SYNOPSIS", "1 SEE ALSO"]),
+        (MANIFESTS, ["1 Service basket", "1 CronJob feed", "1 Secret keys"]),
     ],
     ids=str,
 )

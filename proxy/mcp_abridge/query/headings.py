@@ -73,7 +73,9 @@ _NUMBERED = rf"(?m)^{_NUMBER}{{0,4}}\.?[ \t]{{1,4}}\pL.{{1,100}}$"
 _INNER_NUMBER = rf"(?m)^{_NUMBER}{{1,4}}\.?[ \t]{{1,4}}\p{{Lu}}"
 _PARTS = rf"(?m)(?:{_DECLARATION})|{_FUNCTION}|{_HEADS}"
 _ARTICLE = r"(?m)^\p{Lu}\pL{2,12} (?:\d{1,3}[a-z]?|[IVXLC]{1,7})\.?[ \t]*$"
-_FORMS = (_DIFF, _PARTS, _BELOW, _SECTIONS, _MANUAL, _INNER_NUMBER, _ARTICLE)
+_KIND = r"(?m)^kind: [A-Z]\w+[ \t]*$"
+_NAME = re.compile(r"^metadata:(?:\n[ ].*)*?\n  name: (\S+)|^---", re.MULTILINE)
+_FORMS = (_DIFF, _KIND, _PARTS, _BELOW, _SECTIONS, _MANUAL, _INNER_NUMBER, _ARTICLE)
 _ANY = "|".join(f"(?:{form})" for form in _FORMS)
 _PAGES = ("page", "seite", "página")  # which have no content of their own
 _LEVEL = re.compile(r"(#+|=+) |(?:<[hH]|=head)([1-6])|\\(part|chapter|(?:sub)*section)")
@@ -100,7 +102,7 @@ def headings(text: str, fuel: Fuel) -> list[Heading]:
     if not any_heading(text, fuel):
         return []
     most = list[_Place]()
-    lone = ((each,) for each in (_underlined, _sections, _manual, _articles, _chapters))
+    lone = ((each,) for each in (_underlined, _objects, _sections, _manual, _articles, _chapters))
     for readers in ((_files,), (_code, _markup), *lone):
         for read in readers:
             most = max(most, [*islice(read(text, fuel), MOST)], key=len)
@@ -268,6 +270,14 @@ def _code(text: str, fuel: Fuel) -> Iterator[_Place]:
     indents = sorted({indent for _, indent, _ in places})
     for start, indent, words in places[:MOST] if quoted < _FEWEST else ():
         yield start, 1 + indents.index(indent), words
+
+
+def _objects(text: str, fuel: Fuel) -> Iterator[_Place]:
+    """Yield the objects of Kubernetes in documents of YAML, each by its kind and its name."""
+    for start, end in _spans(_KIND, text, fuel):
+        name = _NAME.search(text, end, end + _READ)
+        words = f"{text[start:end].strip()} {(name and name[1]) or ''}"
+        yield start, 1, words.removeprefix("kind: ").strip()
 
 
 def _sections(text: str, fuel: Fuel) -> Iterator[_Place]:
