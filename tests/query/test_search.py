@@ -410,6 +410,17 @@ def test_a_hit_in_a_row_that_is_an_array_says_which_row_it_is() -> None:
     assert "row" not in plain(look(whole, "grep('cost')"))["at"][0]
 
 
+def test_a_hit_that_is_a_name_beside_a_value_has_that_value() -> None:
+    names = ("Protein", "Iron", "Sodium")
+    foods = [
+        {"food": f"food {n}", "in": [{"of": each, "no": 7, "value": n + 0.5} for each in names]}
+        for n in range(40)
+    ]
+    hits = ask("grep('Iron')", {"foods": foods})["at"]
+    assert [hit["value"] for hit in hits] == [n + 0.5 for n in range(20)]
+    assert "value" not in ask("grep('food 7')", {"foods": foods})["at"][0]
+
+
 def test_a_hit_in_arrays_side_by_side_says_which_row_it_is() -> None:
     hours = [f"2026-11-{1 + n // 24:02}T{n % 24:02}:00" for n in range(300)]
     hourly = {"time": hours, "temp": [n % 9 for n in range(300)], "snow": [None] * 300}

@@ -6,7 +6,9 @@ Without it a search would say that a word is there, and not of which row it is.
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import reduce
 from itertools import chain, islice
+from operator import getitem
 from typing import Any
 
 from msgspec import Struct
@@ -28,6 +30,7 @@ _STATES = 5  # different values that are counted
 _STATE = 40  # characters of such a value
 _KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
 _NAMES = ("name", "title", "subject", "summary", "label", "login", "path", "filename", "url")
+_VALUES = ("value", "amount")
 HOLDERS = ("display_value", "value", "text", "rendered", "content")
 """Names of values that are called by what is around them, or beside."""
 # Last words of names: `tracking_code`, `displayName`.
@@ -170,7 +173,9 @@ class Owners:
             self.small |= small or _small_record(keys, record, "row" if row is None else "part")
         if row is None:
             return {"row": _record_view(keys) | identity_of(record or {})}
-        return {"row": {"view": path_of(keys[:depth]), **identity_of(row), **within}}
+        inside = reduce(getitem, keys[:-1], self._value)
+        beside = {} if inside is row else _value_beside(inside, keys[-1])
+        return beside | {"row": {"view": path_of(keys[:depth]), **identity_of(row), **within}}
 
     def _nodes(self, keys: list[PathKey]) -> list[tuple[int, dict[str, Any]]]:
         """Return the objects of a tree that a hit lies in, one in another, each with its depth."""
@@ -252,6 +257,14 @@ def _names_around(nodes: list[tuple[int, dict[str, Any]]]) -> dict[str, str]:
     ]
     where = " / ".join(names)
     return {"in": where} if names and all(names) and len(where) <= _IDENTITY else {}
+
+
+def _value_beside(pair: Any, name: PathKey) -> dict[str, Any]:
+    """Return the value that stands beside the name which a hit is: of a nutrient, of a header."""
+    names = pair if isinstance(pair, dict) and len(pair) <= RECORD else ()
+    own = next((each for each in names if each.lower() in _VALUES and each != name), None)
+    value = None if own is None else pair[own]
+    return {"value": _short(value)} if isinstance(value, str | int | float) else {}
 
 
 def _small_part(row: Any, size: int, keys: list[PathKey], depth: int) -> Rows:
