@@ -76,6 +76,8 @@ def ask(view: str, value: object = WHOLE) -> tuple[Any, list[str]]:
         ("lower(from_json(body).tags[1])", "b"),
         ("split(streams[0].values[0][1], 'q')", ["x"]),
         ("split(log, '\\n')[1]", "b 2"),
+        ("split('a,b,', ',') | length(@)", 3),
+        ("length(split(log, '\\n'))", 4),
         ("split(log, '\\n')[].capture(@, '(?P<w>[a-z]) (?P<n>.)') | [?w=='b'].n", ["2"]),
         ("log | uniq()", [{"count": 2, "text": "a 1"}, {"count": 1, "text": "b 2"},
                           {"count": 1, "text": "c"}]),

@@ -251,6 +251,13 @@ def test_what_can_be_no_pattern_is_searched_as_it_is(name: str) -> None:
         assert with_remarks(f"grep('{name}') | length(@)", value) == (1, [remark])
 
 
+def test_alternatives_as_basic_patterns_have_them_are_found() -> None:
+    remark = r"\| is read as |, as basic patterns have it"
+    for value in ("one\ntwo\nthree\n", ["one", "two", "three"]):
+        assert with_remarks(r"grep('one\|two') | length(@)", value) == (2, [remark])
+    assert with_remarks(r"grep('a\|b') | length(@)", "a|b\nb\n") == (1, [])
+
+
 @pytest.mark.parametrize("name", ["Fix (#12)", "(?i)FIX (#12)", "v1.0 ^ $5"])
 def test_grep_finds_what_is_written_as_no_pattern(name: str) -> None:
     in_rows = ask(f"grep('{name}')", [{"id": 1, "title": "other"}, {"id": 2, "title": name}])

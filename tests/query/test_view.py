@@ -613,6 +613,13 @@ OF_A_TEXT = [
     ("text | grep crash", "grep('crash')"),
     ("grep('crash 4', context=1)", "grep('crash 4', 1)"),
     ("/crash 4/", "grep('crash 4')"),
+    ("grep crash | grep 4", "split(@, '\\n')[?contains(@, 'crash 4')]"),
+    ("grep -i CRASH | grep -v 4 | wc -l", "split(@, '\\n')[?!contains(@, '4')] | length(@)"),
+    ("grep -vc 4", "split(@, '\\n')[?!contains(@, '4')] | length(@)"),
+    ("grep -F 'h 4' | tail -2", "grep('h 4') | tail(2)"),
+    ("grep -w 'ash 4\\|crash 5' | wc -l", "grep('crash 5') | length(@)"),
+    ("head -4 | tail -2", "lines(3, 4)"),
+    ("sort | uniq | wc -l", "uniq() | length(@)"),
     ("search('crash 4')", "grep('crash 4')"),
 ]
 TRANSLATIONS: list[tuple[Any, str, str]] = [

@@ -51,6 +51,7 @@ near_misses sentences on what a test leaves out that is there in another spellin
 numerals    the numbers, versions and times that texts spell, and their order
 spellings   other languages' words for the same
 jq          its streams, as arrays
+shell       its commands, and their pipes
 view        one view of one document
 fragment    a view in the URI of a resource
 windows     the view after the one that was shown

@@ -56,6 +56,8 @@ class Conversions:
             return None if value is None else self._null("split() is null where there is no text")
         separator = _ESCAPES.get(separator, separator)
         self._fuel.burn(characters(value) + _PART * value.count(separator))
+        if separator.endswith("\n"):
+            value = value.removesuffix(separator)  # the end of the last line begins none
         return value.split(separator)
 
     @signature({"types": []}, {"types": ["string"]})

@@ -74,6 +74,12 @@ class Questions(Amounts, Conversions):
             self._say(f"{text} is searched as it is", True)
             text = literal
         result = self._search(of_lines(text), around)
+        either = text.replace(r"\|", "|")
+        if result.none and either != text:
+            others = self._search(of_lines(either), around)
+            if not others.none:
+                self._say(r"\| is read as |, as basic patterns have it", True)
+                text, result = either, others
         nothing = result.none
         if self._may_search(result, remaining):
             hits = self._search(of_lines(text, "im"), around).beyond(result)

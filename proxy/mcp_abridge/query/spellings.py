@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from mcp_abridge.document.names import spelled
 from mcp_abridge.query.jq import from_jq
+from mcp_abridge.query.shell import from_shell, raw_text
 
 _PATH = r"[A-Za-z_@][\w.]*"
 _INSIDE = r"((?:[^()]|\([^()]*\))*)"  # what stands in parentheses
@@ -151,26 +152,12 @@ _QUOTED_MEMBER = re.compile(
 _LIKE = re.compile(
     rf"(?<![\w.])({_PATH})\s+(NOT\s+)?(I?)LIKE\s+'(%?)([^'%_\\]+)(%?)'", re.IGNORECASE
 )
-_LINES = re.compile(r"^(?:lines\s*\(?|sed\s+-n\s)\s*(\d+)(?:\s*[-:,]\s*|\s+)(\d+)\s*(?:\)|p)?$")
-_HEAD = re.compile(r"(^|\|\s*)(head|tail)\s+(?:-n\s*)?-?(\d+)$")
-_COUNT_OF_LINES = re.compile(r"^(?:cat\s*\|\s*)?wc(?:\s+-[lc])*$")
-_UNIQ = re.compile(
-    r"^(?P<of>[\w.\[\]]+\s*\|\s*)?(?:cat\s*\|\s*)?(?:sort\s*\|\s*)?uniq(?:\s+-[cd]+)?(?:\s*\|\s*sort\b[^|]*)?"
-    r"(?:\s*\|\s*head(?:\s+-(?:n\s*)?(?P<first>\d+))?)?$"
-)
-_OPTIONS = r"(?:\s+-[cinErRPhosABC]+(?:\s*\d+)?(?=\s|$))*"
-_BARE_GREP = re.compile(
-    rf"""^(?:cat\s*\|\s*)?(?P<of>[\w.\[\]]+\s*\|\s*)?grep(?P<options>{_OPTIONS})\s+"""
-    rf"""(?P<quote>['"]?)(?P<pattern>(?!-).+?)(?P=quote)(?P<more>{_OPTIONS})"""
-    r"""(?:\s+\|\s+(?:head|tail|wc)\b.*)?$"""
-)
 _MAY_BE_NAMES = re.compile(r"[^\[\]{},&|=<>!?*'\"`\ue000-\uf8ff]+")  # and what is between them
 _WORD_OR_SIGN = re.compile(r"\w+|\W")
 _ATTEMPTS = 100  # names that are looked for in a document
 _ODD = re.compile(r"(?=.*[^\W\d])(?=.*(?:[^\w.]|[^\x00-\x7f]))")  # with a letter and a sign
 _ODD_NUMBER = re.compile(r"(?=.*\d)(?=.*[^\w.])")
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
-_SLASHES = re.compile(r"^/(?P<pattern>.+)/(?P<options>i?)$")
 
 
 def respelled(view: str) -> str:
@@ -179,17 +166,10 @@ def respelled(view: str) -> str:
     Each of these is an error in JMESPath, so that no valid view gets another meaning.
     """
     view = view.strip()
-    command = _ROOT.sub("", view)
-    if grep := _BARE_GREP.match(command) or _SLASHES.match(command):
-        return _search(grep.groupdict(""))
-    if _COUNT_OF_LINES.match(command):
-        return "text | outline().text"
-    if uniq := _UNIQ.match(command):
-        part = f"[:{uniq['first'] or 10}]" if "head" in view else ""
-        return f"{uniq['of'] or ''}uniq(){part}"
-    view = _HEAD.sub(r"\1\2(\3)", _LINES.sub(r"lines(\1, \2)", view))
+    if command := from_shell(_ROOT.sub("", view)):
+        return command
     view = _QUOTED_PATTERN.sub(
-        lambda match: f"{match[1]}{_raw('(?i)' * bool(match[3]) + match[2])}", view
+        lambda match: f"{match[1]}{raw_text('(?i)' * bool(match[3]) + match[2])}", view
     )
     view, literals = _masked(view)
     view = _ROOT.sub("", from_jq(view))
@@ -280,20 +260,6 @@ def _masked(view: str) -> tuple[str, dict[str, str]]:
 
 def _unmasked(view: str, literals: dict[str, str]) -> str:
     return re.sub(_LITERAL, lambda match: literals.get(match[0], match[0]), view)
-
-
-def _search(command: dict[str, str]) -> str:
-    """Return the call of `grep` for a command: its options `c`, `i`, `A`, `B` and `C` count."""
-    options = command["options"] + command.get("more", "")
-    case = "(?i)" if "i" in options else ""
-    context = re.search(r"[ABC]\s*(\d+)", options)
-    lines = f", `{context[1]}`" if context else ""
-    count = " | length(@)" if "c" in options else ""
-    return f"{command.get('of', '')}grep({_raw(case + command['pattern'])}{lines}){count}"
-
-
-def _raw(text: str) -> str:
-    return "'" + text.replace("'", "\\'") + "'"
 
 
 def _hash(members: str) -> str:
