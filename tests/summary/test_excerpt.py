@@ -524,6 +524,15 @@ def test_a_text_in_an_object_has_an_outline_and_no_escape_codes() -> None:
     assert "; escape codes are not shown" in after["_abridged"]["run.log"]
 
 
+def test_the_logs_of_a_few_pods_show_the_failure_in_the_middle_of_one() -> None:
+    pods = [{"pod": f"api-{n}", "log": failing(*[500] * (n == 1))} for n in range(3)]
+    document, call = Document({"pods": pods}), Call("t", viewable=True, notices=[])
+    abridge(document, 10_000, call, first_look=2000)
+    after = json.loads(document.encode())["pods"]
+    assert [pod["pod"] for pod in after] == ["api-0", "api-1", "api-2"]
+    assert ["line 500: step 500: ERROR" in pod["log"] for pod in after] == [False, True, False]
+
+
 @given(st.lists(LOG_LINE, min_size=60, max_size=400), st.integers(1500, 4000))
 def test_what_the_notes_say_of_a_text_in_an_object_is_so(lines: list[str], bound: int) -> None:
     before = beside("\n".join(lines))

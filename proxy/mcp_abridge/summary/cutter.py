@@ -48,6 +48,8 @@ _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
 _RECORD = 60  # members: an object with more is a map, as one of like members is: each gets _FAIR
 _BOTH_ENDS = 1000  # bytes of a string whose end is shown too
+_LONG = 500  # characters shown of each text of a column: of so few rows all have more room
+_OF_TEXT = 1200  # bytes of such a row, so that what stands out in its text is shown
 _LINES = 8  # line ends of a text of which more is said than how long it is
 DEEPEST = 30  # levels; a deeper container that does not fit is emptied
 
@@ -240,7 +242,9 @@ class SizeReducer(Struct, kw_only=True):
                 many = rows.has_name and (count >= MANY or size > 8 * room)
                 views = in_turn(rows.examples, views) if many or not views else views
                 slim = few and rows.omitted and len(rows.value) < room // 4
-                parts = self._all(entries, room, depth, _SOME) if slim else None
+                long = few and any(clip >= _LONG for _, _, clip, *_ in rows.clips)
+                least = _SOME if slim else _OF_TEXT
+                parts = self._all(entries, room, depth, least) if slim or long else None
                 # Of rows for those inside of them, the first ones with these.
                 inside = f"{place}.{name}".removeprefix(f"{at[1]}[].")
                 bare = name and not many and inside not in rows.names
