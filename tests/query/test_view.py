@@ -88,6 +88,7 @@ def test_a_text_read_as_structure_can_be_looked_at_as_both(
         ("items[0].'Due/Day (UTC)'", 1),
         ("Daily (all).2026-11-30.4. close", 5),
         ("meta.+1", 9),
+        ("items[?7d > 1].7d", [2]),
     ],
 )
 def test_a_name_with_signs_needs_no_quotes_if_there_is_such_a_member(
@@ -95,7 +96,7 @@ def test_a_name_with_signs_needs_no_quotes_if_there_is_such_a_member(
 ) -> None:
     whole = {
         "items": [
-            {"id": n, "x-y": n, "a": {"b-c": n}, "Given to": "Ann", "Due/Day (UTC)": n}
+            {"id": n, "x-y": n, "a": {"b-c": n}, "Given to": "Ann", "Due/Day (UTC)": n, "7d": n}
             for n in (1, 2)
         ],
         "meta": {"app.io/name": "web", "größe": 7, "$ref": "#/a", "+1": 9},

@@ -155,7 +155,9 @@ _LIKE = re.compile(
 _MAY_BE_NAMES = re.compile(r"[^\[\]{},&|=<>!?*'\"`\ue000-\uf8ff]+")  # and what is between them
 _WORD_OR_SIGN = re.compile(r"\w+|\W")
 _ATTEMPTS = 100  # names that are looked for in a document
-_ODD = re.compile(r"(?=.*[^\W\d])(?=.*(?:[^\w.]|[^\x00-\x7f]))")  # with a letter and a sign
+_ODD = re.compile(
+    r"(?=.*[^\W\d])(?=\d|.*(?:[^\w.]|[^\x00-\x7f]))"
+)  # a letter, and a sign or first a digit
 _ODD_NUMBER = re.compile(r"(?=.*\d)(?=.*[^\w.])")
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
 
