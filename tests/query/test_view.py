@@ -566,6 +566,8 @@ OF_AN_OBJECT = [
     ("items[?state = 'open' and n > 5].id", "items[?state=='open' && n > `5`].id"),
     ("items[?state == 'x' OR not contains(title, '1')].id", "items[?!contains(title, '1')].id"),
     ("count(items, state)", "count_by(items, &state)"),
+    ("items[?n in [1, 2]].id", "items[?n == `1` || n == `2`].id"),
+    ("items[?contains([1, 2], n)].id", "items[?n == `1` || n == `2`].id"),
     ("items[?n in (1, 2)].id", "items[?n == `1` || n == `2`].id"),
     ("items[?state IN ['open', 'x']].id", "items[?state=='open'].id"),
     ("items[?state not in ('open', 'x')].id", "items[?state=='closed'].id"),

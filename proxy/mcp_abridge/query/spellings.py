@@ -134,6 +134,10 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
 _ROOT = re.compile(r"^\$(?=\.\w|\[)\.?|^\.(?=\w)")
 _KEPT = re.compile(r"""'(?:[^'\\]|\\.)*'|`[^`]*`|"(?:[^"\\]|\\.)*\"""")
 _BARE_NUMBER = re.compile(r"((?:[(,]|[<>=]=?|!=)\s*)(-?\d+(?:\.\d+)?)\b")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBERS = re.compile(
+    rf"(?:\b(?:in|IN)|[(=])\s*\[\s*{_NUMBER.pattern}(?:\s*,\s*{_NUMBER.pattern})+\s*\]"
+)
 _NUMBER_BEFORE = re.compile(r"(?<![\w.:\[+-])(-?\d+(?:\.\d+)?)(\s*(?:[<>=]=?|!=))")
 _BARE_WORD = re.compile(r"([=!]=\s*)([Tt]rue|[Ff]alse|null|None|nil|undefined)\b")
 _WORDS = {"True": "true", "False": "false"} | dict.fromkeys(("None", "nil", "undefined"), "null")
@@ -176,6 +180,7 @@ def respelled(view: str) -> str:
     view, literals = _masked(view)
     view = _ROOT.sub("", from_jq(view))
     view = _INDEXES.sub(lambda match: f".[{_indexes(match[1])}]", view)
+    view = _NUMBERS.sub(lambda match: _NUMBER.sub(r"`\g<0>`", match[0]), view)
     view = _BARE_NUMBER.sub(r"\1`\2`", view)
     view = _NUMBER_BEFORE.sub(r"`\1`\2", view)
     view = _BARE_WORD.sub(lambda match: f"{match[1]}`{_WORDS.get(match[2], match[2])}`", view)
