@@ -440,12 +440,14 @@ def test_numbers_that_are_held_as_texts_are_compared_as_numbers(
     assert ask(f"[?t {sign} `{limit!r}`].v", rows)[0] == expected
 
 
-def test_a_negation_is_of_the_whole_path_in_views() -> None:
+def test_a_negation_is_of_the_whole_path_or_comparison_in_views() -> None:
     rows = [{"id": n, "user": {"admin": n == 1, "roles": ["x"][:n]}} for n in range(3)]
     assert ask("[?!user.admin].id", rows) == ([0, 2], [])
     assert ask("[?!user.roles[0] && id < 9].id", rows) == ([0], [])
     assert ask("[?not user.admin].id", rows) == ([0, 2], [])
     assert ask("[?!(user.admin)].id", rows) == ([0, 2], [])
+    assert ask("[?!id==1].id", rows) == ([0, 2], [])
+    assert ask("[?not id > 1 && id != 0].id", rows) == ([1], [])
     assert ask("!@ | @", rows) == (False, [])
 
 

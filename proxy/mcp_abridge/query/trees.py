@@ -33,14 +33,16 @@ def renamed(tree: Node, names: Collection[str]) -> Node:
 
 
 def as_meant(tree: Node) -> Node:
-    """Return an expression in which `!` is for all of a path, not for its first name alone.
+    """Return an expression in which `!` is for all of a path or comparison, not for its first name.
 
-    JMESPath takes `!user.admin` for the member of a boolean, which is always null.
+    JMESPath takes `!user.admin` for the member of a boolean, which is always null, and
+    `!state=='open'` for a boolean that is compared with a text.
     """
     children = [as_meant(each) if isinstance(each, dict) else each for each in tree["children"]]
     same = all(one is other for one, other in zip(children, tree["children"], strict=True))
     node = tree if same else {**tree, "children": children}
-    if not of_negation(node):
+    compares = node["type"] == "comparator" and children[0]["type"] == "not_expression"
+    if not (compares or of_negation(node)):
         return node
     negation = children[0]
     inside = {**node, "children": [*negation["children"], *children[1:]]}
