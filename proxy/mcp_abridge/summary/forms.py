@@ -15,11 +15,8 @@ CLOCK = re.compile(
 BY_DAY = re.compile(rb'"(?:\d{1,2}[/. -]|[A-Z])')
 """A time that begins with its day or month, and so does not sort as a text."""
 EPOCH = re.compile(rb'"?\d{9}')  # seconds since 1970, or smaller units
-SINCE_1970 = re.compile(rb"1\d{9}(?:\d{3}){0,3}(?:\.\d+)?")
-"""A time of this century, before 2033, in seconds or smaller units."""
 WITH_DIGIT = re.compile(rb"[^0-9]*[0-9]")
 NO_LETTERS = re.compile(rb'\[*"[^A-Za-z\x80-\xff]*"')
-FLAG = re.compile(rb"\[+[tf]")
 LINK = re.compile(rb'\[*"(?:https?|wss?):')
 OPAQUE = re.compile(
     rb'\[*"(?=[\w+/=-]{12,}")(?=[^"]*\d)'  # most values fail at once
@@ -27,7 +24,6 @@ OPAQUE = re.compile(
     rb'(?=[^"]*[A-Z])(?=[^"]*[a-z])(?:[a-z]{2,5}_[A-Za-z0-9]{14,}|[A-Za-z0-9+/=_]{20,}))"|'
     rb'\[*"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}"'  # an address of hardware
 )
-E_MAIL = re.compile(rb'"[^"@ ]+@[^"@ ]+\.[a-z]+"')
 NO_NAME = re.compile(rb'"@?\.?[\w-]*+\[\d+\]|"\s*(?:\{|\[\{)\\"|"\{\}"')
 """The place of a node in a tree, or JSON in a text."""
 WITH_KIND = re.compile(rb'"[a-z]{2,5}_[A-Za-z0-9]+"')

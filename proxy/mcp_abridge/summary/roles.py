@@ -37,7 +37,6 @@ _BETTER = 1  # worth by its values that a second name has more: then the first o
 _NEAR = 0.5  # worth by its values that a second name has less, at most
 _OF_CODES = (("code",), ("name",), ("symbol",))  # the end of `currencyCode`
 _TITLE = 6  # worth of a second name by its words, with which the values are not asked
-_APART = 2  # columns that are chosen only to tell rows apart
 
 
 def in_order(
@@ -60,18 +59,14 @@ def in_order(
     for column in sorted(columns, key=lambda each: len(each.path)):
         cells, few = tuple(column.cells), 5 * len(column.values) < len(column.cells)
         bare = len({*cells}) == 1 or few or _is_of_each(column, columns)
-        if cells in equal or bare or _spells_a_number(column, columns):
+        if cells in equal or bare:
             column.role = APPENDIX
             useless.append(column)
         equal.setdefault(cells, []).append(column)
     firsts = [each for each in equal.values() if each[0] not in useless]
-    compounds = words.compounds({column.names[-1] for column in columns if column.names})
     heads = Counter(column.path[:1] for column in columns)
     around = {head for head, count in heads.items() if 2 * count > len(columns)}
-    useful = [
-        Worth(each, things, compounds, array, around).in_all(sought, others)
-        for each, *others in firsts
-    ]
+    useful = [Worth(each, things, array, around).in_all(sought, others) for each, *others in firsts]
     useful.sort(key=lambda each: each.column.position)
     useless.sort(key=lambda each: each.position)
     order = [*_order(useful), *useless]
@@ -109,15 +104,6 @@ def _kinds(column: Column) -> set[bytes]:
     return {part for cell in column.values for part in map(bytes, elements_of(Raw(cell)))}
 
 
-def _spells_a_number(column: Column, columns: Sequence[Column]) -> bool:
-    """Return True of a number as a text beside the number itself: `price`, `price_display`."""
-    own = words.split(column.names[-1]) if column.plain and column.textual else ()
-    if words.WRITTEN.isdisjoint(own[-1:]) or not all(map(forms.NUMBER.fullmatch, column.values)):
-        return False
-    beside = (each.names[-1] for each in columns if each.path[:-1] == column.path[:-1])
-    return any(words.split(name) == own[:-1] for name in beside)
-
-
 def _things(columns: Sequence[Column]) -> set[Names]:
     """Return the places of objects with an id of their own in a row that has one: other things."""
     paths = [column.names for column in columns]
@@ -126,15 +112,12 @@ def _things(columns: Sequence[Column]) -> set[Names]:
 
 
 def _order(facts: list[Worth]) -> Iterator[Column]:
-    """Yield columns: a name, a state or value, a key, what tells rows apart, a time, the rest."""
+    """Yield columns: a name, a state or value, a key, a time, the rest."""
     waiting = list(facts)
-
-    def decoded(worth: Worth) -> bool:
-        return worth.code and any(each.decodes(worth) for each in facts)
 
     def take(role: str, least: float = -8, longest: float = inf) -> Iterator[Worth]:
         fit = (each for each in waiting if getattr(each, role) > least)
-        free = (each for each in fit if each.column.size <= longest and not decoded(each))
+        free = (each for each in fit if each.column.size <= longest)
         if (
             role in (NAME, BARE, SECOND, TITLE) and choice
         ):  # a second name is no id of another thing
@@ -155,8 +138,6 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
         for each in choice:
             each.column.role = STATE if each.state > each.name else NAME
         choice += [*take(OWN_ID)] or take(HASH)
-    elif choice and choice[0].distinct < 1:
-        choice += take(OWN_ID, 0)
     for role in (KEY, TIME):
         choice += () if choice else take(role)
     state = max((each.state for each in waiting), default=-9)
@@ -167,8 +148,6 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     if not doubt:
         choice += [*take(TITLE, _TITLE, _SHORT)] or take(BARE, max(bare - _NEAR, _NAMED), _SHORT)
     choice += take(KEY, 0)  # a short one
-    for _ in range(_APART):
-        choice += _telling_apart(choice, waiting)
     choice += take(SECOND, 5, _SHORT)
     choice += take(EVENT, 0)
     choice += take(second)
@@ -184,29 +163,10 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
         each.column.role = max(roles, key=lambda role: getattr(each, role))
         if each.state > 0 and each.distinct < REPEATED:
             each.column.role = STATE
-        beside = each.appendix or decoded(each)
-        if getattr(each, each.column.role) <= 0 or beside:
-            each.column.role = APPENDIX if beside else REST
+        if getattr(each, each.column.role) <= 0 or each.appendix:
+            each.column.role = APPENDIX if each.appendix else REST
         choice.append(each)
     return (each.column for each in choice)
-
-
-def _telling_apart(choice: list[Worth], waiting: list[Worth]) -> Iterator[Worth]:
-    """Yield the column that tells apart most rows that `choice` does not; none if it does."""
-
-    def count(*others: Worth) -> int:
-        return len(set(zip(*(each.column.cells for each in (*choice, *others)), strict=True)))
-
-    rows = len(choice[0].column.cells) if choice else 0
-    now = count() if choice else 0
-    short = [each for each in waiting if each.column.size <= _SHORT and not each.appendix]
-    if now < rows and short:
-        best = max(short, key=lambda each: (count(each), each.name, -each.column.size))
-        if count(best) > now:
-            waiting.remove(best)
-            other = VALUE if best.numeric else TIME if best.clock else KEY
-            best.column.role = NAME if best.name > 0 else other
-            yield best
 
 
 def names_rows(column: Column) -> bool:
@@ -249,8 +209,6 @@ def is_unit(column: Column) -> bool:
 def is_amount(column: Column) -> bool:
     """Return True if the values of a column can be added up: sizes, durations, but no prices."""
     own = _words_of_amount(column)
-    if own[-1:] == ("volume",) and words.BOOKS.intersection(column.names):
-        return False
     amounts = own[-1:] and (own[-1] in words.AMOUNTS or words.counts_things(own))
     return bool(amounts) and column.plain and words.RATES.isdisjoint(own) and is_quantity(column)
 

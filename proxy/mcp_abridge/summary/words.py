@@ -5,12 +5,9 @@ one reads the list by in 64, and in 75 among the best two; the words, in 73 and 
 """
 
 import re
-from collections import Counter
-from collections.abc import Collection
 from functools import lru_cache
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
-_BEGINNING = 3  # letters of the first of two words in one, at least
 
 
 def _worth(**words: str) -> dict[str, float]:
@@ -30,14 +27,13 @@ PROSE = _worth(
     _1="comment comments note notes remark remarks details instructions terms raw html json xml sql"
 )
 HOLDERS = _worth(_1="value text content rendered default en simpletext raw #text $t s n")
-PARTS = frozenset(("first", "middle", "given"))  # of a person's name
 STATES = _worth(
     _5="status state stage phase severity level conclusion health action actions",
     _3="priority type kind category reason result outcome code relation",
 )
 VALUES = _worth(
     _4="value values val points total amount count price score cost balance revenue mrr arr net"
-    " gross budget salary",
+    " gross budget salary percent percentage pct",
     _3="fee tax size duration distance time sum avg restarts usage comments line lineno startline"
     " line_number",
 )
@@ -57,11 +53,9 @@ RECORDS = frozenset(
 )
 """Words of times: those for which one reads a list, and those of what happened to its records."""
 
-CODES = frozenset(("code", "id", "key", "number", "value", "index"))
 MEASURES = frozenset(("currency", "unit", "units"))
 PRINTED = frozenset(("number", "code"))
 """Keys that a person reads or types, however long."""
-HASHES = frozenset(("etag", "checksum", "md5", "cursor", "nonce"))
 NO_QUANTITIES = {
     *(TIMES - {"time"}),
     *("id", "iid", "uid", "column", "col", "index", "offset", "orderindex", "page", "pid", "port"),
@@ -81,15 +75,12 @@ AMOUNTS = _worth(
     " revenue mrr arr fee tax net gross budget time distance weight volume"
     " precipitation rain rainfall snow snowfall showers"
 )
-BOOKS = frozenset(("journal", "venue", "issue"))  # whose volumes are not added up
 _PLURAL = re.compile("[a-z]{3,}(?<![sui])s")
 UNITS = _worth(_1="ms s sec seconds h kb mb gb kg km eur usd gbp chf cents sent")
 TYPED = ("number", "value", "N")  # a value that is called by the object around it
-TYPES_OF_NUMBERS = ("N",)  # of DynamoDB, whose numbers are texts
 RATES = frozenset(  # are no amounts
     _worth(_1="avg average max mean median min per percent percentage pct rate ratio unit gusts")
 )
-SHARE = 3.97  # worth of a percentage: it says more of a row than a count, `total_count`
 OTHERS = _worth(  # things that have names of their own
     _1="user account author owner creator reporter assignee committer actor customer project repo"
     " repository parent team milestone organization links avatar icon context agent host tool"
@@ -101,10 +92,6 @@ PEOPLE = _worth(
     _3="author authors user username sender from login",
     _2="owner owners reporter requester creator customer account",
 )
-WRITTEN = frozenset(("display", "formatted", "str", "string", "text"))
-"""The last word of a number that is written as a text beside itself."""
-_PERCENT = (("percent",), ("percentage",), ("pct",))
-_ENDINGS = frozenset(("id", *(w for w in (*NAMES, *STATES, *VALUES, *KEYS, *TIMES) if len(w) > 2)))
 IDS = frozenset(("id", "gid", "uid", "uuid", "key", "node_id", "self", "url", "href", "web_url"))
 
 
@@ -133,15 +120,6 @@ def counts_things(own: tuple[str, ...]) -> bool:
     return things and own[-1] not in NO_QUANTITIES
 
 
-def is_share(own: tuple[str, ...]) -> bool:
-    """Return True of the words of a number by which rows compare, whatever their size.
-
-    >>> is_share(split("percent_covered")), is_share(split("errorRate")), is_share(split("rate_id"))
-    (True, True, False)
-    """
-    return own[:1] in _PERCENT or own[-1:] in _PERCENT or own[-1:] in (("rate",), ("ratio",))
-
-
 def is_id_of(own: tuple[str, ...], array: str) -> bool:
     """Return True of the words of an id that is called by its array.
 
@@ -151,22 +129,3 @@ def is_id_of(own: tuple[str, ...], array: str) -> bool:
     thing, name = "".join(own[-2:-1]), "".join(split(array)[-1:])
     alike = len(thing) > 2 and name.startswith(thing[:-1]) and len(name) <= len(thing) + 2
     return own[-1:] == ("id",) and alike
-
-
-def compounds(names: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return names that are two words in one, with these: if several begin alike.
-
-    >>> compounds({"dealname", "dealstage", "candidate"})["dealname"]
-    ('deal', 'name')
-    >>> "candidate" in compounds({"dealname", "dealstage", "candidate"})
-    False
-    """
-    splits = [
-        (name[:at], name[at:])
-        for name in names
-        if name.isalpha() and name.islower()
-        for at in range(_BEGINNING, len(name) - 1)
-        if name[at:] in _ENDINGS
-    ]
-    count = Counter(beginning for beginning, _ in splits)
-    return {"".join(each): each for each in splits if count[each[0]] > 1}

@@ -4,9 +4,7 @@ Without it every column is as good as another, and those that stand first are sh
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
-from types import MappingProxyType
+from collections.abc import Collection, Sequence
 
 from mcp_abridge.summary import forms, words
 from mcp_abridge.summary.all_rows import Names
@@ -31,15 +29,14 @@ _INSIDE = 6  # worth that a state of an object in an array of the row has less t
 class Worth:
     """The worth of a column in each role; -9: in none. `array` is the name of the rows.
 
-    `things` are the places of objects with an id of their own, `compounds` names that are two words
-    in one, and `around` is the array with most columns, which may hold the one thing of each row.
+    `things` are the places of objects with an id of their own; `around` is the array with most
+    columns, which may hold the one thing of each row.
     """
 
     def __init__(
         self,
         column: Column,
         things: Collection[Names] = (),
-        compounds: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
         array: str = "",
         around: Collection[ColumnPath] = (),
     ) -> None:
@@ -47,14 +44,11 @@ class Worth:
         names = column.names or ("",)
         keys = [step.key for step in column.path if isinstance(step, Pair)]
         self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
-        self.words = compounds.get(self.names[-1]) or words.split(self.names[-1])
+        self.words = words.split(self.names[-1])
         alone = len(column.path) == 3 and column.path[1] == 0 and column.path[:1] in around
         self._alone = alone  # of the one thing in each row
         array = str(column.path[0]) if alone else array
-        plural = len(column.path) == 2 and str(column.path[0]).endswith("s")  # of an inner row
-        array = str(column.path[0]) if plural else array
-        own = alone or plural or len(column.path) == 1
-        self.own = own and words.is_id_of(self.words, array)
+        self.own = (alone or len(column.path) == 1) and words.is_id_of(self.words, array)
         self._is_id = self.words[-1:] == ("id",)
         self._lowered = [name.lower() for name in self.names]
         self._last = self._lowered[-1].lstrip("@_$")
@@ -66,12 +60,9 @@ class Worth:
         self.distinct = self.kinds / max(len(self.values), 1)
         self.filled = len(self.values) / len(column.cells)
         self.numeric = all(map(forms.NUMBER.fullmatch, self.values))
-        by_word = self.numeric and not words.CODES.isdisjoint(self.words[-1:])
-        self.code = by_word or (column.textual and self._mostly(forms.E_MAIL))
         self.clock = self._is_clock()
         self.link = not self.numeric and self._mostly(forms.LINK)
-        by_name = self.column.textual and not words.HASHES.isdisjoint(self.words[-1:])
-        self.opaque = not self.link and (by_name or self._mostly(forms.OPAQUE))
+        self.opaque = not self.link and self._mostly(forms.OPAQUE)
         self._worded_id = self._is_id and not (
             self.numeric or self.opaque or self._mostly(forms.WITH_DIGIT)
         )
@@ -117,22 +108,9 @@ class Worth:
         if not self.numeric:
             return self._mostly(forms.CLOCK)
         if words.TIMES.isdisjoint(self.words[-1:]):
-            timely = not words.TIMES.isdisjoint(self.words)  # `created_at_i`
-            return self._runs() or (timely and self._all_of_this_century())
+            return False
         # What takes some time is no clock: `resolution_time: 5400`.
         return self.words[-1] != "time" or self._mostly(forms.EPOCH)
-
-    def _runs(self) -> bool:
-        """Return True of numbers like those of today's clocks that rise or fall from row to row."""
-        alike = self.filled == 1 and self._all_of_this_century()
-        if not alike or self.word(words.KEYS) or self.word(words.VALUES):
-            return False
-        times = [*map(float, self.values)]
-        steps = {before < after for before, after in pairwise(times)}
-        return len(steps) == 1 and self.distinct == 1 and 10 * max(times) < 12 * min(times)
-
-    def _all_of_this_century(self) -> bool:
-        return all(map(forms.SINCE_1970.fullmatch, self.values))
 
     def _mostly(self, pattern: re.Pattern[bytes]) -> bool:
         if not any(map(pattern.match, self._some)):  # which often says it of all
@@ -147,8 +125,7 @@ class Worth:
             best = max(best, worth.get(self._lowered[-2], 0))
             own = words.split(self.names[-2])
         if own:
-            part = 1.5 * (not words.PARTS.isdisjoint(own[-2:-1]))
-            best = max(best, worth.get(own[-1], 0) - _LESS - part)
+            best = max(best, worth.get(own[-1], 0) - _LESS)
         for name in self.names[:-1]:
             for each in (name.lower(), *words.split(name)[-1:]):
                 if each in worth and each not in words.OTHERS:
@@ -160,20 +137,6 @@ class Worth:
         pairs = [*zip(self.column.cells, other.column.cells, strict=True)]
         alike = sum(a is not None and b is not None and a[1:-1] in b for a, b in pairs)
         return 2 * alike > len(pairs) and other.in_words <= self.in_words
-
-    def decodes(self, other: "Worth") -> bool:
-        """Return True if a column has the words for the codes of another one beside it.
-
-        So has `status.name` for `status.id`, `state_name` for `state_code`, and the name of a
-        person for an address.
-        """
-        beside = self.column.path[:-1] == other.column.path[:-1]
-        alike = len(self.column.path) > 1 or self.words[:-1] == other.words[:-1] != ()
-        if self.numeric or self.code or not (beside and alike and other.code):
-            return False
-        own, others = self.column.cells, other.column.cells
-        pairs = {*zip(own, others, strict=True)}
-        return len(pairs) == len({*own}) == len({*others}) < len(own)
 
     def _matches(self, sought: Collection[str]) -> bool:
         """Return True if a word that the call looks for stands in a text of the column."""
@@ -266,19 +229,10 @@ class Worth:
     def worth_as_value(self) -> float:
         if not self.numeric or self.clock or not words.NO_QUANTITIES.isdisjoint(self.words[-1:]):
             return -9
-        word = max(self.word(words.VALUES), words.SHARE * self._is_share())
-        typed = self.names[-1] in words.TYPES_OF_NUMBERS
-        if self.column.textual and not (word or typed or self._measured()):
+        word = self.word(words.VALUES)
+        if self.column.textual and not (word or self._measured()):
             return -9  # digits of an id
-        steps = pairwise(self.column.path)
-        of_part = any(isinstance(step, int) and isinstance(name, str) for step, name in steps)
-        return word + 1 + self.filled - 0.7 * self._away - 2 * (of_part and not self._alone)
-
-    def _is_share(self) -> bool:
-        """Return True of percentages and rates; a sample rate of 48,000 is none."""
-        if not words.is_share(self.words):
-            return False
-        return 2 * sum(float(each.strip(b'"')) <= 100 for each in self.values) > len(self.values)
+        return word + 1 + self.filled - 0.7 * self._away
 
     def _measured(self) -> bool:
         """Return True of numbers as texts that are no ids: of several lengths, or with parts."""
@@ -305,13 +259,12 @@ class Worth:
 
     @property
     def appendix(self) -> bool:
-        """True of hashes, links, ids of other things, flags of parts: they say nothing alone.
+        """True of hashes, links, ids of other things: they say nothing alone.
 
         An id in words does: `check_id: "python.flask.open-redirect"`.
         """
-        flags = self._each > 0 and self._mostly(forms.FLAG)
         of_another = self._is_id and not (self.own or self._worded_id)
-        return self.opaque or self.link or flags or of_another
+        return self.opaque or self.link or of_another
 
     @property
     def rest(self) -> tuple[float, ...]:
