@@ -1089,3 +1089,8 @@ def test_a_column_whose_values_recur_is_counted_if_none_is_a_state() -> None:
         row["notice-type"] = row.pop("IMAGE")
     _, notes = brief({"items": rows}, 3000)
     assert 'count_by(items, &"notice-type")' in notes["more"]
+
+
+def test_numbers_that_recur_offer_no_filter_by_a_text() -> None:
+    rows = [{"id": n, "name": {"a": n, "e": "x" * 30, "f": n % 2}} for n in range(32)]
+    assert "=='" not in brief(rows, 1200)[1]["more"]

@@ -111,8 +111,8 @@ def examples(
         several = [each for each in columns if each.role != roles.APPENDIX and _single(each)]
         recurring = (each for each in several if each.names in facts.counts or recurs(each))
         for counted in islice(recurring, 1):
-            content = text(Raw(min(counted.values, key=len))) or ""
-            if _selectable(counted) and nameable(content):
+            content = text(Raw(min(counted.values, key=len)))
+            if content and _selectable(counted) and nameable(content):
                 part = f"[?{counted.name}=='{content}'].[{selection(counted)}]"
                 yield f"{place}{pipe}{part}", FILTERS
             if len({*Counter(values_of(rows[:_READ], counted.path)).values()}) > 1:
