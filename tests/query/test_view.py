@@ -576,6 +576,10 @@ OF_AN_OBJECT = [
     ("items[?title like 'crash 1%'].id", "items[?starts_with(title, 'crash 1')].id"),
     ("items[?title ilike 'CRASH 1%'].id", "items[?matches(title, '^crash 1')].id"),
     ("items[?title not like '%h 1%'].id", "items[?!contains(title, 'h 1')].id"),
+    ("items[?x is null and n is not null].id", "items[?x == null && n != null].id"),
+    ("items[?n between 2 and 4 and state <> 'x'].id", "items[?n >= `2` && n <= `4`].id"),
+    ("items[?n === 3 || state !== 'open'].id", "items[?n == `3` || state != 'open'].id"),
+    ("mean(items[].n)", "avg(items[].n)"),
     ("items[?title contains '3'].id", "items[?contains(title, '3')].id"),
     ("items[?title =~ '[34]$'].id", "items[?matches(title, '[34]$')].id"),
     ("last(items)", "items[-1]"),
@@ -652,6 +656,7 @@ def test_a_view_in_another_language_is_understood(value: Any, view: str, express
         ("grep('a', 'i')", "(?i) before it ignores case"),
         ("sort_by(items, &nam)", "view: no element has 'nam'; members: "),
         ("[.items[] | .id, .title] | length", "is not a JMESPath expression"),
+        ("items[?length(`null`) > 3]", "found null; for what may be null write length(name || '')"),
         ("length(itms)", "; there is no 'itms'; members: items; did you mean 'items'?"),
     ],
 )

@@ -20,6 +20,8 @@ _FUNCTIONS = {
     "count": "length",
     "size": "length",
     "distinct": "unique",
+    "mean": "avg",
+    "average": "avg",
     "startswith": "starts_with",
     "startsWith": "starts_with",
     "endswith": "ends_with",
@@ -61,6 +63,11 @@ _FUNCTIONS = {
 
 def _matching(match: re.Match[str]) -> str:
     return f"{'!' * (match[2] == '!~')}matches({match[1]}, {match[3]})"
+
+
+def _is(match: re.Match[str]) -> str:
+    word = _WORDS.get(match[3], match[3]).lower()
+    return f"{match[1]} {'!' if match[2] else '='}= `{word}`"
 
 
 def _indexes(numbers: str) -> str:
@@ -112,7 +119,17 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
     (rf"\bmap\(\s*[&.]?({_PATH})\s*,\s*\.?({_PATH})\s*\)", r"map(&\1, \2)"),
     (r"\s*\|\s*\.(?=[A-Za-z_])", "."),
     (rf"(?<![\w\]).*\ue000-\uf8ff])\.(?=[A-Za-z_\[]|{_LITERAL})", ""),
-    # Python, SQL
+    # Python, SQL, JavaScript
+    (r"===|(?<=!)==", lambda match: match[0][1:]),
+    (r"<>", "!="),
+    (
+        rf"(?<![\w.])({_PATH})\s+(?:is|IS)\s+(not\s+|NOT\s+)?({_LITERAL}|null|NULL|None|true|false)\b",
+        _is,
+    ),
+    (
+        rf"(?<![\w.])({_PATH})\s+(?:between|BETWEEN)\s+({_LITERAL})\s+(?:and|AND)\s+({_LITERAL})",
+        r"\1 >= \2 && \1 <= \3",
+    ),
     (r"(?<=\s)(?:and|AND)(?=\s)", "&&"),
     (r"(?<=\s)(?:or|OR)(?=\s)", "||"),
     (rf"(?<![\w.])({_PATH})\s+(?:not|NOT)\s+(?=(?:in|IN)\s*[\[(])", r"!\1 "),
@@ -133,7 +150,9 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
 
 _ROOT = re.compile(r"^\$(?=\.\w|\[)\.?|^\.(?=\w)")
 _KEPT = re.compile(r"""'(?:[^'\\]|\\.)*'|`[^`]*`|"(?:[^"\\]|\\.)*\"""")
-_BARE_NUMBER = re.compile(r"((?:[(,]|[<>=]=?|!=)\s*)(-?\d+(?:\.\d+)?)\b")
+_BARE_NUMBER = re.compile(
+    r"((?:[(,]|[<>=]=?|!=|\b(?:between|and|BETWEEN|AND)\b)\s*)(-?\d+(?:\.\d+)?)\b"
+)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _NUMBERS = re.compile(
     rf"(?:\b(?:in|IN)|[(=])\s*\[\s*{_NUMBER.pattern}(?:\s*,\s*{_NUMBER.pattern})+\s*\]"

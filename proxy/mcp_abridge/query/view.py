@@ -123,6 +123,9 @@ def look(
         reason = unsuitable(error)
         missing = [*lookups.slips, *lookups.absences] if lookups is not None else []
         reasons = [reason, *missing[:1]]
+        if not missing and (call := re.match(r"(length|keys|values)\(\) .*, found null$", reason)):
+            default = "''" if call[1] == "length" else "`{}`"
+            reasons.append(f"for what may be null write {call[1]}(name || {default})")
         if len(reasons) == 1 and ";" not in reason:  # which has an advice of its own
             reasons.append(advice(document))
         message = f"view: {clipped(expression)!r} fails: {'; '.join(reasons)}"
