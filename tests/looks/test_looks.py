@@ -193,6 +193,7 @@ WIDE = {f"{name}_{n}": each for n in range(11) for name, each in KINDS.items()}
         (in_fence({"results": FIELDS}), 700, "hits"),
         (as_json({"results": ALIKE}), 300, "hits"),
         (Sample((dumps(WIDE),), WIDE, WIDE), 2040, "amounts"),
+        (as_json([{"id": n, "status": n % 3 + 0.5} for n in range(320)]), 1_500, "refused"),
     ],
 )
 def test_a_falsehood_is_told_no_more(sample: Sample, budget: int, kind: str) -> None:

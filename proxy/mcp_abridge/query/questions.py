@@ -173,7 +173,12 @@ class Questions(Amounts, Conversions):
             self._fuel.burn(characters(value) + value.count("\n") * 4)
             parts = list(StringIO(value, newline="\n"))
         else:
-            raise Refusal(f"{name}() applies to a text or an array, not to {_kind(value)}")
+            reason = f"{name}() applies to a text or an array, not to {_kind(value)}"
+            members = value.items() if isinstance(value, dict) else ()
+            fit = [(len(each), n) for n, each in members if isinstance(each, str | list)]
+            place = spelled(max(fit)[1]) if fit else ""
+            reason += f"; write {place} | {name}(…)" if fit else ""
+            raise Refusal(reason)
         start = max(len(parts) + first, 0) if first < 0 else max(first, 1) - 1
         last = len(parts) + last + 1 if last is not None and last < 0 else last
         parts = parts[start : last if last is None else max(last, 0)]
