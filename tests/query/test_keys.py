@@ -45,6 +45,16 @@ def test_such_a_name_may_have_signs_or_be_nowhere() -> None:
     assert ask("[*].{is: 'a.b'}", rows) == ([{"is": "a.b"}] * 2, [])
 
 
+def test_names_in_quotes_are_columns_of_rows() -> None:
+    is_id, is_code = (
+        f"'{name}' is a text; it is read as the name {name}" for name in ("id", "code")
+    )
+    for view in ("rows[:2]['id', 'code']", "$.rows[:2]['id', 'code']"):
+        assert ask(view) == ([[0, "0"], [1, "1"]], [is_id, is_code])
+    assert ask("rows[:1].[id, 'code']") == ([[0, "code"]], [])
+    assert ask("contains(['id', 'code'], 'id')") == (True, [])
+
+
 def test_a_text_that_a_key_gives_itself_is_no_name() -> None:
     assert ask("count_by(rows, &(id > `8` && 'big' || 'small'))") == ({"small": 9, "big": 3}, [])
     assert ask("map(&(id > `8` && 'big' || 'small'), rows)[8:10]") == (["small", "big"], [])

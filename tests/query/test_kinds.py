@@ -532,6 +532,8 @@ def test_members_are_counted_with_a_word_if_an_array_is_meant() -> None:
     sheet = {"result": [["Code", "Rate"], *rows]}
     assert ask("length(@)", sheet) == (1, ["length() counts one member; result has 5 elements"])
     assert ask("length(result)", sheet) == (5, [])
+    of_one = ["length() counts members; result has 5 elements"]
+    assert ask("count(*)", sheet | {"total": 9}) == (2, of_one)
     assert ask("result[?[1]==`0.5`] | length(@)", sheet) == (1, [])  # and the head is none
     assert ask("result[?[0]=='b'].[1,2]", sheet)[0] == [[0.7, None]]
     assert refusal("count_by(result, &Rate)", sheet).endswith(

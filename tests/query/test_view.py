@@ -561,6 +561,9 @@ OF_AN_OBJECT = [
         "sum_by(items, &state, &n)",
     ),
     ("sort_by(items, n)[0]", "sort_by(items, &n)[0]"),
+    ("sum_by(items, 'state', \"n\")", "sum_by(items, &state, &n)"),
+    ("$['items'][0]['id']", "items[0].id"),
+    ("$.items[?(@.state in ['open'])].id", "items[?state=='open'].id"),
     ("head(items, 2)", "items[:2]"),
     # SQL
     ("items[?state = 'open' and n > 5].id", "items[?state=='open' && n > `5`].id"),

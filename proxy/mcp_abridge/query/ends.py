@@ -7,7 +7,9 @@ from typing import Any
 
 from mcp_abridge.query.notation import Node, ends_in
 
-_PROJECTIONS = ("filter_projection", "projection", "value_projection")
+PROJECTIONS = ("filter_projection", "projection", "value_projection")
+"""Kinds of nodes whose second child is evaluated over each element of the first one."""
+
 _OF_EACH = ("identity", "multi_select_dict", "multi_select_list")  # what a slice may end with
 
 
@@ -28,8 +30,8 @@ def inside_of_each(node: Node) -> bool:
     if node["type"] == "pipe":
         return inside_of_each(node["children"][-1])
     if node["type"] == "subexpression":  # as in `a.*.b.c`
-        return node["children"][0]["type"] in _PROJECTIONS and _is_inside(node)
-    if node["type"] not in _PROJECTIONS:
+        return node["children"][0]["type"] in PROJECTIONS and _is_inside(node)
+    if node["type"] not in PROJECTIONS:
         return False
     base, each = node["children"][:2]
     return inside_of_each(base) if each["type"] == "identity" else _is_inside(each)
@@ -39,7 +41,7 @@ def _is_inside(each: Node) -> bool:
     """Return True of a member or a projection, which an element has, and no row made of it."""
     while each["type"] == "subexpression":
         each = each["children"][-1]
-    return each["type"] == "field" or each["type"] in _PROJECTIONS
+    return each["type"] == "field" or each["type"] in PROJECTIONS
 
 
 def last_member(node: Node) -> Any:
@@ -49,7 +51,7 @@ def last_member(node: Node) -> Any:
     """
     while node["type"] == "pipe" or _is_length(node):
         node = node["children"][-1] if node["type"] == "pipe" else counted(node)
-    each = node["children"][1] if node["type"] in _PROJECTIONS else node
+    each = node["children"][1] if node["type"] in PROJECTIONS else node
     names = each["children"] if each["type"] == "subexpression" else [each]
     of_each = each is not node and all(name["type"] in ("field", "identity") for name in names)
     return each if of_each else None
@@ -68,7 +70,7 @@ def last_slice(node: Node) -> Any:
 def last_part(node: Node) -> Any:
     """Return the node of the slice of each element's member at the end of a view, None without."""
     node = node["children"][-1] if node["type"] == "pipe" else node
-    each = node["children"][1] if node["type"] in _PROJECTIONS else node
+    each = node["children"][1] if node["type"] in PROJECTIONS else node
     inner = each["children"][-1] if each["type"] == "subexpression" else each
     of_each = each is not node and inner["type"] == "projection"
     array = inner["children"][0] if of_each and inner["children"][1]["type"] == "identity" else node

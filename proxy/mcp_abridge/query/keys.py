@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from mcp_abridge.errors import Refusal
+from mcp_abridge.query.ends import PROJECTIONS
 from mcp_abridge.query.kind_words import TESTS, subject_of
 from mcp_abridge.query.notation import Node, constant, notation
 from mcp_abridge.query.patterns import nodes
@@ -56,6 +57,10 @@ def _constants(tree: Node, exists: Callable[[str], bool]) -> Iterator[tuple[Node
                 yield from (pair for pair in tests if pair[1] == _OPERAND)
         elif kind == "filter_projection":
             yield from _tests(children[2], exists)
+        if kind in PROJECTIONS and children[1]["type"] == "multi_select_list":
+            cells = children[1]["children"]
+            if all(each["type"] == "literal" and isinstance(each["value"], str) for each in cells):
+                yield from ((text, _KEY) for text in cells)
         elif kind == "or_expression" and children[0]["type"] == "literal":
             yield from _tests(children[0], exists)
 

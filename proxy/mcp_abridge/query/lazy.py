@@ -206,16 +206,8 @@ class LazyInterpreter(_OfViews):
             lines = base.count("\n") + (not base.endswith("\n"))
             if lines > 1:
                 self.kinds.say(f"length() counts characters, of {lines} lines")
-        if isinstance(base, dict) and name == "length" and len(base) == 1:
-            for member, value in base.items():
-                self._note_members(member, self.open(value))
-        if (
-            isinstance(base, dict)
-            and name == "length"
-            and isinstance(rows := self._rows(base), list)
-        ):
-            what = notation(counted(node))
-            self.kinds.say(f"length() counts members; {what}.rows has {len(rows)} elements")
+        if isinstance(base, dict) and name == "length":
+            self._note_members(node, base)
         of_members = isinstance(base, dict) and name in _OF_MEMBERS
         if of_members or (name == "unique" and _is_unopened(base) and self._has_one_spelling()):
             return self._computing.result_of(node, [base], None)
@@ -248,10 +240,16 @@ class LazyInterpreter(_OfViews):
             reason = "write [] after them to count their elements"
             self.kinds.say(f"length() counts {len(base)} arrays; {reason}")
 
-    def _note_members(self, name: str, value: Any) -> None:
+    def _note_members(self, node: Any, value: dict[str, Any]) -> None:
         """Note that the members of an object are counted, if the elements of one may be meant."""
-        if isinstance(value, list):
-            self.kinds.say(f"length() counts one member; {label(name)} has {len(value)} elements")
+        arrays = [name for name, each in value.items() if is_array(each)]
+        rows, what = self._rows(value), notation(counted(node))
+        if isinstance(rows, list):
+            self.kinds.say(f"length() counts members; {what}.rows has {len(rows)} elements")
+        elif len(arrays) == 1 and (len(value) == 1 or what in ("@", "$")):
+            name, count = label(arrays[0]), len(self.open(value[arrays[0]]))
+            one = "one member" if len(value) == 1 else "members"
+            self.kinds.say(f"length() counts {one}; {name} has {count} elements")
 
     def _has_one_spelling(self) -> bool:
         """Return True if equal parts of the document are spelled alike, so that bytes tell them."""

@@ -78,6 +78,7 @@ def _indexes(numbers: str) -> str:
 _Replacement = str | Callable[[re.Match[str]], str]
 _TABLE: tuple[tuple[str, _Replacement], ...] = (
     # Functions by the names of other languages, or with an argument too few.
+    (r"(?i)\bcount\(\s*\*\s*\)", "length(@)"),
     (rf"\b(sort|max|min|count|group)\(\s*({_PATH})\s*,", r"\1_by(\2,"),
     (
         r"(?<![\w.])([A-Za-z_@][\w.\[\]]*)\.(lower|toLowerCase|plain_text)\(\s*\)",
@@ -102,8 +103,8 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
     (rf"(?<![\w.])({_PATH})\s*(=~|!~)\s*({_LITERAL})", _matching),
     (rf"\b(sum|avg)_by\(\s*({_PATH})\s*,\s*&?\.?({_PATH})\s*\)", r"\1(\2[].\3)"),
     (rf"\b({_BY})\(\s*[&.]?({_PATH})\s*\)", r"\1(@, &\2)"),
-    (rf"\b({_BY}\([^,()&]+,\s*)\.?(?=[A-Za-z_])", r"\1&"),
-    (r"\b(sum_by\([^,()]+,[^,()]+,\s*)\.?(?=[A-Za-z_])", r"\1&"),
+    (rf"\b({_BY}\([^,()&]+,\s*)\.?(?=[A-Za-z_]|{_LITERAL})", r"\1&"),
+    (rf"\b(sum_by\([^,()]+,[^,()]+,\s*)\.?(?=[A-Za-z_]|{_LITERAL})", r"\1&"),
     (rf"\b(head|tail)\(\s*({_PATH})\s*,\s*({_LITERAL})\s*\)", r"\2 | \1(\3)"),
     # jq
     (r"(?<=[\w\])])\?(?=\s*(?:[.|)]|$))", ""),
@@ -118,7 +119,7 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
     (rf"(?:\[\*?\])?\s*\|\s*map\(\s*\.({_PATH})\s*\)", r"[*].\1"),
     (rf"\bmap\(\s*[&.]?({_PATH})\s*,\s*\.?({_PATH})\s*\)", r"map(&\1, \2)"),
     (r"\s*\|\s*\.(?=[A-Za-z_])", "."),
-    (rf"(?<![\w\]).*\ue000-\uf8ff])\.(?=[A-Za-z_\[]|{_LITERAL})", ""),
+    (rf"(?<![\w@\]).*\ue000-\uf8ff])\.(?=[A-Za-z_\[]|{_LITERAL})", ""),
     # Python, SQL, JavaScript
     (r"===|(?<=!)==", lambda match: match[0][1:]),
     (r"<>", "!="),
@@ -149,6 +150,7 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
 )
 
 _ROOT = re.compile(r"^\$(?=\.\w|\[)\.?|^\.(?=\w)")
+_FIRST_MEMBER = re.compile(r"""^\$\[(["'])([^"'`\\\]]+)\1\]""")
 _KEPT = re.compile(r"""'(?:[^'\\]|\\.)*'|`[^`]*`|"(?:[^"\\]|\\.)*\"""")
 _BARE_NUMBER = re.compile(
     r"((?:[(,]|[<>=]=?|!=|\b(?:between|and|BETWEEN|AND)\b)\s*)(-?\d+(?:\.\d+)?)\b"
@@ -190,7 +192,7 @@ def respelled(view: str) -> str:
 
     Each of these is an error in JMESPath, so that no valid view gets another meaning.
     """
-    view = view.strip()
+    view = _FIRST_MEMBER.sub(lambda match: spelled(match[2]), view.strip())
     if command := from_shell(_ROOT.sub("", view)):
         return command
     view = _QUOTED_PATTERN.sub(
