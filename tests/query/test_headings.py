@@ -9,6 +9,7 @@ from mcp_abridge.document.tree import Document
 from mcp_abridge.query import headings as module
 from mcp_abridge.query.headings import headings
 from mcp_abridge.query.view import look
+from mcp_abridge.summary.structure_in_text import read_structure
 
 RST = """=====
 Guide
@@ -274,3 +275,18 @@ def test_a_heading_of_a_lower_level_needs_no_empty_line_above() -> None:
         f"## Step {n}\nDo it.\n### Part {n}\nSo.\n" + "\n" * (n % 5 == 0) for n in range(20)
     )
     assert len(headings(text, Fuel())) == 41
+
+
+@pytest.mark.parametrize("mark", ["\t", "→", ": ", " | "])
+@pytest.mark.parametrize("first", [1, 401])
+def test_source_with_line_numbers_has_the_outline_of_the_source(mark: str, first: int) -> None:
+    source = "".join(f"def part_{n}(each):\n    return each\n\n" for n in range(30))
+    lines = source.splitlines()
+    numbered = "".join(f"{n:6}{mark}{line}\n" for n, line in enumerate(lines, first))
+    listed = headings(numbered, Fuel())
+    assert [(each.line, each.text) for each in listed] == [
+        (1 + 3 * n, f"def part_{n}(each)") for n in range(30)
+    ]
+    starts = [numbered.rfind("\n", 0, numbered.index(f"part_{n}(")) + 1 for n in range(30)]
+    assert [each.offset for each in listed] == starts
+    assert read_structure(Document(numbered), Fuel()) is None

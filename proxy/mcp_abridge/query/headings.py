@@ -8,11 +8,13 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.line_numbers import are_numbered, without_numbers
 from mcp_abridge.query.patterns import Pattern
 
 MOST = 2000  # headings that are read
@@ -99,6 +101,10 @@ def headings(text: str, fuel: Fuel) -> list[Heading]:
     >>> [each.text for each in headings("Title\n=====\n\nA\n---\na\n\nB\n---\n", Fuel())]
     ['Title', 'A', 'B']
     """
+    if are_numbered(text):
+        every = headings(without_numbers(text), fuel)
+        ends = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+        return [replace(each, offset=ends[each.line - 1]) for each in every]
     if not any_heading(text, fuel):
         return []
     most = list[_Place]()
@@ -167,6 +173,7 @@ def heading_above(text: str, every: list[Heading], line_start: int) -> str:
 
 def any_heading(text: str, fuel: Fuel) -> bool:
     """Tell by one search if a text may have a heading; most long texts are logs and have none."""
+    text = without_numbers(text) if are_numbered(text) else text
     return _pattern(_ANY).search(text, fuel) is not None
 
 

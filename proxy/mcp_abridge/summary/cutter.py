@@ -21,7 +21,7 @@ from mcp_abridge.document.tree import encode, level, loads
 from mcp_abridge.query.rich_text import tree_text
 from mcp_abridge.summary.brief import Brief, brief, examples_of
 from mcp_abridge.summary.cuts import MARK, both_ends
-from mcp_abridge.summary.examples import Example, greatest_point, in_turn
+from mcp_abridge.summary.examples import Example, greatest_point, in_turn, of_json
 from mcp_abridge.summary.layout import MANY
 from mcp_abridge.summary.lookout import Lookout
 from mcp_abridge.summary.members import WHOLE, Entry, in_place, is_end, rigid, telling, worth
@@ -259,7 +259,7 @@ class SizeReducer(Struct, kw_only=True):
             parts = self._first(entries, room, depth) + last
         if len(parts) < count:
             loss = size - sum(map(len, parts))
-            views = views or greatest_point(every, at[1])
+            views = views or greatest_point(every, at[1]) or of_json(every, at[1])
             views = views or examples_of(records, records_at[1], inside=False)[1]
             self._note(at, len(parts), count, ELEMENTS, loss, len(last), examples=views)
         return b"[%b]" % b",".join(parts)

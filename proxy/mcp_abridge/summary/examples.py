@@ -14,9 +14,10 @@ from msgspec import Raw
 
 from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.tree import level, text
+from mcp_abridge.errors import DocumentError
 from mcp_abridge.query.numerals import are_odd_times, is_missing
 from mcp_abridge.summary import forms, roles
-from mcp_abridge.summary.all_rows import Facts, Unnested
+from mcp_abridge.summary.all_rows import Facts, Unnested, columns_in
 from mcp_abridge.summary.cells import values_of
 from mcp_abridge.summary.columns import EACH, LAST, Column, Pair, elements_of, expression
 
@@ -26,6 +27,8 @@ _SUMS = 2
 _SEVERAL = 3  # rows of a name, by which amounts are added up, on average
 _READ = 600  # rows that are read for that, at most
 _OPENED = 200  # those of which an array is opened
+_SAMPLE = 20  # texts that are read as JSON
+_OF_JSON = 2  # views of what they hold
 _TRIES = 3  # at columns whose greatest value is to be found
 _TREE = "nodes("  # the view of the objects of a tree
 _PLAIN = re.compile(r"\[|true\Z|false\Z")  # an array or a flag
@@ -39,6 +42,7 @@ GREATEST = "finds the greatest"
 _ELEMENT = re.compile(r"\[\d+\]")
 SUM = "adds up"
 LATEST = "shows the last"
+READS = "reads the JSON in each"
 
 Example = tuple[str, str]
 """A view, and what it does."""
@@ -180,6 +184,24 @@ def clock_of(columns: Sequence[Column]) -> Column | None:
     single = (each for each in columns if each.role == roles.TIME and _single(each))
     times = (each for each in single if each.values and each.values[0][:1] != b"[")
     return next(filter(roles.is_out_of_order, filter(_selectable, times)), None)
+
+
+def of_json(texts: Sequence[Raw], place: str) -> tuple[Example, ...]:
+    r"""Return views of texts at `place` that are JSON objects; none if the first ones are not.
+
+    >>> of_json([Raw(b'"{\\"n\\":1}"')] * 3, "items")[0]
+    ('items[*].from_json(@)', 'reads the JSON in each')
+    """
+    contents = [text(each) or "" for each in texts[:_SAMPLE]]
+    if not all(each.startswith("{") and each.endswith("}") for each in contents):
+        return ()
+    try:
+        rows = [Raw(each.encode()) for each in contents if level(Raw(each.encode()))]
+    except (DocumentError, UnicodeEncodeError):
+        return ()
+    columns, read = roles.in_order(columns_in(rows)), f"{place}[*].from_json(@)"
+    views = islice(examples(rows, columns, columns, "", Facts(), small=False), _OF_JSON)
+    return (read, READS), *((f"{read} | {view}", effect) for view, effect in views)
 
 
 def greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:

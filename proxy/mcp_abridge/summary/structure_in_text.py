@@ -19,6 +19,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.line_numbers import are_numbered
 from mcp_abridge.document.measure import Structure, TextFrame, text_in
 from mcp_abridge.document.tree import Document, compact, encode
 from mcp_abridge.errors import DocumentError
@@ -248,7 +249,7 @@ def _read_block(content: str) -> TextStructure | None:
 
 
 def _table(text: str) -> TextStructure | None:
-    rows_and_form = table(text)
+    rows_and_form = None if are_numbered(text) else table(text)
     if rows_and_form is None:
         return None
     rows, start, form = rows_and_form

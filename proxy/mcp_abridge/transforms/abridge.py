@@ -35,14 +35,15 @@ class AbridgeStep(Transform, frozen=True):
     their lines, or if they are too many, some from the first to the last one. Headings are those of
     Markdown, HTML, reStructuredText, AsciiDoc, LaTeX, manual pages, INI and TOML, numbered ones
     (`2.1 Storage`), those of laws (`Article 5`), the files of a diff, the objects of manifests of
-    Kubernetes, and functions and classes of source code. Without an outline, lines that stand out
-    are shown between the two ends with their numbers, in up to half of the room. First come those
-    that are rare: whose form, without digits and hexadecimal letters, occurs once or twice in a
-    text that is regular otherwise, or that differ in a word from lines that are alike. Then come
-    those that speak of failure (error, failed, exception, denied, timeout ...), which the notes
-    count: up to eight are all shown, of more one of each kind. `0 errors`, names such as
-    `errors.js`, lines of a low level in a log that has lines with that of an error, and words in
-    prose or in source code are none. Escape codes of terminals are not shown.
+    Kubernetes, and functions and classes of source code, also with a number before each line.
+    Without an outline, lines that stand out are shown between the two ends with their numbers, in
+    up to half of the room. First come those that are rare: whose form, without digits and
+    hexadecimal letters, occurs once or twice in a text that is regular otherwise, or that differ in
+    a word from lines that are alike. Then come those that speak of failure (error, failed,
+    exception, denied, timeout ...), which the notes count: up to eight are all shown, of more one
+    of each kind. `0 errors`, names such as `errors.js`, lines of a low level in a log that has
+    lines with that of an error, and words in prose or in source code are none. Escape codes of
+    terminals are not shown.
 
     `_abridged` states for each path how much of how much is shown (`lines[]`: of the elements of
     `lines`; `others`: at all other paths together), and how to see the rest if the tool takes a
