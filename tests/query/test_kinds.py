@@ -559,6 +559,21 @@ def test_empty_texts_and_marks_are_before_no_time(count: int) -> None:
     assert ask("length([?due < 'a'])", rows)[0] == count // 6 * 5
 
 
+@pytest.mark.parametrize("count", [6, 300])
+def test_times_of_a_day_are_after_it_which_is_said(count: int) -> None:
+    rows = [{"at": f"2026-05-{10 + n % 3}T10:00:00Z"} for n in range(count)]
+    way = "at: times of 2026-05-11 itself are after '2026-05-11'; write at[:10] {} to compare days"
+    for test, count_there, count_meant in (
+        ("<=", count // 3, 2 * count // 3),
+        (">", 2 * count // 3, count // 3),
+    ):
+        test += " '2026-05-11'"
+        assert ask(f"length([?at {test}])", rows) == (count_there, [way.format(test)])
+        assert ask(f"length([?at[:10] {test}])", rows) == (count_meant, [])
+    assert ask("length([?at < '2026-05-11'])", rows) == (count // 3, [])
+    assert ask("length([?at > '2026-05-09'])", rows) == (count, [])
+
+
 def test_members_are_counted_with_a_word_if_rows_side_by_side_may_be_meant() -> None:
     hourly = {"hourly": {"time": ["a", "b", "c"], "rain": [0, 1, 2]}}
     rows = "length() counts members; hourly.rows has 3 elements"

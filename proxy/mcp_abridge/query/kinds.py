@@ -5,6 +5,7 @@ Each evaluation is counted at its place in the expression; what to say is decide
 all that was met there.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,6 +41,8 @@ _EXAMINED = 100  # texts of which the order is looked at
 _SOUGHT = 10_000  # texts in which another case of a part is looked for
 _ROWS = 200  # elements in which a tree is looked for
 _SIZED = frozenset((str, list, dict))
+_DAY = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
+_BEYOND = {"gt": ">", "lte": "<="}  # signs for which a longer text is beyond its beginning
 _ADD = frozenset(("avg", "max", "min", "sum"))
 _VALUE = {"type": "current", "children": []}
 
@@ -163,6 +166,8 @@ class Kinds:
             reason = "is no number or time in some elements, which do not match"
             self.say(f"{subject_of(node)} {reason}")
             return None
+        if texts == 2 and node["value"] in _BEYOND and one.startswith(other) and self.converts:
+            self._note_day(node, one, other)
         if not texts or self.compares_texts(node):
             return (one, other) if texts != 1 else None
         numbers = self._number(node, one), self._number(node, other)
@@ -181,6 +186,13 @@ class Kinds:
             self._as_texts[id(node)] = node
             self._undecided = True
         return one, other
+
+    def _note_day(self, node: Node, one: str, other: str) -> None:
+        """Note that times of a day, or a month, are taken to be after it."""
+        what, literal = map(notation, node["children"])
+        if _DAY.fullmatch(other) and one != other and "…" not in what:
+            way = f"write {what}[:{len(other)}] {_BEYOND[node['value']]} {literal} to compare days"
+            self.say(f"{what}: times of {other} itself are after {literal}; {way}")
 
     def _number(self, node: Node, value: Any) -> Any:
         """Return the number that a value spells; of `2,250`, none if `1,5` is compared as well."""
