@@ -20,19 +20,19 @@ def are_numbered(text: str) -> bool:
     (True, True)
     >>> are_numbered(f"n\ta\n{lines}"), are_numbered(lines.replace("45", "54"))
     (False, False)
+    >>> are_numbered("".join(f"{n}\t{n * 7}\t{n * 3}\n" for n in range(40)))
+    False
     """
     lines = text[:_BEGINNING].split("\n")[: _BEFORE + _FIRST]
     matches = [_NUMBER.match(line) for line in lines]
     start = next((at for at, each in enumerate(matches) if each), len(lines))
     run = matches[start:-1][:_FIRST]  # the last line may be cut
     numbers = [int(each[1]) for each in run if each]
-    heads = "".join(lines[:start])
-    plain = start <= _BEFORE and "\t" not in heads
-    return (
-        plain
-        and len(run) == len(numbers) >= _FEWEST
-        and numbers == [*range(numbers[0], numbers[0] + len(run))]
-    )
+    tabs = {line.count("\t") for line in lines[start : start + len(run)]}
+    if start > _BEFORE or "\t" in "".join(lines[:start]) or (len(tabs) == 1 and max(tabs) > 1):
+        return False  # a table
+    upwards = numbers == [*range(numbers[0], numbers[0] + len(run))] if numbers else False
+    return upwards and len(run) >= _FEWEST
 
 
 def without_numbers(text: str) -> str:
