@@ -328,7 +328,8 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
         if name in ("more", "others", "read_from", "same", "counts"):
             continue
         path = name.removeprefix("@.")
-        if facts := [part for part in note.split("; ") if _FACT.fullmatch(part)]:
+        facts = [part for part in note.split("; ") if _FACT.fullmatch(part)]
+        if facts and len(amounts.texts[path]) == 1:
             [(before, after)] = amounts.texts[path]
             check_text(before, after, {"text": note})
         for part in note.split("; "):
@@ -391,7 +392,7 @@ _ENDS = re.compile(r"(?:first )?(\d+)(?: and last (\d+))? of (\d+) chars")
 _CODES = "escape codes are not shown"
 _FACT = re.compile(
     r"(?:parts of )?lines \d+ to \d+ are left out|unlike the others: [\d, …]+"
-    rf"|(?:at least )?\d+ lines? there with a failure: [\d, …]+|{_CODES}"
+    rf"|(?:\S+: )?(?:at least )?\d+ lines? there with a failure: [\d, …]+|{_CODES}"
 )
 _OUTLINE = re.compile(r"((?:line|char) \d+: .*\n)+(and (at least )?\d+ more headings\n)?")
 

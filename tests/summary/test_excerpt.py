@@ -528,9 +528,11 @@ def test_the_logs_of_a_few_pods_show_the_failure_in_the_middle_of_one() -> None:
     pods = [{"pod": f"api-{n}", "log": failing(*[500] * (n == 1))} for n in range(3)]
     document, call = Document({"pods": pods}), Call("t", viewable=True, notices=[])
     abridge(document, 10_000, call, first_look=2000)
-    after = json.loads(document.encode())["pods"]
+    after, notes = (json.loads(document.encode())[name] for name in ("pods", "_abridged"))
     assert [pod["pod"] for pod in after] == ["api-0", "api-1", "api-2"]
     assert ["line 500: step 500: ERROR" in pod["log"] for pod in after] == [False, True, False]
+    assert notes["pods.log"].endswith("; pods[1].log: 1 line there with a failure: 500")
+    assert "view='pods[1].log | lines(490, 510)' shows line 500" in notes["more"]
 
 
 @given(st.lists(LOG_LINE, min_size=60, max_size=400), st.integers(1500, 4000))

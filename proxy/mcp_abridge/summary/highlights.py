@@ -8,6 +8,7 @@ from msgspec import Struct
 from mcp_abridge.document.measure import encoded_size
 from mcp_abridge.summary.examples import Example
 from mcp_abridge.summary.failures import Line, failures
+from mcp_abridge.summary.omissions import FAILURE
 from mcp_abridge.summary.rare import rare_lines
 
 _LISTED = 5  # line numbers in a note
@@ -101,7 +102,7 @@ class Highlights(Struct, frozen=True):
         if count := len(self.failures):
             least = "at least " * (not self.complete)
             noun = "line" if count == 1 else "lines"
-            facts.append(f"{least}{count} {noun} there with a failure: {_listed(self._telling)}")
+            facts.append(f"{least}{count} {noun} there {FAILURE}: {_listed(self._telling)}")
         if others := [line for line in self.rare if line.end == line.at]:
             facts.append(f"unlike the others: {_listed(others)}")
         return facts

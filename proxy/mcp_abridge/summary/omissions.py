@@ -22,6 +22,8 @@ ELEMENTS, MEMBERS, CHARACTERS, COLUMNS = "", " members", " chars", " columns"
 _CONTAINERS = {ELEMENTS: "arrays", MEMBERS: "objects", CHARACTERS: "texts", COLUMNS: "arrays"}
 _NAMED = 6  # columns left out that a note names, at least
 _NAMES = 300  # characters of such names: a model that has to guess one asks twice
+FAILURE = "with a failure"  # in what is said of a text
+_FAILING = 2  # texts of one path of which this is said
 _OWN = frozenset(("more", "others", "read_from", "same", "counts"))
 
 
@@ -65,7 +67,7 @@ class Omission(Struct, frozen=True):
         if self.last and self.count == 1:
             ends = f"first {self.visible - self.last} and last {self.last}"
             text = ends + text.removeprefix(str(self.visible))
-        if self.count == 1 and most:
+        if most:
             text = "; ".join((text, *self.facts))
         if not self.names:
             return text + beyond
@@ -136,7 +138,13 @@ def _merged(cuts: list[Omission]) -> Omission:
     different = cuts[0].names if len(cuts) == 1 else tuple(dict.fromkeys(names))
     first = replace(cuts[0], loss=loss, names=different)
     partial, count = any(cut.partial for cut in cuts), sum(cut.count for cut in cuts)
-    return replace(first, visible=visible, total=total, count=count, partial=partial)
+    several = replace(first, visible=visible, total=total, count=count, partial=partial)
+    reachable = (cut for cut in cuts if UNSHOWN not in cut.place)
+    failing = [(cut, fact) for cut in reachable for fact in cut.facts if FAILURE in fact]
+    if count == 1 or not failing:
+        return several if count == 1 else replace(several, facts=())
+    facts = tuple(f"{cut.place}: {fact}" for cut, fact in failing[:_FAILING])
+    return replace(several, facts=facts, examples=failing[0][0].examples)
 
 
 def notes_on(cuts: list[Omission], way: dict[str, Any], room: int) -> dict[str, Any]:
