@@ -184,6 +184,17 @@ def test_times_that_are_not_in_the_order_of_their_letters_say_so(earlier: str, l
         assert ask("sort_by(@, &at)[-1]", titles)[1] == []
 
 
+def test_levels_and_durations_that_are_compared_as_texts_say_so() -> None:
+    rows = [
+        {"n": n, "level": ("low", "high", "medium")[n], "age": ("5d3h", "12h9m", "7m2s")[n]}
+        for n in range(3)
+    ]
+    levels = ["level: compared as texts, not as levels"]
+    assert ask("max_by(@, &level).level", rows)[1] == levels
+    assert ask("length([?level > 'low'])", rows) == (1, levels)
+    assert ask("sort_by(@, &age)[-1].age", rows)[1] == ["age: compared as texts, not as numbers"]
+
+
 @pytest.mark.parametrize("form", ["${}", "{} kB", "{},5", "{}%"])
 def test_amounts_that_are_compared_as_texts_say_so(form: str) -> None:
     rows = [{"n": form.format(n)} for n in (9, 10)]

@@ -334,6 +334,7 @@ def test_a_part_of_a_condition_that_matches_nothing_comes_with_another_spelling(
         ("day == '2026'", 0,
          "day: '2026' is inside, as in '1/2/2026': write contains(day, '2026')"),
         ("day == '26'", 0, None),
+        ("day == '03/02/2026'", 0, "day: '03/02/2026' has no match here; did you mean '3/2/2026'?"),
         ("code == '7'", 0, "code: '7' has no match here; did you mean '0007'?"),
         ("starts_with(day, '2026')", 0,
          "day: '2026' is inside, as in '1/2/2026': write contains(day, '2026')"),

@@ -27,7 +27,7 @@ _LISTED = 8  # of these, if all are told
 _EACH = 4  # elements with each of them, on average
 _SEARCHED = 200  # characters of a text that is searched for a pattern in another case
 _NO_WORD = re.compile(r"\d|^.{0,5}\Z")  # of which a similar one is another
-_FEWEST = 4  # letters of a text that is no part of another one by chance
+_FEWEST = 3  # letters of a text that is no part of another one by chance
 _EMPTY = {"''": ("text", "''"), "[]": ("array", "`[]`"), "{}": ("object", "`{}`")}
 _AT_ENDS = ("ends_with", "starts_with")
 
@@ -137,8 +137,9 @@ def _near(what: str, literal: Any, values: list[Any], count: int) -> Iterator[st
     if not isinstance(literal, str):
         return
     near = next((each for each in texts if differ_in_spelling(each, literal)), None)
-    if near is None and (sought := number(literal)) is not None:
-        near = next((each for each in texts if number(each) == sought), None)
+    if near is None and any(map(str.isdigit, literal)):
+        sought = _without_zeros(literal)
+        near = next((each for each in texts if _without_zeros(each) == sought), None)
     if near is None and len(values) > _STATES:
         return
     reason = f"{what}: {constant(literal)} has no match here"
@@ -146,6 +147,12 @@ def _near(what: str, literal: Any, values: list[Any], count: int) -> Iterator[st
         yield f"{reason}; did you mean {constant(near)}?"
     elif 0 < len(values) <= _LISTED and len(values) * _EACH <= count:
         yield f"{reason}, only {', '.join(map(constant, values))}"
+
+
+def _without_zeros(text: str) -> Any:
+    """Return the number that a text is, else the text without the zeros that begin a number."""
+    value = number(text)
+    return re.sub(r"(?<!\d)0+(?=\d)", "", text) if value is None else value
 
 
 def _inside(what: str, literal: Any, values: Iterable[Any]) -> Iterator[str]:
