@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 _ACCENTS = re.compile("[\\u0300-\\u036f]+")  # each behind its letter
+_STROKES = str.maketrans(
+    "\xf8\xd8\u0142\u0141\u0111\u0110\u0131", "oOlLdDi"
+)  # no accents to Unicode
 
 
 def without_accents(text: str) -> str:
     """Return a text without its case and accents, and the forms of its letters and blanks."""
     if text.isascii():
         return text.casefold()
-    return _ACCENTS.sub("", unicodedata.normalize("NFKD", text)).casefold()
+    return _ACCENTS.sub("", unicodedata.normalize("NFKD", text)).translate(_STROKES).casefold()
 
 
 def without_forms(text: str) -> str:

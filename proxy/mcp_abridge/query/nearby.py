@@ -8,20 +8,17 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cache
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from mcp_abridge.document.names import spelled
+from mcp_abridge.query.letters import without_accents
 from mcp_abridge.query.notation import constant
 
 _SIGN = re.compile(r"[\\^$.?*+()\[\]{}|]")  # a character that a pattern does not match as it is
 _BLANKS = re.compile(r"(\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])| +(?![*+?{])", re.DOTALL)
 _IN_BRACKETS = re.compile(r"(\(\?i\))?(\[\w{2,}(?:[ .:/_-]\w{2,})*\])")
 _WORDS = re.compile(r"(?:\(\?i\))?([^\\^$?*+()\[\]{}]*[^\W\d_][^\\^$?*+()\[\]{}]*)")
-_ACCENTED = (range(0xC0, 0x250), range(0x1E00, 0x1F00))  # Latin letters, most with an accent
-_OTHERS = {"\xf8": "o", "\xd8": "o", "\u0142": "l", "\u0141": "l", "\u0111": "d", "\u0110": "d"}
-_OTHERS |= {"\u0131": "i"}  # letters that Unicode takes for no accented ones
 _PLACES = 1000  # places of a word that are looked at for its spelling
 _STEP = re.compile(r'"(?:[^"\\]|\\.)*"|[^."]+')  # of a path
 _PAIR = re.compile(r"""["']?([A-Za-z_@$][\w@$-]*)["']?\s*(?::|==?)\s*(.+?),?""")
@@ -86,21 +83,10 @@ def accented(text: str, content: str) -> list[str]:
 
 def _without_accents(text: str) -> str:
     """Return a text in small letters without accents, each in its place."""
-    letters = _letters()
-    for letter in letters.keys() & {*text}:  # which are few: quicker than translate()
-        text = text.replace(letter, letters[letter])
+    for letter in filter(str.isalpha, {*text}):
+        if not letter.isascii() and len(base := without_accents(letter)) == 1 and base.isascii():
+            text = text.replace(letter, base)  # which are few: quicker than translate()
     return text.lower()
-
-
-@cache
-def _letters() -> dict[str, str]:
-    """Return the letters without an accent, or a stroke, by those with one."""
-    letters = dict(_OTHERS)
-    for letter in map(chr, chain(*_ACCENTED)):
-        base = unicodedata.normalize("NFD", letter)[0]
-        if base.isascii():
-            letters[letter] = base.lower()
-    return letters
 
 
 def name_and_value(text: str) -> tuple[str, Any] | None:
