@@ -363,7 +363,6 @@ class SizeReducer(Struct, kw_only=True):
         rest = room - 1
         limit = max(_AMPLE, rest // 3)
         parts: list[bytes] = []
-        undo = None
         for prefix, raw, at in entries:
             rest -= len(prefix) + 1
             most, needed_size = rest, len(raw)
@@ -372,18 +371,11 @@ class SizeReducer(Struct, kw_only=True):
                 if parts and (whole or rest < min(needed_size // 2, _AMPLE)):
                     break
                 most = min(rest, limit)
-            before = len(self.omissions), len(self.facts)
             cut = self.fit(raw, most, at, depth + 1)
             if cut is None:
                 break
             parts.append(prefix + bytes(cut))
             rest -= self.lookout.cost(cut)
-            undo = before if needed_size > most else None
-        if parts and undo and rest > room // 4:  # no other entry takes the room
-            self._forget(undo)
-            prefix, raw, at = entries[len(parts) - 1]
-            rest += self.lookout.cost(parts.pop())
-            parts.append(prefix + bytes(self.fit(raw, rest, at, depth + 1) or b""))
         return parts
 
     def _note(

@@ -7,9 +7,7 @@ may have none of these, in any language, and is found because it is rare (summar
 """
 
 import re
-from collections import defaultdict
 from functools import cache
-from itertools import compress, pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -18,7 +16,6 @@ from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.summary.levels import have_levels, loudness
 from mcp_abridge.summary.prose import is_of_prose, is_prose, is_sentences
-from mcp_abridge.summary.rare import HEX
 
 _MOST = 400  # lines with such a word that are read; a text may have a million
 _MOST_QUIET = 4000  # of a low level, which are less work
@@ -83,7 +80,6 @@ _ENDS_OF_CODE = (";", "{", "}", "*/")
 _TRACEBACK = re.compile(  # of Python, with the same words before each line, if any; and its end
     r"([^\n]*?)Traceback \(most recent call last\):[ \t\r]*\n(?:\1[ \t][^\n]*\n){1,200}(\1\S[^\n]*)"
 )
-_REGULAR = 6  # lines of one form at like distances
 # A line of prose, or a hit, is a message only if it begins as one: `KeyError: 'x'`, `FAILED a.py`.
 _MESSAGE = re.compile(
     rf"\s*(?:[-*>] )?(?:\S+[\]):] )?(?:[\w.$]*(?:{_CLASSES})|{_CAPITALS}|(?i:error|fatal|panic)"
@@ -147,24 +143,6 @@ def _in_prose_or_code(text: str, at: int, line: str) -> bool:
     return before != after.strip() and (is_prose(before) or is_prose(after))
 
 
-def _irregular(lines: list[tuple[int, int, str]], size: int) -> list[tuple[int, int, str]]:
-    """Leave out lines whose form stands at like distances in all of a text, as in each block."""
-    groups = defaultdict[bytes, list[tuple[int, int, str]]](list)
-    for line in lines:
-        form = line[2].encode(errors="replace").translate(None, HEX)
-        groups[b" ".join(form.split())].append(line)
-    ends = ([0, *(at for at, *_ in each), size] for each in groups.values())
-    some = compress(groups.values(), map(_are_irregular, ends))
-    return [line for each in some for line in each]
-
-
-def _are_irregular(places: list[int]) -> bool:
-    gaps = [after - before for before, after in pairwise(places)]
-    mean = places[-1] / len(gaps)
-    alike = sum(mean < 2 * gap < 4 * mean for gap in gaps)
-    return len(gaps) <= _REGULAR or 5 * alike < 4 * len(gaps)
-
-
 _Candidate = tuple[int, int, str, int]
 """The offset of a line, that of the part that is read, this part, and the end of the word in it."""
 
@@ -197,11 +175,8 @@ def _candidates(text: str, fuel: Fuel) -> tuple[list[_Candidate], bool, int]:
     return every, len(every) < _MOST and quiet_read < _MOST_QUIET, start
 
 
-def failures(text: str, *, others: bool = False) -> Failures:
-    """Find the lines that speak of failure; a word that is common in the text tells nothing.
-
-    If there are `others` that stand out, a line that recurs in all of the text does not.
-    """
+def failures(text: str) -> Failures:
+    """Find the lines that speak of failure; a word that is common in the text tells nothing."""
     fuel = Fuel()
     candidates, complete, stop = _candidates(text, fuel)
     prose = bool(candidates) and is_of_prose(text)
@@ -218,8 +193,6 @@ def failures(text: str, *, others: bool = False) -> Failures:
             sure[at] = begin + word[0]
         elif word is not None:
             maybe.append((at, begin + word[0], line))
-    irregular = _irregular(maybe, len(text))
-    maybe = irregular if irregular or sure or others else maybe
     if len(maybe) > _COMMON and len(maybe) > text.count("\n", 0, stop) // _COMMON:
         maybe = []
     sure |= {at: end for at, end, line in maybe if not _in_prose_or_code(text, at, line)}

@@ -46,10 +46,8 @@ class Highlights(Struct, frozen=True):
 
     @property
     def _first(self) -> list[Line]:
-        """Return the rare lines that speak of failure, or stand right beside one that does."""
-        beside = {line.number + by for line in self.failures for by in (-1, 1)}
-        both = [line for line in self.rare if line.end > line.at or line.number in beside]
-        return [line for line in both if line.at not in self.ends]
+        """Return the rare lines that speak of failure."""
+        return [line for line in self.rare if line.end > line.at and line.at not in self.ends]
 
     @property
     def _telling(self) -> list[Line]:
@@ -122,7 +120,7 @@ class Highlights(Struct, frozen=True):
 def highlights(text: str, line_ends: int) -> Highlights:
     """Find the lines that stand out in all of a text, which has so many line ends."""
     runs = [*rare_lines(text, line_ends)]
-    these, rare = failures(text, others=bool(runs)), list[Line]()
+    these, rare = failures(text), list[Line]()
     for at, first, last in runs:
         inside = [line for line in these.lines if first <= line.number <= last][:_OF_RUN]
         rare += inside or [Line(at, first, at)]
