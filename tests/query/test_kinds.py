@@ -573,6 +573,9 @@ def test_times_of_a_day_are_after_it_which_is_said(count: int) -> None:
         assert ask(f"length([?at[:10] {test}])", rows) == (count_meant, [])
     assert ask("length([?at < '2026-05-11'])", rows) == (count // 3, [])
     assert ask("length([?at > '2026-05-09'])", rows) == (count, [])
+    assert ask("length([?at > '2026-05' && at < '2026-06'])", rows) == (count, [])
+    [remark] = ask("length([?at <= '2026-05'])", rows)[1]
+    assert remark.endswith("write at[:7] <= '2026-05' to compare months")
 
 
 def test_members_are_counted_with_a_word_if_rows_side_by_side_may_be_meant() -> None:

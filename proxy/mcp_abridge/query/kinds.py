@@ -41,7 +41,7 @@ _EXAMINED = 100  # texts of which the order is looked at
 _SOUGHT = 10_000  # texts in which another case of a part is looked for
 _ROWS = 200  # elements in which a tree is looked for
 _SIZED = frozenset((str, list, dict))
-_DAY = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
+_DAY, _DAY_OR_MONTH = re.compile(r"\d{4}-\d\d-\d\d"), re.compile(r"\d{4}-\d\d(?:-\d\d)?")
 _BEYOND = {"gt": ">", "lte": "<="}  # signs for which a longer text is beyond its beginning
 _ADD = frozenset(("avg", "max", "min", "sum"))
 _VALUE = {"type": "current", "children": []}
@@ -190,8 +190,12 @@ class Kinds:
     def _note_day(self, node: Node, one: str, other: str) -> None:
         """Note that times of a day, or a month, are taken to be after it."""
         what, literal = map(notation, node["children"])
-        if _DAY.fullmatch(other) and one != other and "…" not in what:
-            way = f"write {what}[:{len(other)}] {_BEYOND[node['value']]} {literal} to compare days"
+        spans = _DAY if node["value"] == "gt" else _DAY_OR_MONTH  # at > '2026-05' means May, too
+        if spans.fullmatch(other) and one != other and "…" not in what:
+            unit = "days" if _DAY.fullmatch(other) else "months"
+            way = (
+                f"write {what}[:{len(other)}] {_BEYOND[node['value']]} {literal} to compare {unit}"
+            )
             self.say(f"{what}: times of {other} itself are after {literal}; {way}")
 
     def _number(self, node: Node, value: Any) -> Any:
