@@ -1,6 +1,6 @@
 """Sentences on what a test leaves out that is there in another spelling, or as null.
 
-Without it, `[?state=='Open']` reads as "none" if the states are `open` and `closed`, or as all there are.
+Without it, `[?state=='Open']` reads as "none" if the state is `open`, or as all there are.
 """
 
 import json
