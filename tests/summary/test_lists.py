@@ -625,3 +625,23 @@ def test_of_entries_of_a_log_the_message_and_the_time_to_the_second_are_shown() 
     row = dict(zip(table["columns"], table["rows"][7], strict=True))
     assert row["message"] == rows[7]["message"]
     assert row["timestamp"] == "2026-11-25T09:40:07…"
+
+
+def test_rows_of_several_types_each_show_the_text_that_a_row_of_its_type_has() -> None:
+    dice = Dice(6)
+    texts = [f"{dice.words(3, 5)} {n}" for n in range(90)]
+    kinds = ["paragraph", "to_do", "paragraph", "heading_2", "paragraph", "to_do"]
+    blocks = [
+        {
+            "id": dice.uuid(),
+            "type": kinds[n % 6],
+            "created_time": dice.time(),
+            "in_trash": False,
+            kinds[n % 6]: {"rich_text": [{"plain_text": text, "href": None}], "color": "default"},
+        }
+        for n, text in enumerate(texts)
+    ]
+    table, _ = first_look(blocks)
+    assert len(table["rows"]) >= 30
+    for text, row in zip(texts, table["rows"], strict=False):
+        assert any(cell and text.startswith(str(cell).rstrip("…")) for cell in row), row

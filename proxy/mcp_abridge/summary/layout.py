@@ -137,7 +137,7 @@ class Layout:
             if each in choice:
                 continue
             firsts.pop(each.role, None)
-            other = each.role == roles.NAME and any(map(_names, choice))
+            other = each.role == roles.NAME and any(_names(name, each) for name in choice)
             later = sum(cost_of(e, _FAIR) for e in firsts.values() if e) if other else 0
             second = each.role == roles.NAME and each in self._second
             for clip in _SECOND if second or each.role == roles.PERSON else (self._fair(each),):
@@ -165,9 +165,10 @@ class Layout:
             self.rows -= max(self.rows * excess // max(self._room + excess, 1), 1)
 
 
-def _names(column: Column) -> bool:
-    """Return True of a name that tells most rows apart."""
-    return column.role == roles.NAME and 2 * len({*column.values}) > len(column.values)
+def _names(column: Column, other: Column) -> bool:
+    """Return True of a name that tells most rows apart, those that have another one too."""
+    apart = column.role == roles.NAME and 2 * len({*column.values}) > len(column.values)
+    return apart and any(map(all, zip(column.cells, other.cells, strict=True)))
 
 
 def _telling(column: Column) -> int:

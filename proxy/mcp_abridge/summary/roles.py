@@ -56,8 +56,10 @@ def in_order(
     things = _things(columns)
     equal: dict[tuple[bytes | None, ...], list[Column]] = {}
     useless = list[Column]()
+    alike = Counter(each.path[1:] for each in columns if len(each.path) > 1)
     for column in sorted(columns, key=lambda each: len(each.path)):
         cells, few = tuple(column.cells), 5 * len(column.values) < len(column.cells)
+        few = few and alike[column.path[1:]] < 2  # of each type of row its own: `to_do.text`
         bare = len({*cells}) == 1 or few or _is_of_each(column, columns)
         if cells in equal or bare:
             column.role = APPENDIX
@@ -131,6 +133,7 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
 
     choice: list[Worth] = []
     choice += take(NAME, 0)
+    others = [each for each in waiting if any(map(each.stands_for, choice))]
     bare = choice[0].bare if choice else -9
     choice += take(BARE, max(bare + _BETTER, _NAMED), _SHORT)
     doubt = len(choice) > 1
@@ -138,6 +141,11 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
         for each in choice:
             each.column.role = STATE if each.state > each.name else NAME
         choice += [*take(OWN_ID)] or take(HASH)
+    for each in others:  # the rows of other types have their names there
+        if each in waiting and each.name > 0:
+            waiting.remove(each)
+            each.column.role = NAME
+            choice.append(each)
     for role in (KEY, TIME):
         choice += () if choice else take(role)
     state = max((each.state for each in waiting), default=-9)

@@ -132,6 +132,15 @@ class Worth:
                     best = max(best, 0.8 * worth[each])
         return best
 
+    def stands_for(self, other: "Worth") -> bool:
+        """Return True if it has what another column has, of rows that lack that one.
+
+        So has `to_do.rich_text` for `paragraph.rich_text`.
+        """
+        own, others = self.column, other.column
+        alike = len(own.path) > 1 and own.path[1:] == others.path[1:]
+        return alike and not any(map(all, zip(own.cells, others.cells, strict=True)))
+
     def says(self, other: "Worth") -> bool:
         """Return True if a name says in words what another one does, such as an id made of it."""
         pairs = [*zip(self.column.cells, other.column.cells, strict=True)]
