@@ -69,7 +69,8 @@ def _otherwise(record: NodeKinds) -> Iterator[str]:
     elif name in _AT_ENDS:
         yield from _inside(what, literal, record.values)
     elif name in EQUALITIES:
-        near = [*_near(what, literal, [*record.values], record.counts.total())]
+        texts = sum(count for pair, count in record.kinds().items() if pair[0] == pair[1])
+        near = [*_near(what, literal, [*record.values], texts)]
         if isinstance(literal, str) and len(literal) >= _FEWEST:
             near = near or [*_inside(what, literal, record.values)]
         yield from near
