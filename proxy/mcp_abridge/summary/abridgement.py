@@ -25,10 +25,7 @@ from mcp_abridge.query.patterns import Pattern
 from mcp_abridge.summary.cutter import SizeReducer
 from mcp_abridge.summary.lookout import Lookout
 from mcp_abridge.summary.media import description, without_data
-from mcp_abridge.summary.omissions import (
-    CHARACTERS,
-    Omission,
-)
+from mcp_abridge.summary.omissions import CHARACTERS, Omission
 from mcp_abridge.summary.origin import InText, beginning_of, first_words, in_text, origin
 from mcp_abridge.summary.sought import sought_by
 from mcp_abridge.summary.ways import VIEW, Ways

@@ -120,9 +120,7 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     def take(role: str, least: float = -8, longest: float = inf) -> Iterator[Worth]:
         fit = (each for each in waiting if getattr(each, role) > least)
         free = (each for each in fit if each.column.size <= longest)
-        if (
-            role in (NAME, BARE, SECOND, TITLE) and choice
-        ):  # a second name is no id of another thing
+        if _SHOWN_AS.get(role, role) == NAME and choice:  # a second name: no id of another thing
             free = (each for each in free if each.word(words.NAMES) or not each.appendix)
             free = (each for each in free if not choice[0].says(each))
         best = max(free, key=attrgetter(role), default=None)
