@@ -52,6 +52,7 @@ numerals    the numbers, versions and times that texts spell, and their order
 spellings   other languages' words for the same
 jq          its streams, as arrays
 shell       its commands, and their pipes
+literals    what stands in quotes, set aside meanwhile
 view        one view of one document
 fragment    a view in the URI of a resource
 windows     the view after the one that was shown

@@ -30,7 +30,7 @@ from mcp_abridge.query.lookups import Lookups
 from mcp_abridge.query.notation import ends_in, notation, share
 from mcp_abridge.query.patterns import FIRST_ALONE, truthy
 from mcp_abridge.query.rows import NULL, batches, columns, many, over, shared
-from mcp_abridge.query.shapes import OF_ARRAYS, is_array, is_text, made_rows
+from mcp_abridge.query.shapes import OF_ANY_ARRAY, is_array, is_text, made_rows
 from mcp_abridge.query.trees import members_named
 
 _UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
@@ -105,7 +105,7 @@ class _OfViews(Interpreter):
             return super().visit_field(node, value) if rows is None else rows
         first = self.open(value[0]) if value else None
         members = first if isinstance(first, dict) else {}
-        if name in members or name not in OF_ARRAYS:
+        if name in members or name not in OF_ANY_ARRAY:
             return self._projected(value, node) or ([] if name in members else None)
         return {"rows": value, "columns": [*members] or None, "length": len(value)}[name]
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 _ACCENTS = re.compile("[\\u0300-\\u036f]+")  # each behind its letter
-_STROKES = str.maketrans(
-    "\xf8\xd8\u0142\u0141\u0111\u0110\u0131", "oOlLdDi"
-)  # no accents to Unicode
+# Unicode takes a stroke, or a dot that is missing, for no accent.
+_STROKES = str.maketrans("\xf8\xd8\u0142\u0141\u0111\u0110\u0131", "oOlLdDi")
 
 
 def without_accents(text: str) -> str:

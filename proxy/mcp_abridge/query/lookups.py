@@ -20,7 +20,7 @@ from mcp_abridge.query.kinds import Kinds
 from mcp_abridge.query.notation import Node
 from mcp_abridge.query.numerals import a_kind
 from mcp_abridge.query.patterns import Expression
-from mcp_abridge.query.shapes import OF_ARRAYS, elsewhere, inner_place, made_rows
+from mcp_abridge.query.shapes import OF_ANY_ARRAY, elsewhere, inner_place, made_rows
 from mcp_abridge.query.trees import ORDERS, Names, Need, alongside, compared, with_replacements
 
 _SCANNED = 2  # units for a search for members in one element
@@ -135,7 +135,7 @@ class _Place:
     def scan(self, base: Sequence[Any], open: Callable[[Any], Any], fuel: Fuel) -> None:
         whole = open(base[0]) if self._single else None
         if isinstance(whole, list):
-            self.missing = {p: need for p, need in self.missing.items() if p[0] not in OF_ARRAYS}
+            self.missing = {p: need for p, need in self.missing.items() if p[0] not in OF_ANY_ARRAY}
             if any(isinstance(open(each), dict) for each in whole[:_BATCH]):
                 base, self._names_of = whole, "members of its elements"
         outer = {path[0] for path in self.missing if len(path) > 1}
@@ -160,7 +160,7 @@ class _Place:
             each_kind = _kinds(value, set() if is_last else {name})
             if any(self._has(open(each), path, at, open, fuel) for each, _ in each_kind):
                 return True
-            return name in OF_ARRAYS and (is_last or self._has(value, path, at + 1, open, fuel))
+            return name in OF_ANY_ARRAY and (is_last or self._has(value, path, at + 1, open, fuel))
         if isinstance(value, dict):
             if name in value or _member(value, name) is not None:
                 inner = open(_member(value, name))

@@ -26,6 +26,7 @@ _OPERATORS = {
     "select": "items[?state=='open'].[id, title], or count_by(items, &state)",
 }
 _SHOWN = 60  # characters of an expression that an advice repeats
+_DEFAULTS = {"length": "''", "keys": "`{}`", "values": "`{}`"}  # in place of null
 _KINDS = {
     "string": "a text",
     "str": "a text",
@@ -109,6 +110,14 @@ def unsuitable(error: Exception) -> str:
     if isinstance(error, ArithmeticError):
         return "a number is too large"
     return "it does not fit the values"
+
+
+def beside_null(error: Exception) -> str:
+    """Return how a function is written whose argument may be null, "" of other errors."""
+    if not isinstance(error, JMESPathTypeError) or _kind(error.actual_type) != "null":
+        return ""
+    name, default = error.function_name, _DEFAULTS.get(error.function_name)
+    return f"for what may be null write {name}(name || {default})" if default else ""
 
 
 def _kind(name: str) -> str:

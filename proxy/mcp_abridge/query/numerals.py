@@ -21,9 +21,9 @@ _LONGEST_MARK = 8  # characters; longer ones need no look
 _SHEET_ERROR = re.compile(r"#[A-Z]+(?:/[A-Z0])?[!?]?")  # of a cell: #REF!, #N/A
 _AMOUNT = re.compile(r"(?:[A-Z]{3}|[^\w\s])?\s?[-+]?\d+(?:[.,' \u00a0]\d+)*\s?(?:%|[A-Za-z]{1,3})?")
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:y|w|d|h|m|s|ms|us|µs|ns)){2,}")  # 5d3h, 1m30.5s
-_LEVELS = (
-    " lowest low minor trivial moderate medium normal major high highest severe critical blocker"
-    " urgent trace debug info informational notice warn warning error fatal small large "
+_LEVEL = re.compile(
+    "lowest|low|minor|trivial|moderate|medium|normal|major|high|highest|severe|critical|blocker"
+    "|urgent|trace|debug|info|informational|notice|warn|warning|error|fatal|small|large"
 )
 _TIME = re.compile(r"\d{4}-?\d\d-?\d\d([T ])(\d\d:?\d\d)[\d:.,]* ?(Z|UTC|[-+]\d\d(?::?\d\d)?|)")
 _DAY = re.compile(r"(?:19|20)\d\d-\d\d\b")
@@ -162,7 +162,7 @@ def odd_order(texts: Sequence[str]) -> str | None:
     if any(is_amount(each) or _DURATION.fullmatch(each) for each in texts):
         return "numbers"
     words = {each.lower() for each in texts}
-    if len(words) > 1 and all(f" {each} " in _LEVELS for each in words):
+    if len(words) > 1 and all(map(_LEVEL.fullmatch, words)):
         return "levels"
     if are_odd_times(texts):
         return "times"

@@ -24,7 +24,7 @@ _DEEPEST = 8  # objects and arrays around a member that is looked for
 _LONG = 8  # elements of arrays that are as long as each other, with other members beside them
 _BESIDE = 40  # members of such an object
 RECORDS = "records"
-OF_ARRAYS = ("rows", "columns", "length")
+OF_ANY_ARRAY = ("rows", "columns", "length")
 """Names by which an array gives itself, those in its elements, and how many these are."""
 _ROWS = re.compile(rb'\[\s*(?:\[|\{\s*"\w+"\s*:\s*\[\s*\{)')  # arrays, perhaps each as in `f[].v`
 _HEADS = re.compile("(?i)col|field|head|manifest|meta|schema|names|rowtype")

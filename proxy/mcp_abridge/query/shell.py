@@ -5,6 +5,7 @@ Without it, `grep ERROR | grep -v timeout` is a search for the text `ERROR | gre
 
 import re
 
+from mcp_abridge.query.literals import masked, raw_text, unmasked
 from mcp_abridge.query.nearby import literal
 
 _OPTIONS = r"(?:\s+-[cinovwEFPrRhsABC]+(?:\s*\d+)?(?=\s|$))*"
@@ -66,23 +67,10 @@ def from_shell(view: str) -> str | None:
     return start
 
 
-def raw_text(text: str) -> str:
-    """Return a text in single quotes, as views have it."""
-    return "'" + text.replace("'", "\\'") + "'"
-
-
 def _stages(view: str) -> list[str]:
     """Return the commands between pipes that stand in no quotes."""
-    quoted: list[str] = []
-
-    def mask(match: re.Match[str]) -> str:
-        quoted.append(match[0])
-        return chr(0xE000 + len(quoted) - 1)
-
-    def unmasked(text: str) -> str:
-        return re.sub("[\ue000-\uf8ff]", lambda match: quoted[ord(match[0]) - 0xE000], text)
-
-    return [unmasked(stage).strip() for stage in _PIPE.split(_QUOTED.sub(mask, view))]
+    plain, quoted = masked(view, _QUOTED)
+    return [unmasked(stage, quoted).strip() for stage in _PIPE.split(plain)]
 
 
 def _letters(grep: re.Match[str]) -> str:

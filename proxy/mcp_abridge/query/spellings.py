@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 from mcp_abridge.document.names import spelled
 from mcp_abridge.query.jq import from_jq
-from mcp_abridge.query.shell import from_shell, raw_text
+from mcp_abridge.query.literals import SIGN as _LITERAL
+from mcp_abridge.query.literals import masked, raw_text, unmasked
+from mcp_abridge.query.shell import from_shell
 
 _PATH = r"[A-Za-z_@][\w.]*"
 _INSIDE = r"((?:[^()]|\([^()]*\))*)"  # what stands in parentheses
-_LITERAL = "[\ue000-\uf8ff]"  # a masked literal or quoted name
 _BY = "(?:(?:sort|max|min|count|group|sum)_by|unnest|nodes)"
 _TEST = "contains|starts_with|ends_with|matches"
 _FUNCTIONS = {
@@ -207,7 +208,7 @@ def respelled(view: str) -> str:
     view = _BARE_WORD.sub(lambda match: f"{match[1]}`{_WORDS.get(match[2], match[2])}`", view)
     view = _EMPTY.sub(r"\1`\2`", view)
     view = _DOTTED_INDEX.sub("[", view)
-    return _unmasked(_BARE_MEMBERS.sub(lambda match: _hash(match[1]), view), literals)
+    return unmasked(_BARE_MEMBERS.sub(lambda match: _hash(match[1]), view), literals)
 
 
 def translated(view: str) -> str:
@@ -216,7 +217,7 @@ def translated(view: str) -> str:
     view, literals = _masked(view)
     for pattern, replacement in _TABLE:
         view = re.sub(pattern, replacement, view)
-    return _unmasked(view, literals)
+    return unmasked(view, literals)
 
 
 def quoted(view: str, exists: Callable[[str], bool], *, dots: bool = False) -> str:
@@ -251,7 +252,7 @@ def quoted(view: str, exists: Callable[[str], bool], *, dots: bool = False) -> s
         return "".join(names)
 
     view, literals = _masked(view)
-    return _unmasked(_MAY_BE_NAMES.sub(spelled_parts, view), literals)
+    return unmasked(_MAY_BE_NAMES.sub(spelled_parts, view), literals)
 
 
 def _like(match: re.Match[str]) -> str:
@@ -275,19 +276,8 @@ def with_apostrophes(view: str) -> str:
 
 
 def _masked(view: str) -> tuple[str, dict[str, str]]:
-    literals: dict[str, str] = {}
-
-    def mask(match: re.Match[str]) -> str:
-        sign = chr(0xE000 + len(literals))
-        literals[sign] = match[0]
-        return sign
-
-    # Long whitespace would take quadratic time.
-    return re.sub(r"\s+", " ", _KEPT.sub(mask, view)), literals
-
-
-def _unmasked(view: str, literals: dict[str, str]) -> str:
-    return re.sub(_LITERAL, lambda match: literals.get(match[0], match[0]), view)
+    view, literals = masked(view, _KEPT)
+    return re.sub(r"\s+", " ", view), literals  # long whitespace would take quadratic time
 
 
 def _hash(members: str) -> str:

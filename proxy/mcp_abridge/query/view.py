@@ -118,14 +118,13 @@ def look(
         raise Refusal(f"view: nested too deeply; {advice(document)}") from error
     except (ValueError, TypeError, ArithmeticError) as error:
         # Errors that the jmespath library raises, its own classes included.
-        from mcp_abridge.query.mistakes import unsuitable
+        from mcp_abridge.query.mistakes import beside_null, unsuitable
 
         reason = unsuitable(error)
         missing = [*lookups.slips, *lookups.absences] if lookups is not None else []
         reasons = [reason, *missing[:1]]
-        if not missing and (call := re.match(r"(length|keys|values)\(\) .*, found null$", reason)):
-            default = "''" if call[1] == "length" else "`{}`"
-            reasons.append(f"for what may be null write {call[1]}(name || {default})")
+        if not missing and (way := beside_null(error)):
+            reasons.append(way)
         if len(reasons) == 1 and ";" not in reason:  # which has an advice of its own
             reasons.append(advice(document))
         message = f"view: {clipped(expression)!r} fails: {'; '.join(reasons)}"
