@@ -99,14 +99,13 @@ def examples_of(document: Document, call: Call) -> list[str]:
     >>> examples_of(Document(rows), Call("list"))
     ["[?state=='new'].[id, title]", 'count_by(@, &state)']
     """
-    closing = document.closers[-1] if document.closers else None
-    frame = None if closing is None else closing.frame
-    loses = frame is not None and frame.loses
-    slot = member(document.root, closing.at) if closing is not None and loses else document.root
-    value = raw(document.cell[0] if slot is None else slot.get())
+    beside = (e.at for e in document.closers[-1:] if e.frame is not None and e.frame.loses)
+    at = next(beside, None)
+    slot = document.root if at is None else member(document.root, at)
+    value = raw(None if slot is None else slot.get())
     if memoryview(value)[0] not in b"{[":
         return []
-    place = ROWS if loses and memoryview(value)[0] == 0x5B else ""
+    place = ROWS if at is not None and memoryview(value)[0] == 0x5B else ""
     lookout = Lookout(call.tool, _EXAMINED, sought_by(call.arguments), call.ordered)
     reducer = SizeReducer(breadth=True, table=True, lookout=lookout, omissions=[], facts=[])
     reducer.fit(value, min(_EXAMINED, len(value) // 4), (place, place))
@@ -180,9 +179,7 @@ class _Task(Struct, frozen=True):
         size = len(structure)
         if size <= self.bound and not self.origin:
             return []
-        text_inside = text_in(self.document)[1]
-        beside = None if text_inside is None else size - encoded_size(text_inside)
-        fitted, notices = self._structured(structure, self._look(size, beside))
+        fitted, notices = self._structured(structure, self._look(size, whole=True))
         if fitted is not None:
             self.document.root.set(fitted)
         return notices
@@ -192,16 +189,18 @@ class _Task(Struct, frozen=True):
         """Content that takes many tokens gets fewer bytes."""
         return self.first_look < self.bound and not self.viewed
 
-    def _look(self, size: int, beside_text: int | None = None) -> int:
+    def _look(self, size: int, *, whole: bool = False) -> int:
         """Return the bytes for structure of `size` bytes, which is longer than the bound.
 
-        A long text that is nearly all of it gets as many as one alone; so many are `beside_text`.
+        If it is the `whole` document, a text that is nearly all of it gets as many as one alone.
         """
         if size < 2 * self.bound or self.viewed:
             return self.bound
-        structure = int(self.first_look * _STRUCTURE)
-        look = structure if beside_text is None else self.first_look + beside_text
-        return min(self.bound, look, structure)
+        look = int(self.first_look * _STRUCTURE)
+        content = text_in(self.document)[1] if whole else None
+        if content is not None:
+            look = min(look, self.first_look + size - encoded_size(content))
+        return min(self.bound, look)
 
     def in_object(self, closing: TextWriteback) -> list[Notice]:
         """Cut an object of which nearly all is a text that was read as structure.
@@ -210,14 +209,16 @@ class _Task(Struct, frozen=True):
         and it is shown alone if there is no room for more and a way on.
         """
         document, at, outside = self.document, closing.at, closing.sources[0][2]
-        value, slot = document.json_of(document.cell[0]), member(document.root, at)
-        rows = None if slot is None else slot.get()
-        document.close()
         if outside.loses:
+            slot = member(document.root, at)
+            rows = None if slot is None else slot.get()
+            document.close()
             task = replace(self, origin={})
             if self.call.viewable and rows is not None and ROWS not in opened(document.cell[0]):
                 task = replace(task, inside=in_text(rows, outside, self.call))
             return task.whole()
+        value = document.json_of(document.cell[0])
+        document.close()
         for frame in (outside, TextFrame()):
             notices = self.in_text(value, frame, at)
             notes = opened(document.cell[0]).get(NAME, {"more": ""})

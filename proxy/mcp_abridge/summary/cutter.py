@@ -233,8 +233,10 @@ class SizeReducer(Struct, kw_only=True):
             name, views = examples_of(inner, place, inside=True)
             if few and INNER * count <= len(inner) < room // _NARROW:
                 parts = self._around(entries, room, at, depth, inner, views)
-            outer = len(inner) >= INNER * count if parts is None else False
-            if outer and (shape := self._in_rows(value, size, room, at, least=2)) is not None:
+            shape = None
+            if parts is None and len(inner) >= INNER * count:
+                shape = self._in_rows(value, size, room, at, least=2)
+            if shape is not None:
                 return shape
         if parts is None and self.breadth:
             rows = brief(value, room, at[1], self.lookout, table=self.table)

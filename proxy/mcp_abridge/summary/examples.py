@@ -67,7 +67,7 @@ def examples(
     columns = [each for each in columns if not repeats(rows, each)]
     if not columns:
         return
-    inside, first = place, 0  # rows inside of others are added up without what is around them
+    inside, first = place or "@", 0  # rows inside of others are added up without what is around
     if isinstance(rows, Unnested):
         inside, first = f"{rows.place}[].{spelled(rows.name)}[]", 1
 
@@ -110,7 +110,7 @@ def examples(
         yield f"{place}{pipe}[?{name}=={value}]{part}", FILTERS
         uncounted = (each for each, _ in categories if each.names not in facts.complete)
         counted = next(uncounted, category)
-        yield f"count_by({inside or '@'}, &{name_of(counted)})", COUNTS
+        yield f"count_by({inside}, &{name_of(counted)})", COUNTS
     else:
         several = [each for each in columns if each.role != roles.APPENDIX and _single(each)]
         recurring = (each for each in several if each.names in facts.counts or recurs(each))
@@ -120,7 +120,7 @@ def examples(
                 part = f"[?{counted.name}=='{content}'].[{selection(counted)}]"
                 yield f"{place}{pipe}{part}", FILTERS
             if len({*Counter(values_of(rows[:_READ], counted.path)).values()}) > 1:
-                yield f"count_by({inside or '@'}, &{name_of(counted)})", COUNTS
+                yield f"count_by({inside}, &{name_of(counted)})", COUNTS
     clock = clock_of(columns)
     latest = list[Example]()
     if clock is not None and _sorts(rows, clock, facts):
@@ -154,12 +154,12 @@ def examples(
         if amount is not quantity and not _numbers(_odd(rows, amount)):
             continue
         each = "" if inside.endswith("[]") else "[*]"
-        total = [(f"sum({inside or '@'}{each}.{name_of(amount)})", SUM)] * (not measures)
+        total = [(f"sum({inside}{each}.{name_of(amount)})", SUM)] * (not measures)
         yield from total[recur:]
         yield from latest
         latest = []
         for group in groups:
-            view = f"sum_by({inside or '@'}, &{name_of(group)}, &{name_of(amount)})"
+            view = f"sum_by({inside}, &{name_of(group)}, &{name_of(amount)})"
             yield view, "adds up by group"
         yield from total[:recur]
     yield from latest

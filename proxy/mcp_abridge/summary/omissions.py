@@ -104,17 +104,15 @@ def of_rows(
     path, place = at
     visible = rows.first + rows.last
     loss = size * (count - visible) // count if shape else size - len(rows.value) - rows.loss
+    ways: dict[str, Any] = {"following": rows.following, "examples": rows.examples}
     if visible < count or (shape and not rows.omitted):
         cut = Omission(path or "@", unit, place, rows.first, count, loss, visible, count)
-        cut = replace(cut, last=rows.last, following=rows.following, examples=rows.examples)
-        yield replace(cut, beyond=beyond)
+        yield replace(cut, last=rows.last, beyond=beyond, **ways)
         beyond = ""
-    total = rows.columns + len(rows.omitted)
-    cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
     if rows.omitted:
-        cut = replace(cut, names=rows.omitted, partial=visible < count)
-        cut = replace(cut, following=rows.following, examples=rows.examples)
-        yield replace(cut, beyond=beyond)
+        total, ways["names"] = rows.columns + len(rows.omitted), rows.omitted
+        cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
+        yield replace(cut, partial=visible < count, beyond=beyond, **ways)
     for index, column, clip, start, lengths in rows.clips:
         below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"
         for name in head_of(column):
@@ -139,12 +137,13 @@ def _merged(cuts: list[Omission]) -> Omission:
     first = replace(cuts[0], loss=loss, names=different)
     partial, count = any(cut.partial for cut in cuts), sum(cut.count for cut in cuts)
     several = replace(first, visible=visible, total=total, count=count, partial=partial)
+    if count == 1:
+        return several
     reachable = (cut for cut in cuts if UNSHOWN not in cut.place)
     failing = [(cut, fact) for cut in reachable for fact in cut.facts if FAILURE in fact]
-    if count == 1 or not failing:
-        return several if count == 1 else replace(several, facts=())
     facts = tuple(f"{cut.place}: {fact}" for cut, fact in failing[:_FAILING])
-    return replace(several, facts=facts, examples=failing[0][0].examples)
+    examples = failing[0][0].examples if failing else several.examples
+    return replace(several, facts=facts, examples=examples)
 
 
 def notes_on(cuts: list[Omission], way: dict[str, Any], room: int) -> dict[str, Any]:
