@@ -7,7 +7,7 @@ of one text, so that a line that was cut short gives no wrong values.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import UNSET, Raw
@@ -28,12 +28,12 @@ _PART = 1 << 17  # characters that are read at a time, in half the time that all
 _HOST = r"(?=\S*[A-Za-z.])([\w.:-]++) (?=[\w-]*+[.:])"
 _CLIENT = (  # no address that is cut, nor one behind a number or the name of a file
     r"([0-9]++\.[0-9]++\.[0-9]++\.[0-9]++(?::[0-9]++)?(?= )|(?=\S*[A-Za-z_])[\w.-]++(?= )"
-    r"|[0-9a-fA-F]*+:[0-9a-fA-F]*+:[\w.:%]*+) (?:-|\S++(?= \S++ \[)) (-|[^-\s\[][^\[]*?)"
+    r"|[0-9a-fA-F]*+:[0-9a-fA-F]*+:[\w.:%]*+) (?:-|\S++(?= \S++ \[)) (-|[^-\s\[][^\[\n]*?)"
 )
-_TIME = r"\[([0-9]++/[A-Z][a-z]++/[^]]++)\]"
+_TIME = r"\[([0-9]++/[A-Z][a-z]++/[^]\n]++)\]"
 _REQUEST = r"([A-Z][A-Z-]*+) (\S++) (HTTP/[0-9.]++)"
-_PLAIN = r'"([^"]*+)(?<!\\)"'  # takes a fifth of the time, but finds no end behind an escape
-_QUOTED = r'"([^"\\]*+' + possessive(r'\\.[^"\\]*+') + ')"'
+_PLAIN = r'"([^"\n]*+)(?<!\\)"'  # takes a fifth of the time, but finds no end behind an escape
+_QUOTED = r'"([^"\\\n]*+' + possessive(r'\\.[^"\\\n]*+') + ')"'
 _BARE = r'([^\s"]++' + possessive(r'(?:(?<=,)| :) [^\s"]++') + ")"  # or several: `0.1, 0.2 : 0.3`
 _NUMBERS = "([0-9]{3}) ([0-9]{1,18}|-)"
 _HEAD = re.compile(
@@ -98,12 +98,14 @@ class _Reader:
         self._kind: Any = row_type((*self._order, "request", "text"))
         head = f"{_HOST * host}{_CLIENT} {_TIME}"
 
-        def form(request: str, quoted: str) -> Callable[[str], re.Match[str] | None]:
+        def form(request: str, quoted: str) -> str:
             fields = [f"{n and re.escape(n) + '='}{quoted if q else _BARE}" for n, q in more]
             parts = (head, request, _NUMBERS, *[quoted, quoted] * combined, *fields)
-            return re.compile(rf"{' '.join(parts)}\s*+").fullmatch
+            return rf"{' '.join(parts)}[^\S\n]*+"
 
-        self._form, self._exact = form(f'"{_REQUEST}"', _PLAIN), form(_QUOTED, _QUOTED)
+        plain = form(f'"{_REQUEST}"', _PLAIN)
+        self._lines = re.compile(rf"^(?:{plain}|(.*))$", re.MULTILINE).findall
+        self._exact = re.compile(form(_QUOTED, _QUOTED)).fullmatch
 
     def read(self, text: str) -> bool:
         """Read all lines; return False if a column turns out to be no numbers."""
@@ -111,31 +113,33 @@ class _Reader:
         start, numbers = 0, len(self._numbers)
         while start < len(text) and len(self._numbers) == numbers:
             end = text.find("\n", start + _PART) + 1 or len(text)
-            rows = self._rows([*filter(str.strip, text[start:end].split("\n"))])
+            rows = self._rows(text[start:end])
             self.parts += [encode(rows)[1:-1]] * bool(rows)
             self.count += len(rows)
             start = end
         return len(self._numbers) == numbers
 
-    def _rows(self, lines: list[str]) -> list[Any]:
-        cells_of: list[Any] = [match and match.groups() for match in map(self._form, lines)]
-        requests, others, at_request = dict[int, str](), list[int](), self._request
-        for at in [at for at, fields in enumerate(cells_of) if fields is None]:
-            match = self._exact(lines[at])
+    def _rows(self, part: str) -> list[Any]:
+        # Each line has its cells, or stands behind empty ones as it is.
+        cells_of: list[Any] = [e for e in self._lines(part) if e[0] or e[-1].strip()]
+        requests, others, at_request = dict[int, str](), dict[int, str](), self._request
+        for at in [at for at, cells in enumerate(cells_of) if cells[-1]]:
+            line, cells_of[at] = cells_of[at][-1], ()
+            match = self._exact(line)
             if match is None:
-                others.append(at)
+                others[at] = line.rstrip()
                 continue
             *before, request = match.groups()[: at_request + 1]
             words = re.fullmatch(_REQUEST, request)
             if words is None:
                 requests[at] = request
             parts = (None,) * 3 if words is None else words.groups()
-            cells_of[at] = (*before, *parts, *match.groups()[at_request + 1 :])
-        names, columns = self._names, [*zip(*filter(None, cells_of), strict=True)]
+            cells_of[at] = (*before, *parts, *match.groups()[at_request + 1 :], "")
+        names, columns = self._names, [*zip(*filter(None, cells_of), strict=True)][:-1]
         cells = dict(zip(names[: len(columns)], map(self._cells, names, columns), strict=True))
         rows = [*map(self._kind, *(cells[name] for name in self._order))] if cells else []
-        for at in others:
-            rows.insert(at, self._kind(*[UNSET] * (len(names) + 1), lines[at].rstrip()))
+        for at, line in others.items():
+            rows.insert(at, self._kind(*[UNSET] * (len(names) + 1), line))
         for at, request in requests.items():
             setattr(rows[at], f"f{len(names)}", request)
         self.others += [self.count + at for at in others]
@@ -144,7 +148,7 @@ class _Reader:
     def _cells(self, name: str, column: Sequence[Any]) -> Sequence[Any]:
         """Return the cells of a column, null for a dash; as numbers, if they are all numbers."""
         if name in ("status", "body_bytes_sent"):
-            return [*map({each: int(each) for each in {*column} - {"-"}}.get, column)]
+            return [None if cell == "-" else int(cell) for cell in column]
         if name in self._numbers:
             kinds = {*column} - {"-"}
             if all(map(JSON_NUMBER.fullmatch, kinds)):
