@@ -209,21 +209,17 @@ def test_an_account_of_the_environment_does_not_read_what_another_one_got(
     with server.wrapped("--store", str(store), environ=alice) as client:
         client.call("deletes", {})
         client.call("plain", {})
-    assert not any("--store" in line for line in server.log)
     with server.wrapped("--store", str(store), environ=bob) as client:
         assert "destructiveHint" in refusal(client, "deletes")
         # Nor is he told that she has made this call.
         assert look(client, "plain") == ANSWER
     assert server.calls == ["deletes", "plain", "plain"]
-    [line] = [line for line in server.log if "--store" in line]
-    assert "whose environment differed in TOKEN; if all belong to one account" in line
     # Another process of the same account, in another terminal.
     elsewhere = [*alice, "TERM=vt100", "SHLVL=7", "SSH_TTY=/dev/pts/9", "MCP_ABRIDGE_VERBOSE=1"]
     with server.wrapped("--store", str(store), environ=elsewhere) as client:
         for tool in ("deletes", "plain"):
             assert json.loads(look(client, tool))["view"] == 7
     assert server.calls == ["deletes", "plain", "plain"]
-    assert not any("whose environment" in line for line in server.log)
     files = [*store.iterdir(), *tmp_path.glob("ledger*")]
     texts_on_disk = [*(file.name for file in files), *(str(file.read_bytes()) for file in files)]
     assert not any("swordfish" in text for text in (*texts_on_disk, *server.log))
@@ -247,7 +243,6 @@ def test_an_account_that_is_named_finds_its_answers_in_any_environment(
         client.call("deletes", {})
     with server.wrapped(*store, environ=["RUN=2", "MCP_ABRIDGE_STORE_SCOPE=alice"]) as client:
         assert json.loads(look(client, "deletes"))["view"] == 7
-        assert not any("--store" in line for line in server.log)
     with server.wrapped(*store, "--store-scope", "bob", environ=["RUN=1"]) as client:
         assert "destructiveHint" in refusal(client, "deletes")
     with server.wrapped(*store, environ=["RUN=1"]) as client:

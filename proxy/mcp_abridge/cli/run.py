@@ -107,35 +107,12 @@ def _store(options: "Options", log: "Log") -> "Store":
         from mcp_abridge.storage.folder import Folder
 
         try:
-            folder = Folder(options.store, size=options.snapshots, seconds=options.snapshot_age)
-            _explain_scope(options, options.store, log)
-            return folder
+            return Folder(options.store, size=options.snapshots, seconds=options.snapshot_age)
         except StoreError as error:
             log.error(f"{error}; this session keeps its answers in memory")
     from mcp_abridge.storage.snapshots import Memory
 
     return Memory(size=options.snapshots, seconds=options.snapshot_age, ages=True)
-
-
-def _explain_scope(options: "Options", folder: str, log: "Log") -> None:
-    """Log which variables keep the answers of earlier sessions from this one."""
-    if options.url is not None or options.store_scope is not None:
-        return
-    from mcp_abridge.document.printable import printable
-    from mcp_abridge.storage.scope import changed_variables, place
-
-    try:
-        names = changed_variables(folder, place(options.command), _account())
-    except OSError as error:
-        log.debug(f"--store {folder}: environments are not compared: {error}")
-        return
-    if names:
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        log.info(
-            f"--store {folder}: this session does not see the answers of earlier ones, whose "
-            f"environment differed in {printable(', '.join(names[:5]))}{more}; if all belong to "
-            "one account, name it: --store-scope NAME"
-        )
 
 
 def _session(options: "Options") -> "tuple[Log, _Rules, list[Record], Session]":
@@ -210,23 +187,17 @@ def _scope(options: "Options") -> str:
 
     It stays in this process, since it may hold secrets.
     """
-    from mcp_abridge.storage.scope import place
+    from mcp_abridge.cli.options import HEADER, OPTIONS
+    from mcp_abridge.storage import scope
 
     account: object = options.store_scope
     if account is None and options.url is not None:
         account = [str(part) for header in options.headers for part in header]
     elif account is None:
-        account = _account()
-    return repr((place(options.url or options.command), account))
-
-
-def _account() -> "dict[str, str]":
-    from mcp_abridge.cli.options import HEADER, OPTIONS
-    from mcp_abridge.storage.scope import account
-
-    # Another wrapper within the command would send that header.
-    own = {option.variable for option in OPTIONS} - {HEADER}
-    return account(os.environ, own)
+        # Another wrapper within the command would send that header.
+        own = {option.variable for option in OPTIONS} - {HEADER}
+        account = scope.account(os.environ, own)
+    return repr((scope.place(options.url or options.command), account))
 
 
 def _end(

@@ -7,8 +7,6 @@ import os
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 
-from mcp_abridge.storage.regular import write_whole
-from mcp_abridge.storage.snapshots import digest
 from mcp_abridge.system import platform
 
 # Variables of the place and the time of a process: each session of one client has others.
@@ -22,9 +20,6 @@ _OF_THE_SESSION = {
 SECRET = "secret"
 """The file with the secret of a store."""
 _SECRET_BYTES = 32
-ENVIRONMENTS = "environments.json"
-"""The file of a store with the environments of servers, as digests."""
-_MOST = 64  # of them; the first one is forgotten first
 
 
 def place(upstream: str | Sequence[str]) -> str:
@@ -60,28 +55,3 @@ def secret(path: str) -> str:
     finally:
         os.close(descriptor)
     return raw.hex()
-
-
-def changed_variables(folder: str, place: str, variables: Mapping[str, str]) -> list[str]:
-    """Record the environment of a server in a store; return how it differs from those before.
-
-    These are the names of variables, compared with the likest environment; none if there was no
-    other. Values are stored as digests alone. Raises OSError.
-    """
-    import json
-
-    key = secret(os.path.join(folder, SECRET))
-    digests = {name: digest(key, name, value) for name, value in variables.items()}
-    new, path, earlier = [digest(key, place), digests], os.path.join(folder, ENVIRONMENTS), []
-    with suppress(FileNotFoundError, ValueError), open(path, encoding="utf-8") as file:
-        earlier = json.load(file)
-    if new in earlier:
-        return []
-    raw = json.dumps([*earlier, new][-_MOST:]).encode()
-    write_whole(path, raw, f"{path}.{os.getpid()}")
-    differences = [
-        [name for name in {**digests, **each} if digests.get(name) != each.get(name)]
-        for server, each in earlier
-        if server == new[0]
-    ]
-    return min(differences, key=len, default=[])
