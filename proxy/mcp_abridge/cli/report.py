@@ -153,7 +153,7 @@ def _write_page(file: str, path: str, period: Span, now: float) -> None:
     until = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
     few = period.seconds is not None and period.seconds <= _FEW_SECONDS
     html = sums.html(sums.read(path, period.since(now), by_hour=few))
-    page = render("mcp-abridge report", f"In {period.words}, until {until}", sums=html + _FOOT)
+    page = render("mcp-abridge report", f"In {period.words}, until {until}", html + _FOOT)
     write("report", file, page)
 
 

@@ -52,7 +52,7 @@ await page.screenshot({ path: `${folder}/call.png` });
 seen.accessible.push(...(await violations(page, axe)));
 await page.locator("#client").selectOption({ label: "Claude Code" });
 await page.waitForFunction(() => document.querySelector("#client").selectedOptions[0].label === "Claude Code");
-await page.locator("#theme").click();
+await page.emulateMedia({ colorScheme: "dark" });
 await page.screenshot({ path: `${folder}/call-dark.png` });
 seen.accessible.push(...(await violations(page, axe)));
 await page.keyboard.press("Escape");

@@ -1,7 +1,7 @@
 """The page of `report`, `replay` and `explain --html`: one file that opens without a network.
 
-sums     what servers sent and models read, by tool and so on: the first tab
-calls    recorded calls, with what a model reads of each answer: the second tab
+sums     what servers sent and models read, by tool and so on: the page of `report`
+calls    recorded calls, with what a model reads of each answer: the page of the other two
 answer   one answer: its tree, the marks of what is shown, and the steps of its rule
 watch    the page over a loopback server, which follows rules and recordings
 
@@ -27,18 +27,10 @@ _STYLES = ("uplot/uPlot.min.css", "page.css", "calls.css")
 _SCRIPTS = ("uplot/uPlot.iife.min.js", "page.js", "calls.js")
 
 
-def render(
-    title: str, subtitle: str, *, sums: str = "", calls: str = "", live: bool = False
-) -> str:
-    """Return the page as HTML, with the tabs whose HTML is given.
-
-    If it is `live`, it may connect to the server that it came from.
-    """
+def render(title: str, subtitle: str, main: str, *, live: bool = False) -> str:
+    """Return a page as HTML; if it is `live`, it may connect to the server that it came from."""
     style = "".join(map(own_file, _STYLES))
     script = f"/*!\n{own_file('uplot/LICENSE')}\n*/\n" + "".join(map(own_file, _SCRIPTS))
-    tabs = [("sums", "Sums", sums), ("calls", "Calls", calls)]
-    parts = [(name, label, html) for name, label, html in tabs if html]
-    buttons = (f'<a href="#{name}" id="to-{name}">{label}</a>' for name, label, _ in parts)
     return Template(own_file("page.html")).substitute(
         style=style,
         style_hash=_hash(style),
@@ -47,10 +39,7 @@ def render(
         connect=" connect-src 'self';" if live else "",
         title=escape(title),
         subtitle=escape(subtitle),
-        tabs=f'<nav aria-label="Parts">{" ".join(buttons)}</nav>' if len(parts) > 1 else "",
-        main="\n".join(
-            f'<div id="tab-{name}" class="tab">\n{html}\n</div>' for name, _, html in parts
-        ),
+        main=main,
     )
 
 

@@ -5,14 +5,11 @@ as they have room.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from html import escape
 from typing import Any
 
 from msgspec import Raw, Struct
-from msgspec.structs import replace
 
-from mcp_abridge.cli.figures import total_of
-from mcp_abridge.cli.page import data, own_file, render, sums
+from mcp_abridge.cli.page import data, own_file, render
 from mcp_abridge.cli.page.answer import detail
 from mcp_abridge.cli.terminal import count_text, json_text
 from mcp_abridge.document.printable import printable
@@ -25,7 +22,6 @@ from mcp_abridge.replay.proof import UsedValue, used_values
 from mcp_abridge.replay.recordings import RecordedSession
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.selection import Selection
-from mcp_abridge.storage.ledger_totals import Figures
 
 CLIENTS = {
     "Claude Code": "claude-code",
@@ -83,7 +79,6 @@ class RecordedCalls:
             for session in self.sessions
             for file, exchange in session.exchanges
         ]
-        self._tokens: dict[tuple[int, int], int] = {}
 
     def figures(self, selection: Selection, client: str | None) -> Iterator[CallFigures | None]:
         """Yield the figures of all calls, in order; None for one that cannot be replayed."""
@@ -98,32 +93,14 @@ class RecordedCalls:
 
     def _of(self, replay: Replay) -> CallFigures:
         rule, (before, after) = replay.applied, replay.sizes
-        tokens_before, tokens_after = (sum(map(self._count, each)) for each in replay.texts)
+        tokens_before, tokens_after = (sum(map(tokens, each)) for each in replay.texts)
         name = None if rule is None else rule.name
         return CallFigures(before, after, tokens_before, tokens_after, name, replay.kind)
 
-    def _count(self, text: str) -> int:
-        key = len(text), hash(text)
-        count = self._tokens.get(key)
-        if count is None:
-            count = self._tokens[key] = tokens(text)
-        return count
-
-    def name(self, session: RecordedSession) -> str | None:
-        """Return the name of the first client, as a session has it."""
-        return next(iter(self.clients.values())) or session.client
-
-    def twin(self, label: str) -> str:
-        """Return the first choice whose model reads all that this one's does."""
-        row = client_for(self.clients[label])
-        recorded = {client_for(self.name(session)) for session in self.sessions}
-        first = next(iter(self.clients))
-        return first if recorded == {row} else label
-
     def head(self) -> dict[str, Any]:
         """Return the names of all calls and clients, without figures."""
-        recorded = {self.name(session) for session in self.sessions}
-        clients = []
+        first, clients = next(iter(self.clients.values())), []
+        recorded = {first or session.client for session in self.sessions}
         for label, name in self.clients.items():
             row = client_for(next(iter(recorded)) if name is None and len(recorded) == 1 else name)
             clients.append({"label": label, "limit": row.limit_bytes, "beyond": row.beyond})
@@ -150,54 +127,17 @@ def page(calls: RecordedCalls, selection: Selection, progress: Callable[[str], o
     every: dict[str, Rows] = {}
     for label, name in calls.clients.items():
         progress(f"{len(calls.calls):,} calls as {label} reads them ")
-        twin = calls.twin(label)
-        every[label] = every[twin] if twin in every else list(calls.figures(selection, name))
+        every[label] = list(calls.figures(selection, name))
     answers = _answers(calls, selection, every, progress)
     rows = [[each and each.row for each in figures] for figures in every.values()]
     head = data("calls-data", {**calls.head(), "figures": rows})
-    label, first = next(iter(every.items()))
-    words = f"The sums are for the first client of the calls: {escape(label)}."
-    sums_html = f"{sums.html(_sums(calls, first))}<footer><p>{words}</p></footer>"
-    return render_calls("\n".join([head, *answers]), calls, sums_html)
+    return render_calls("\n".join([head, *answers]), calls)
 
 
-def render_calls(elements: str, calls: RecordedCalls, sums_html: str, *, live: bool = False) -> str:
+def render_calls(elements: str, calls: RecordedCalls, *, live: bool = False) -> str:
     """Return the page with the `elements` that its script draws the calls from."""
     many = count_text(len(calls.calls), "recorded call")
-    html = f"{own_file('calls.html')}\n{elements}"
-    return render("mcp-abridge", many, sums=sums_html, calls=html, live=live)
-
-
-def _sums(calls: RecordedCalls, rows: Rows) -> sums.Sums:
-    """Return the sums of all calls; bytes on the wire are not shown, and stay 0."""
-    groups: dict[str, dict[str | None, list[Figures]]] = {key: {} for key in sums.KEYS}
-    for (session, _, exchange), each in zip(calls.calls, rows, strict=True):
-        if each is None:
-            continue
-        client = client_for(name := calls.name(session))
-        keys = {"tool": exchange.tool, "client": name, "rule": each.rule, "server": session.server}
-        for key, value in keys.items():
-            figures = Figures(
-                value,
-                calls=1,
-                shaped=each.outcome in ("shaped", "page", "view"),
-                failed=each.outcome == "failed",
-                wire_before=0,
-                wire_after=0,
-                visible_before=each.before,
-                visible_after=each.after,
-                shadow_saves=0,
-                client_cut=client.cut(each.before),
-                cuts_before=client.cut(each.before) > 0,
-                cuts_after=client.cut(each.after) > 0,
-                largest=each.after,
-            )
-            groups[key].setdefault(value, []).append(figures)
-    by = {
-        key: [replace(total_of(figures), name=name) for name, figures in of_key.items()]
-        for key, of_key in groups.items()
-    }
-    return sums.Sums(by)
+    return render("mcp-abridge", many, f"{own_file('calls.html')}\n{elements}", live=live)
 
 
 def _answers(
@@ -214,12 +154,11 @@ def _answers(
         if most[number] < 0 or room < _ROOM // 1000:
             break
         progress(f"answer {count + 1:,} of {len(most):,} ")
-        views: dict[str, Any] = {}
-        for label, name in calls.clients.items():
-            twin = calls.twin(label)
-            view = views.get(twin) or calls.answer(selection, number, name)
-            views[label] = with_uses(view, every[label][number])
-        element = data(f"call-{number}", _without_copies(list(views.values())))
+        views = [
+            with_uses(calls.answer(selection, number, name), every[label][number])
+            for label, name in calls.clients.items()
+        ]
+        element = data(f"call-{number}", _without_copies(views))
         if len(element) <= room:
             room -= len(element)
             yield element

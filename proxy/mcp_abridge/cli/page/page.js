@@ -1,21 +1,7 @@
 "use strict";
 
-// One tab at a time, by the part of the address after its #.
-const tabs = [...document.querySelectorAll(".tab")];
-function choose() {
-  const [name] = location.hash.slice(1).split("/");
-  const chosen = tabs.find((tab) => tab.id === `tab-${name}`) ?? tabs.at(-1);
-  for (const tab of tabs) {
-    tab.hidden = tab !== chosen;
-    const link = document.getElementById(tab.id.replace("tab", "to"));
-    if (tab === chosen) link?.setAttribute("aria-current", "page");
-    else link?.removeAttribute("aria-current");
-  }
-}
-window.addEventListener("hashchange", choose);
-
-// Sorting: a button in each heading of a table.
-for (const table of document.querySelectorAll("#tab-sums table")) {
+// Sorting: a button in each heading of a table of sums.
+for (const table of document.querySelectorAll("table:not(#rows)")) {
   const headings = [...table.tHead.rows[0].cells];
   headings.forEach((heading, column) => {
     if (table.tBodies[0].rows[0]?.cells[column].dataset.value) heading.className = "number";
@@ -65,7 +51,6 @@ const calendar = {
 
 let plot;
 function draw() {
-  if (!chart) return;
   const color = (key, property) => getComputedStyle(document.querySelector(key))[property];
   const axis = {
     stroke: color("h2 + p", "color"),
@@ -104,27 +89,9 @@ function draw() {
   );
 }
 
-// The theme is the system's until the button changes it.
-const root = document.documentElement;
-const theme = document.getElementById("theme");
-const system = matchMedia("(prefers-color-scheme: dark)");
-let dark = system.matches;
-function paint(toDark) {
-  dark = toDark;
-  theme.textContent = dark ? "Light theme" : "Dark theme";
-  draw();
-}
-theme.hidden = false;
-theme.addEventListener("click", () => {
-  root.style.colorScheme = dark ? "light" : "dark";
-  paint(!dark);
-});
-system.addEventListener("change", (event) => {
-  if (!root.style.colorScheme) paint(event.matches);
-});
 if (chart) {
-  const fit = () => chart.clientWidth && plot.setSize({ width: chart.clientWidth, height: 260 });
+  draw();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  const fit = () => plot.setSize({ width: chart.clientWidth, height: 260 });
   new ResizeObserver(fit).observe(chart);
 }
-choose();
-paint(dark);

@@ -1,4 +1,4 @@
-"""The sums of a ledger or of recordings as HTML: what is still large, and what was saved.
+"""The sums of a ledger as HTML: what is still large, and what was saved.
 
 Without it, the largest tool of a busy week is found by reading tables in a terminal.
 """
@@ -26,20 +26,16 @@ from mcp_abridge.storage import ledger_totals
 from mcp_abridge.storage.ledger_totals import Figures, asked_on
 from mcp_abridge.storage.meter import Definitions, Warnings
 
-KEYS = ("tool", "client", "rule", "server")
-"""What the sums are by."""
+_KEYS = ("tool", "client", "rule", "server")
 
 
 class Sums(Struct, frozen=True):
-    """The sums of a period: by tool and so on, by day or hour in order, and what is beside them.
-
-    Recordings have no `times`.
-    """
+    """The sums of a period: by tool and so on, by day or hour in order, and what is beside them."""
 
     figures: Mapping[str, list[Figures]]
-    times: list[Figures] = []
-    warnings: list[Warnings] = []
-    definitions: list[Definitions] = []
+    times: list[Figures]
+    warnings: list[Warnings]
+    definitions: list[Definitions]
 
     @property
     def total(self) -> Figures:
@@ -49,7 +45,7 @@ class Sums(Struct, frozen=True):
 def read(path: str, since: float | None, *, by_hour: bool) -> Sums:
     """Read the ledger at `path`, since a time in unix seconds. Raises LedgerError."""
     return Sums(
-        {by: ledger_totals.rows(path, since, by) for by in KEYS},
+        {by: ledger_totals.rows(path, since, by) for by in _KEYS},
         ledger_totals.rows(path, since, "hour" if by_hour else "day"),
         ledger_totals.warnings(path, since),
         ledger_totals.definitions(path, since),
@@ -61,7 +57,7 @@ def html(sums: Sums) -> str:
     parts = (
         _totals(sums.total, sums.definitions),
         _large(sums),
-        _over_time(sums.times) if sums.times else "",
+        _over_time(sums.times),
         _saved(sums),
         _others(sums),
     )

@@ -190,7 +190,7 @@ class PageServer:
     async def _page(self, _: web.Request) -> web.Response:
         calls = self._live.calls
         head = {**calls.head(), "figures": [], "live": True}
-        html = calls_page.render_calls(data("calls-data", head), calls, "", live=True)
+        html = calls_page.render_calls(data("calls-data", head), calls, live=True)
         return web.Response(text=html, content_type="text/html")
 
     async def _call(self, request: web.Request) -> web.Response:
