@@ -28,12 +28,6 @@ def put(text: str) -> None:
     sys.stdout.write(printable(text, lines=True) if sys.stdout.isatty() else text)
 
 
-def ask(prompt: str) -> str:
-    """Print a prompt on stderr; return the line that the user types."""
-    print(printable(prompt), end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip()
-
-
 def progress(text: str) -> None:
     """Print a text on stderr that the next one overwrites, if that is a terminal."""
     if sys.stderr.isatty():

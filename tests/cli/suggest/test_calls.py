@@ -1,10 +1,6 @@
 """`suggest -- COMMAND`: from a server to rules whose tests pass, by calls that change nothing."""
 
 import json
-import os
-import pty
-import select
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +8,6 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.plain_server import IMPORT
-from tests.wrapped import START
 
 # Each call is noted in a file.
 SERVER = """
@@ -154,41 +149,3 @@ def test_a_server_that_does_not_start_is_reported(tmp_path: Path, run: Run) -> N
     assert not (tmp_path / "r.yaml").exists()
     words = "suggest: the server does not answer as an MCP server: "
     assert words in run("suggest", "--", "cat", code=2).err
-
-
-def test_on_a_terminal_it_asks_for_the_arguments_of_tools_that_only_read(
-    server: list[str], tmp_path: Path
-) -> None:
-    terminal, stdin = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, "suggest", "-o", "r.yaml", *server],
-        cwd=tmp_path,
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    os.close(stdin)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    with process.stdout, process.stderr:
-        until(process.stderr.fileno(), b"get_shelf needs name (optional: floor); NAME=VALUE ")
-        os.write(terminal, b"nmae=low\n")
-        advice = b"get_shelf has no argument 'nmae'; did you mean 'name'?"
-        until(process.stderr.fileno(), advice, b"or nothing: ")
-        os.write(terminal, b"name=low\n")
-        error = process.stderr.read()
-        assert b"list_books: " in error
-        assert b"get_shelf: " in error
-        assert b"needs" not in error  # count_books is not asked for
-    assert process.wait() == 0
-    os.close(terminal)
-    assert calls(tmp_path) == ["list_books", "get_shelf low"]
-
-
-def until(descriptor: int, *parts: bytes) -> None:
-    text = b""
-    while not all(part in text for part in parts):
-        assert select.select([descriptor], [], [], 60)[0], text
-        more = os.read(descriptor, 4096)
-        assert more, text
-        text += more

@@ -3,13 +3,12 @@
 import argparse
 import asyncio
 import re
-import sys
 from functools import partial
 from typing import Any
 
 from mcp_abridge.cli.call import UnusableCall, parsed, values_of
 from mcp_abridge.cli.server import Listed, Tools, arguments_of, listing, with_needs
-from mcp_abridge.cli.terminal import ask, check_output, json_text, say, short_list
+from mcp_abridge.cli.terminal import check_output, json_text, say, short_list
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.system import platform
 
@@ -47,7 +46,6 @@ def record(arguments: argparse.Namespace, folder: str) -> str:
         ]
         samples = map(_split, arguments.sample)
         plan += [(name, values_of(name, words, tools)) for name, words in samples]
-        plan += _asked_for(tools, plan) if sys.stdin.isatty() else []
         await _call(client, plan, tools)
         if not plan:
             raise AbridgeError("no tool was called, so that there is nothing to draft from")
@@ -69,33 +67,11 @@ def _required(tool: dict[str, Any]) -> list[str]:
 
 def _split(text: str) -> tuple[str, list[str]]:
     name, _, rest = text.strip().partition(" ")
-    return name, _words(rest.strip())
-
-
-def _words(text: str) -> list[str]:
+    words = rest.strip()
     try:
-        return [text] if text.startswith("{") else platform.split(text)
+        return name, [words] if words.startswith("{") else platform.split(words)
     except ValueError as error:
-        raise UnusableCall(f"{text!r}: {error}") from None
-
-
-def _asked_for(tools: Tools, plan: Plan) -> Plan:
-    calls: Plan = []
-    for name, tool in tools.items():
-        if not _reads(tool) or any(name == each for each, _ in plan):
-            continue
-        others = [each for each, required in arguments_of(tool).items() if not required]
-        optional = f" (optional: {', '.join(others)})" if others else ""
-        prompt = (
-            f"{name} needs {', '.join(_required(tool))}{optional}; NAME=VALUE ..., or nothing: "
-        )
-        while text := ask(prompt):
-            try:
-                calls.append((name, values_of(name, _words(text), tools)))
-                break
-            except UnusableCall as error:
-                _say(str(error))
-    return calls
+        raise UnusableCall(f"{words!r}: {error}") from None
 
 
 async def _call(client: Any, plan: Plan, tools: Tools) -> None:

@@ -1,22 +1,15 @@
 """Answers in short that were too little: without them, the first rule goes to the largest answers.
 
-The ledger counts them by server. Transcripts have the views that tell; recordings only those that
-reached the server, since the proxy answers others itself.
+The ledger counts them by server.
 """
 
 import os
 import time
-from collections import Counter
-from collections.abc import Iterable
 
-from mcp_abridge.cli.server import arguments_of
-from mcp_abridge.document.tree import encode
-from mcp_abridge.replay.recordings import RecordedSession
-from mcp_abridge.session.looks import MANY, Look
-from mcp_abridge.session.tools.arguments import VIEW
+from mcp_abridge.session.looks import MANY
 from mcp_abridge.storage import ledger_totals
 from mcp_abridge.storage.ledger import default_path
-from mcp_abridge.storage.meter import LOOK_SIGNS, Looks
+from mcp_abridge.storage.meter import Looks
 
 _DAYS = 7
 
@@ -31,28 +24,6 @@ def of_server(server: str) -> dict[str, Looks]:
     return {tool or "": Looks(tool or "", None, server, None, *each) for tool, each in sums.items()}
 
 
-def of_sessions(sessions: Iterable[RecordedSession]) -> dict[str, Looks]:
-    """Return the counts of calls in sessions, by tool; each answer counts as a look."""
-    counts: dict[str, Counter[str]] = {}
-    for session in sessions:
-        looks: dict[bytes, Look] = {}
-        for _, each in session.exchanges:
-            declares = VIEW in arguments_of(session.tools.get(each.tool, {}))
-            name = f"abridged_{VIEW}" if declares else VIEW
-            own = {key: value for key, value in each.arguments.items() if key != name}
-            call, view = encode([each.tool, own], ordered=True), each.arguments.get(name)
-            look, count = looks.get(call), counts.setdefault(each.tool, Counter())
-            if view is None:
-                count["looks"] += 1
-                looks[call] = Look()
-            if look is not None and (sign := look.sign_of(view)):
-                count[sign] += 1
-    return {
-        tool: Looks(tool, None, None, None, *(count[sign] for sign in LOOK_SIGNS))
-        for tool, count in counts.items()
-    }
-
-
 def sentence(looks: Looks) -> str:
     """Return a sentence on the looks of a tool, "" if its answers were enough."""
     signs = (
@@ -60,5 +31,5 @@ def sentence(looks: Looks) -> str:
         (looks.called_again, "made the same call again"),
     )
     words = " and ".join(f"{did} after {count:,}" for count, did in signs if count)
-    of = f"shortened answers of the last {_DAYS} days" if looks.server else "answers"
-    return f"the model {words} of {looks.looks:,} {of}" if words else ""
+    of = f"{looks.looks:,} shortened answers of the last {_DAYS} days"
+    return f"the model {words} of {of}" if words else ""
