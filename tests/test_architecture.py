@@ -258,7 +258,7 @@ def test_verbs_print_through_one_module() -> None:
 # Who looks at the clock of the day, which may jump: to record when something was, nothing else.
 DATED = {
     "proxy/mcp_abridge/cli/report.py": "counts back from now to what was recorded since",
-    "proxy/mcp_abridge/cli/suggest/looks.py": "counts back from now to what was recorded since",
+    "proxy/mcp_abridge/cli/suggest/__init__.py": "counts back from now to what was recorded since",
     "proxy/mcp_abridge/cli/weigh.py": "counts back from now to transcripts that were written since",
     "proxy/mcp_abridge/cli/wrap/files.py": "names backups in the order of their times",
     "proxy/mcp_abridge/storage/folder.py": "says when a file was used last, for other processes",

@@ -1,13 +1,15 @@
 """`suggest`: without it, somebody has to read answers of 500 kB to write the first rule."""
 
 import argparse
+import os
 import tempfile
+import time
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from mcp_abridge.cli import PROGRAM, server, transcripts
-from mcp_abridge.cli.suggest import calls, looks
+from mcp_abridge.cli.suggest import calls
 from mcp_abridge.cli.suggest.draft import SMALL, Answered, drafted
 from mcp_abridge.cli.suggest.rules import DraftedRule, Suggestion, page, rules_of
 from mcp_abridge.cli.suggest.types import learned
@@ -20,8 +22,9 @@ from mcp_abridge.replay import answers
 from mcp_abridge.replay.recordings import NO_CALL, RecordedSession
 from mcp_abridge.replay.usage import Usage
 from mcp_abridge.ruleset.rule import Rule
-from mcp_abridge.storage.ledger import LedgerError
-from mcp_abridge.storage.ledger_totals import asked_on
+from mcp_abridge.session.looks import MANY
+from mcp_abridge.storage import ledger_totals
+from mcp_abridge.storage.ledger import LedgerError, default_path
 from mcp_abridge.storage.meter import Looks
 from mcp_abridge.system import platform
 
@@ -169,12 +172,12 @@ def suggest(recordings: Iterable[tuple[RecordedSession, Words]]) -> Suggestion:
     counts = _looks(server)
     small = sorted(tool for tool, each in tools.items() if max(a.size for a in each) <= SMALL)
     noisy = [drafted(*each) for each in tools.items() if each[0] not in small]
-    on = {tool: asked_on(each) for tool, each in counts.items()}
+    on = {tool: ledger_totals.asked_on(each) for tool, each in counts.items()}
     noisy.sort(key=lambda draft: (-on.get(draft.tool, 0), -sum(a.size for a in draft.answers)))
     names = ", ".join(small)
     lines = [f"no rule for {names}: no answer above {SMALL:,} bytes"] if small else []
     for draft in noisy:
-        if draft.tool in counts and (line := looks.sentence(counts[draft.tool])):
+        if draft.tool in counts and (line := _sentence(counts[draft.tool])):
             lines.append(f"{draft.tool}: {line}")
             draft.evidence.insert(0, line)
     rules = list(rules_of(noisy))
@@ -205,13 +208,30 @@ def _line(rule: DraftedRule) -> str:
 
 
 def _looks(server: str | None) -> dict[str, Looks]:
+    """Return the answers in short of a server and what was asked of them, by tool."""
+    path = os.environ.get("MCP_ABRIDGE_LEDGER") or default_path()
+    if server is None or path == "off" or not os.path.exists(path):
+        return {}
     try:
-        return {} if server is None else looks.of_server(server)
+        sums = ledger_totals.looks(path, time.time() - _DAYS * 86_400, server=server)
     except LedgerError as error:
         say("suggest", f"{error}; so rules are in the order of the bytes of answers")
         return {}
+    return {tool or "": Looks(tool or "", None, server, None, *each) for tool, each in sums.items()}
 
 
+def _sentence(looks: Looks) -> str:
+    """Return a sentence on the looks of a tool, "" if its answers were enough."""
+    signs = (
+        (ledger_totals.asked_on(looks), f"asked for all, or for {MANY} parts and more,"),
+        (looks.called_again, "made the same call again"),
+    )
+    words = " and ".join(f"{did} after {count:,}" for count, did in signs if count)
+    of = f"{looks.looks:,} shortened answers of the last {_DAYS} days"
+    return f"the model {words} of {of}" if words else ""
+
+
+_DAYS = 7
 _CUT = "the client kept no whole answer; `mcp-abridge --record DIR` does"
 _ERRORS = "its answers are errors"
 _NO_TEXT = "its answers have no text"
