@@ -109,7 +109,7 @@ def _document(replay: Replay, rule: Rule) -> dict[str, Any] | None:
 
 
 def _place(copy: Copy) -> str:
-    numbers = _numbers([index + 1 for index in copy.blocks])
+    numbers = ", ".join(str(index + 1) for index in copy.blocks)
     match copy.where:
         case "structured":
             return "structuredContent"
@@ -119,12 +119,6 @@ def _place(copy: Copy) -> str:
         case _ if len(copy.blocks) > 1:
             return f"content blocks {numbers}, an element each"
     return f"content block {numbers}{', as a JSON string' if copy.quoted else ''}"
-
-
-def _numbers(numbers: list[int]) -> str:
-    if len(numbers) > 2 and numbers == [*range(numbers[0], numbers[-1] + 1)]:
-        return f"{numbers[0]} to {numbers[-1]}"
-    return ", ".join(map(str, numbers))
 
 
 def _runs_on_error(replay: Replay, rule: Rule) -> bool:

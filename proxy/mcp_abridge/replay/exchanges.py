@@ -58,12 +58,6 @@ def request(id: Any, tool: str, arguments: dict[str, Any]) -> bytes:
     return message.replaced(to_json(call), id=id)
 
 
-def under(line: bytes, id: Raw) -> bytes:
-    """Return `line` as the response to the request with this id."""
-    same = message.members(line).get("id", Raw(b"")) == id
-    return line if same else message.replaced(line, id=id)
-
-
 def text_result(text: str, **members: bool) -> Raw:
     """Return a result with one text block, and these further members."""
     return Raw(to_json({"content": [{"type": "text", "text": text}], **members}))

@@ -218,4 +218,5 @@ class Replay:
         own = {"uri": plain(params["uri"])} if "uri" in params else {}
         self.calls.append(plain(params["arguments"]) if "arguments" in params else own)
         # A second call is answered again; `calls` shows that there were two.
-        return exchanges.under(self.exchange.response, Raw(call["id"]))
+        line, id = self.exchange.response, call["id"]
+        return line if members(line).get("id") == id else message.replaced(line, id=id)

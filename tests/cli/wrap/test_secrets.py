@@ -193,8 +193,7 @@ def test_an_entry_of_an_earlier_version_works_and_is_restored_to_the_byte(
     state_folder().mkdir(parents=True)
     records = {json.dumps([str(file), "mcpServers", "a"]): record}
     (state_folder() / "originals.json").write_text(json.dumps(records))
-    words = run("wrap", "a").err
-    assert "others see its URL in the list of processes; unwrap it, and wrap it again" in words
+    assert "a (cursor, user): is wrapped already" in run("wrap", "a").err
     assert file.read_text() == after
     run("unwrap", "a")
     assert file.read_text() == before

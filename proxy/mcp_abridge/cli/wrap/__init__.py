@@ -76,17 +76,11 @@ def run(arguments: argparse.Namespace) -> int:
             if server.own_words[: len(own)] != own:
                 undo = f"{PROGRAM} unwrap {platform.join([server.name])}"
                 raise NotPossible(f"is wrapped already, with other options; `{undo}` comes first")
-            there = server.own_words[: [*server.own_words, "--"].index("--")]
-            old = any("://" in word or word.startswith("--header") for word in there)
-            advice = (
-                ", but others see its URL in the list of processes; unwrap it, and wrap it again"
-            )
             if fault := server.fault:
                 raise NotPossible(f"is wrapped already, but {fault}; unwrap it, and wrap it again")
             pin = next((word for word in server.words if word.startswith(f"{PROGRAM}@")), "")
-            if pin not in ("", launchers[False][-1]):
-                advice = f" by {pin}; unwrap it, and wrap it again, for {launchers[False][-1]}"
-                old = True
+            old = pin not in ("", launchers[False][-1])
+            advice = f" by {pin}; unwrap it, and wrap it again, for {launchers[False][-1]}"
             return f"is wrapped already{advice * old}"
         launch = [*launchers[server.place.scope == "project"], *own]
         result = _wrap(file, server, records, launch, arguments)
