@@ -26,6 +26,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tests.builders import answer, result, texts, tool_result
+from tests.faults.scale import scaled
 from tests.jobs import job
 from tests.summary.logs import BLOCKS, blocks
 
@@ -967,11 +968,12 @@ def test_requests_of_an_access_log_can_be_asked_and_its_text_is_shown(form: str)
     assert value(text, "count_by(rows, &remote_addr)") == Counter(
         f"198.51.100.{row['client']}" for row in requests
     )
-    starts = range(0, len(text), 500)
-    assert "".join(view(text, f"text[{start}:{start + 500}]") for start in starts) == text
+    part = text[: scaled(5_000, len(text))]
+    windows = (f"text[{start}:{start + 500}]" for start in range(0, len(part), 500))
+    assert "".join(view(text, each) for each in windows) == part
     names = "method, path, protocol, request, remote_user, body_bytes_sent"
-    for at, row in enumerate(requests[:60]):
-        *parts, request, user, size = value(text, f"rows[{at}].[{names}]")
+    for row, cells in zip(requests, value(text, f"rows[0:60].[{names}]"), strict=False):
+        *parts, request, user, size = cells
         assert " ".join(filter(None, parts)) + (request or "") == row["request"]
         assert (user or "-", "-" if size is None else size) == (row["user"], row["size"])
     extra = {"host": "extra_2", "names": "rt", "lists": "extra_2"}.get(form)

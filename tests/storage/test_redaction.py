@@ -136,9 +136,9 @@ def test_no_text_takes_more_than_linear_time() -> None:
     more = ("password:\n", "password: |\n b\n", "x", 'password="' + "\\" * 60_000)
     size = scaled(60_000, 100_000)
     for unit in (*units, *more):
-        started = time.perf_counter()
+        started = time.process_time()
         redaction.text(unit * (size // len(unit)))
-        assert time.perf_counter() - started < 3, unit
+        assert time.process_time() - started < 3, unit
 
 
 def test_members_that_a_reader_needs_stay_in_a_message() -> None:

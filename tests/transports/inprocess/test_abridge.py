@@ -15,6 +15,7 @@ from mcp_types import CallToolResult, TextContent, Tool
 
 from tests.answers.server import RESULTS, tool
 from tests.builders import tool_result
+from tests.faults.scale import scaled
 from tests.wire import Wire
 from tests.wrapped import ROOT, wrapped
 
@@ -41,7 +42,7 @@ def test_each_result_and_view_is_that_of_the_wrapper() -> None:
             return json.loads(wire.send(method, 1, **params)[-1])["result"]
 
         assert abridge.tools([tool(name) for name in RESULTS]) == ask("tools/list")["tools"]
-        for name, answer in RESULTS.items():
+        for name, answer in [*RESULTS.items()][:: scaled(3, 1)]:
             short = ask("tools/call", name=name, arguments={})
             assert abridge.result(name, {}, answer()) == short
             for view in ("outline()", "grep('error')", "items[0:3].[id]", "nothing("):

@@ -35,6 +35,7 @@ SERVERS = {
 }
 ERAS: dict[str, dict[str, Any]] = {"2025-11-25": {}, "2026-07-28": META}
 VIEWS = ("outline()", "nothing(", "grep('error')", "items[0:3].[id]")[: scaled(2, 4)]
+NAMES = [*RESULTS][:: scaled(3, 1)]
 
 
 def lines_of(command: Sequence[str], era: str) -> Iterator[bytes]:
@@ -50,7 +51,7 @@ def lines_of(command: Sequence[str], era: str) -> Iterator[bytes]:
             yield ask("initialize", protocolVersion=era, **client)
             wire.send("notifications/initialized")
         yield ask("tools/list")
-        for name in RESULTS:
+        for name in NAMES:
             yield ask("tools/call", name=name, arguments={})
             for view in VIEWS:
                 yield ask("tools/call", name=name, arguments={"view": view})
@@ -65,9 +66,9 @@ def lines_of(command: Sequence[str], era: str) -> Iterator[bytes]:
 def test_each_line_is_the_one_that_the_wrapper_says(kind: str, era: str) -> None:
     inside = list(lines_of([*SERVERS[kind], "abridged"], era))
     assert inside == list(lines_of(wrapped(SERVERS[kind], "--ledger", "off"), era))
-    calls = len(RESULTS) * (1 + len(VIEWS)) + 1
+    calls = len(NAMES) * (1 + len(VIEWS)) + 1
     assert len(inside) - calls == (1 if era in META.values() else 2)
-    whole = sum(len(json.dumps(answer())) for answer in RESULTS.values())
+    whole = sum(len(json.dumps(RESULTS[name]())) for name in NAMES)
     assert sum(map(len, inside[-calls:])) < whole / 10
 
 
