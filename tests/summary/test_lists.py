@@ -13,6 +13,8 @@ from mcp_abridge.summary.structure_in_text import read_structure
 
 from tests.summary.lists import LISTS, PEOPLE, WORDS, Dice, Listing, listing, shows
 
+Rows = list[dict[str, Any]]
+
 LOOK = 4500
 
 
@@ -645,3 +647,98 @@ def test_rows_of_several_types_each_show_the_text_that_a_row_of_its_type_has() -
     assert len(table["rows"]) >= 30
     for text, row in zip(texts, table["rows"], strict=False):
         assert any(cell and text.startswith(str(cell).rstrip("…")) for cell in row), row
+
+
+def test_a_row_of_cells_is_shown_as_one_as_in_a_sheet() -> None:
+    rows = [
+        {
+            "values": [
+                {
+                    "formattedValue": each,
+                    "effectiveFormat": {"wrapStrategy": "OVERFLOW_CELL", "padding": {"top": 2}},
+                }
+                for each in (f"Supplier {n}", f"kr {n * 37 % 1000}", "Active")
+            ]
+        }
+        for n in range(90)
+    ]
+    table, _ = first_look({"data": [{"rowData": rows}]}, 4000)
+    sheet = table["data"][0]["rowData"]
+    assert sheet["columns"] == ["values[].formattedValue"]
+    assert sheet["rows"][7] == [["Supplier 7", "kr 259", "Active"]]
+
+
+def test_no_thing_of_a_list_inside_stands_for_all_of_them() -> None:
+    rows = [
+        {
+            "title": f"{WORDS[n % 23]} {n}",
+            "variants": {"edges": [{"node": {"sku": f"S-{n}-{m}", "left": m}} for m in range(4)]},
+        }
+        for n in range(60)
+    ]
+    table, _ = first_look(rows, 3000)
+    assert not [each for each in table["columns"] if "edges[" in each and "edges[]" not in each]
+
+
+@pytest.mark.parametrize("structured", [False, True])
+def test_rows_can_be_asked_by_the_condition_that_has_several_states(structured: bool) -> None:
+    def conditions(n: int) -> Rows:
+        pairs = {"DiskPressure": "False", "Ready": ("True", "Unknown")[n == 7]}
+        times = {"lastHeartbeatTime": f"2026-11-01T00:00:{n:02}Z"}
+        return [{"type": kind, "status": state, **times} for kind, state in pairs.items()]
+
+    rows = [
+        {"metadata": {"name": f"node-{n}"}, "status": {"conditions": conditions(n)}}
+        for n in range(60)
+    ]
+    document, call = look(Listing({"items": rows}, ()), structured=structured, bound=3000)
+    more = str(call.notices) + document.encode().decode()
+    assert "items[?(status.conditions[?type=='Ready'].status | [0])=='Unknown']" in more
+
+
+def test_two_things_of_one_kind_name_a_row_together() -> None:
+    teams = [{"id": n, "name": f"{each.capitalize()} FC"} for n, each in enumerate(WORDS[:20])]
+    rows = [
+        {
+            "id": 1000 + n,
+            "homeTeam": teams[n % 20],
+            "awayTeam": teams[n * 7 % 19],
+            "referees": [{"id": 5, "name": PEOPLE[n % 5]}],
+            "note": "x" * 90,
+        }
+        for n in range(90)
+    ]
+    table, _ = first_look(rows, 4000)
+    assert {"homeTeam.name", "awayTeam.name"} <= {*table["columns"]}
+
+
+def test_who_and_when_stand_before_a_number_of_no_known_kind_and_an_id_of_another_thing() -> None:
+    dice = Dice(1)
+    rows = [
+        {
+            "id": dice.hex(16),
+            "historyId": str(dice.randint(10**7, 10**8)),
+            "subject": f"Your order {n} of {dice.choice(WORDS)}s",
+            "from": f"{dice.choice(PEOPLE)} <post@{dice.hex(5)}.example>",
+            "internalDate": str(1_788_997_959_000 + dice.randint(0, 10**9)),
+            "sizeEstimate": dice.randint(10**4, 10**5),
+            "body": "x" * 200,
+        }
+        for n in range(90)
+    ]
+    table, _ = first_look(rows, 4000)
+    assert table["columns"][:3] == ["subject", "from", "internalDate"]
+
+
+def test_numbers_of_lots_are_no_words_of_a_name() -> None:
+    dice = Dice(1)
+    rows = [
+        {
+            "code_info": f"Lot: {dice.choice('ABCDEFG')}{dice.choice('HIKLM')}{10_000 + n}, Exp",
+            "product_description": f"{dice.title()}, 20 mg, bottle of {n}",
+            "note": "x" * 200,
+        }
+        for n in range(90)
+    ]
+    table, _ = first_look(rows, 4000)
+    assert table["columns"][0] == "product_description"

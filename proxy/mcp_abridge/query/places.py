@@ -30,7 +30,7 @@ _STATES = 5  # different values that are counted
 _STATE = 40  # characters of such a value
 _KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
 _NAMES = ("name", "title", "subject", "summary", "label", "login", "path", "filename", "url")
-_VALUES = ("value", "amount")
+_VALUES = ("value", "amount", "status")
 HOLDERS = ("display_value", "value", "text", "rendered", "content")
 """Names of values that are called by what is around them, or beside."""
 # Last words of names: `tracking_code`, `displayName`.

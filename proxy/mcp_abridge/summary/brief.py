@@ -11,7 +11,7 @@ all rows.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from operator import is_not
 from typing import Any
@@ -102,13 +102,15 @@ def brief(
     each name stands once; else the rows are objects with fewer members, and what is told of all
     rows has to stand elsewhere, in the same room.
     """
-    columns = columns_in(rows) if len(rows) >= _FEWEST else []
-    if not table:  # an object has no place for the value beside a name, or for a last element
-        columns = [each for each in columns if not in_tables_alone(each.path)]
+    array = last_name(place) or lookout.tool
+    in_order = partial(roles.in_order, sought=lookout.sought, ordered=lookout.ordered, array=array)
+    every = in_order(columns_in(rows) if len(rows) >= _FEWEST else [])
+    # An object has no place for the value beside a name, or for a last element.
+    columns = [each for each in every if table or not in_tables_alone(each.path)]
+    if len(columns) < len(every):
+        columns, every = in_order(columns), sorted(every, key=lambda each: each.rank)
     if not columns:
         return None
-    array = last_name(place) or lookout.tool
-    columns = roles.in_order(columns, lookout.sought, ordered=lookout.ordered, array=array)
     beside = not table and UNSHOWN not in place
     quotable = columns if table else [each for each in columns if each.nameable]  # in a notice
     facts = _facts(quotable, rows, room // 8) if table or beside else Facts()
@@ -134,7 +136,7 @@ def brief(
             if page.count < _FEWEST or unused:
                 return None
             rows_in_brief = page.brief(columns, max(lookout.bound * 3 // 4, room))
-            examples = page.examples(columns, place)
+            examples = page.examples(every, place)
             return replace(rows_in_brief, examples=examples, facts={} if table else stated)
         layout.shrink(len(page.value) - room)
     return None

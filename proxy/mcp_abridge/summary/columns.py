@@ -25,12 +25,13 @@ _OF_THINGS = 0.8  # of the names, that an object has of things with the same mem
 _MEMBERS = 40  # of an object in all rows together; of more, those that a quarter of the rows has
 _ELEMENTS = 4  # of an array in a row, from which its columns are chosen; half as many in each
 _POINT = 3  # plain values of an array that has as many in each row: they are opened by position
-_CELLS = 60  # objects of one member each that a row is made of, as those of BigQuery
+CELLS = 60  # objects that a row is made of, at most, as those of BigQuery or of a sheet
 _MOSTLY = 0.9  # of the values of a column that are objects, which are opened
 _KEYS = 60  # different names in arrays of names with values
-_NAMES = ("name", "key", "label", "title", "field", "code", "id")  # of a pair that has more
+_NAMES = ("name", "key", "label", "title", "field", "code", "id", "type")  # of a pair that has more
 _CALLED = ({"key", "value"}, {"name", "value"})  # the members of what surely is a pair
-_VALUES = ("display_value", "displayValue", "text", "content", "value")
+_STATE = "status"
+_VALUES = ("display_value", "displayValue", "text", "content", "value", _STATE)
 _LINE_END = b'\\n"'
 _NULL = b"null"
 NULL = Raw(_NULL)
@@ -233,9 +234,11 @@ class _Opened:
         lengths = {*map(len, present)}
         equal = owners is None and len(present) > 2 and len(lengths) == 1
         single = owners is None and lengths <= {0, 1}
-        if kinds == {OBJECT} and equal and max(lengths) in range(2, _CELLS + 1):
-            heads = {tuple(members) for array in present for members in members_of(array[:1])}
-            if len({*heads, *map(tuple, members_of(present[0]))}) == 1 == len(min(heads)):
+        if kinds == {OBJECT} and equal and max(lengths) in range(2, CELLS + 1):
+            firsts = members_of(chain(present[0], *(array[:1] for array in present)))
+            inside = {head(raw) for cell in firsts for raw in cell.values()}
+            plain = inside.isdisjoint((OBJECT, ARRAY))
+            if plain and len({*map(tuple, firsts)}) == 1 == len(firsts[0]):
                 return self._by_position(path, arrays, max(lengths))
         if kinds == {OBJECT}:
             if owners is None and self._pairs(path, arrays, len(present)):
@@ -330,7 +333,8 @@ def pairs_in(rows: list[list[dict[str, Raw]]], count: int) -> tuple[list[Pair], 
 
     Beside them stands the member that is their value. Elements of two members are such pairs
     whatever these are called; of more, if both are called as those of many services are. Names
-    that stand several times in a row are none; nor are those that always have one value.
+    that stand several times in a row are none; nor are those that always have one value,
+    but for a state: the one row that is not ready may not be in a sample.
     """
     elements = [*chain.from_iterable(rows)]
     names = [*elements[0]] if elements else []
@@ -351,7 +355,7 @@ def pairs_in(rows: list[list[dict[str, Raw]]], count: int) -> tuple[list[Pair], 
         total = Counter(text(each[name]) for each in elements)
         shared = [key for key, n in counts.items() if 4 * n >= count and 5 * total[key] <= 6 * n]
         different = {(bytes(each[name]), bytes(each[value])) for each in elements}
-        telling = len(shared) >= fewest and 4 * len(different) >= 5 * len(counts)
-        if telling and 4 * sum(counts[key] for key in shared) >= len(elements):
+        enough = len(shared) >= fewest and 4 * sum(counts[k] for k in shared) >= len(elements)
+        if enough and (value == _STATE or 4 * len(different) >= 5 * len(counts)):
             return [Pair(name, key) for key in shared[:_KEYS] if key and nameable(key)], value
     return [], ""

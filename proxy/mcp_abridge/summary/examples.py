@@ -64,7 +64,7 @@ def examples(
     neither counted nor added up: it stands beside each of them.
     """
     outer = [each for each in visible if repeats(rows, each) and _selectable(each)]
-    columns = [each for each in columns if not repeats(rows, each)]
+    columns = [_of_all(rows, each) for each in columns if not repeats(rows, each)]
     if not columns:
         return
     inside, first = place or "@", 0  # rows inside of others are added up without what is around
@@ -77,15 +77,15 @@ def examples(
     recurs = cache(partial(_recurs, rows))
     names = [each for each in visible if _selectable(each)]
     rare = [each for each in columns if facts.tells_places(each.names) and each.plain]
-    states = [each for each in columns if each.role == roles.STATE and _single(each)]
+    pairs = [*filter(_beside_a_name, columns)]
+    states = [e for e in columns if e.role == roles.STATE and (_single(e) or e in pairs)]
     own = [each for each in names if _single(each) and not repeats(rows, each)]
-    plain = filter(_selectable, dict.fromkeys((*rare, *states, *own)))
-    some = (*plain, *filter(_beside_a_name, columns))
-    categories = [(each, values) for each in some if (values := _values(each, facts))]
+    some = (each for each in (*rare, *states, *own) if _selectable(each) or each in pairs)
+    categories = [(e, v) for e in dict.fromkeys((*some, *pairs)) if (v := _values(e, facts))]
     if not categories:  # of what is left out of the rows at hand, the first
         rest = (each for each in columns if each.role != roles.APPENDIX and _single(each))
-        pairs = ((each, _values(each, facts)) for each in filter(_selectable, rest))
-        categories = [*islice((pair for pair in pairs if pair[1]), 1)]
+        valued = ((each, _values(each, facts)) for each in filter(_selectable, rest))
+        categories = [*islice((pair for pair in valued if pair[1]), 1)]
     category, values = categories[0] if categories else (None, [])
     # Amounts are asked for by a state, and by what is shown of each row: a project, a person.
     several = [each for each, _ in categories if each not in rare]
@@ -229,6 +229,16 @@ def _beside_a_name(column: Column) -> bool:
     return pair and EACH not in column.path and column.nameable and '"' not in column.name
 
 
+def _of_all(rows: Sequence[Raw], column: Column) -> Column:
+    """Return the state beside a name that is the same in a sample as all rows have it."""
+    if len({*column.values}) != 1 or not _beside_a_name(column):
+        return column
+    cells = [None if cell == b"null" else cell for cell in values_of(rows, column.path)]
+    whole = Column(column.path, cells, column.position)
+    whole.role = roles.STATE
+    return whole
+
+
 def _selectable(column: Column) -> bool:
     """Return True if a view that has texts can name a column: one with both quotes is misread."""
     return column.nameable and '"' not in column.name and "|" not in column.name
@@ -316,7 +326,8 @@ def _values(column: Column, facts: Facts) -> list[str]:
         return [f"`{name}`" for name in plain]
     if column.role == roles.STATE and all(map(bytes.isdigit, values)):
         return [f"`{value.decode()}`" for value in sorted(values)]
-    texts = [content for value in sorted(values) if (content := text(Raw(value))) is not None]
+    times = Counter(column.values)
+    texts = [text(Raw(value)) for value in sorted(values, key=lambda each: (-times[each], each))]
     if counted and texts:
         texts = [name for name in counted if not _LITERAL.fullmatch(name)]
     elif not several:

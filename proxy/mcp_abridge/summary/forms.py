@@ -33,9 +33,9 @@ NUMBERED = re.compile(rb'"[A-Z]{0,6}[-/]?[0-9][0-9A-Z-]{2,}"')
 WITH_HASH = re.compile(rb'\[*"[^"]*?(?:[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{24})')
 _WITH_NUMBER = re.compile(  # of an id the whole, of a name with a number the number
     rb"(?<![A-Za-z0-9\x80-\xff])"  # a word is looked at once
-    rb"[A-Za-z0-9\x80-\xff]*[0-9][A-Za-z\x80-\xff][A-Za-z0-9\x80-\xff]*|[0-9]+"
+    rb"[A-Za-z0-9\x80-\xff]*[0-9][A-Za-z\x80-\xff][A-Za-z0-9\x80-\xff]*|[A-Z]{1,3}[0-9]{4,}|[0-9]+"
 )
-_IN_ID = re.compile(rb"[0-9][A-Za-z\x80-\xff]")
+_IN_ID = re.compile(rb"[0-9][A-Za-z\x80-\xff]|[A-Z][0-9]{4}")
 
 
 def without_numbers(text: bytes) -> bytes:

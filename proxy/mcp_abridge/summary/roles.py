@@ -36,6 +36,7 @@ _NAMED = 2  # worth of what is probably a name, at least
 _BETTER = 1  # worth by its values that a second name has more: then the first one is in doubt
 _NEAR = 0.5  # worth by its values that a second name has less, at most
 _OF_CODES = (("code",), ("name",), ("symbol",))  # the end of `currencyCode`
+_PARTIES = 2  # things of one kind that name a row together
 _TITLE = 6  # worth of a second name by its words, with which the values are not asked
 
 
@@ -68,7 +69,11 @@ def in_order(
     firsts = [each for each in equal.values() if each[0] not in useless]
     heads = Counter(column.path[:1] for column in columns)
     around = {head for head, count in heads.items() if 2 * count > len(columns)}
-    useful = [Worth(each, things, array, around).in_all(sought, others) for each, *others in firsts]
+    parties = _parties(columns)
+    useful = [
+        Worth(each, things, array, around, party=each in parties).in_all(sought, others)
+        for each, *others in firsts
+    ]
     useful.sort(key=lambda each: each.column.position)
     useless.sort(key=lambda each: each.position)
     order = [*_order(useful), *useless]
@@ -106,6 +111,14 @@ def _kinds(column: Column) -> set[bytes]:
     return {part for cell in column.values for part in map(bytes, elements_of(Raw(cell)))}
 
 
+def _parties(columns: Sequence[Column]) -> list[Column]:
+    """Return the columns of two things of one kind, as of `homeTeam` and `awayTeam`."""
+    inside = [each for each in columns if each.plain and len(each.path) > 1]
+    of_one = [e for e in inside if not words.PARTIES.isdisjoint(words.split(e.names[0]))]
+    ends = Counter(each.path[1:] for each in of_one)
+    return [each for each in of_one if ends[each.path[1:]] == _PARTIES]
+
+
 def _things(columns: Sequence[Column]) -> set[Names]:
     """Return the places of objects with an id of their own in a row that has one: other things."""
     paths = [column.names for column in columns]
@@ -115,7 +128,7 @@ def _things(columns: Sequence[Column]) -> set[Names]:
 
 def _order(facts: list[Worth]) -> Iterator[Column]:
     """Yield columns: a name, a state or value, a key, a time, the rest."""
-    waiting = list(facts)
+    waiting, has_id = list(facts), any(each.column.path == ("id",) for each in facts)
 
     def take(role: str, least: float = -8, longest: float = inf) -> Iterator[Worth]:
         fit = (each for each in waiting if getattr(each, role) > least)
@@ -123,6 +136,9 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
         if _SHOWN_AS.get(role, role) == NAME and choice:  # a second name: no id of another thing
             free = (each for each in free if each.word(words.NAMES) or not each.appendix)
             free = (each for each in free if not choice[0].says(each))
+            free = (each for each in free if not (each.party and choice[0].party))
+        if role == KEY and has_id:  # an id of another thing is none of a row with its own
+            free = (each for each in free if not each.of_another)
         best = max(free, key=attrgetter(role), default=None)
         if best is not None:
             waiting.remove(best)
@@ -149,6 +165,9 @@ def _order(facts: list[Worth]) -> Iterator[Column]:
     state = max((each.state for each in waiting), default=-9)
     value = max((each.value for each in waiting), default=-9)
     first, second = (STATE, VALUE) if state >= value else (VALUE, STATE)
+    if first == VALUE and value < _NAMED:  # who and when say more than a number of no known kind
+        choice += take(PERSON, 0, _SHORT)
+        choice += take(EVENT, 0)
     choice += take(first, -1)
     choice += take(SCHEDULE, 0)
     if not doubt:

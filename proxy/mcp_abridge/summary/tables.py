@@ -19,6 +19,7 @@ from mcp_abridge.query import shapes
 from mcp_abridge.query.shapes import nodes, rows_of, side_by_side, tree_member
 from mcp_abridge.summary.all_rows import Unnested, columns_in
 from mcp_abridge.summary.columns import (
+    CELLS,
     elements_of,
     may_be_pairs,
     members_of,
@@ -63,9 +64,18 @@ def _of_most_bytes(rows: Sequence[Raw], size: int) -> str | None:
         share = bytes_of / sum(sizes.values())
         enough = share > (1 / 2 if len(some) >= INNER * len(outer) else _NEARLY_ALL)
         several = len(some) > len(outer) and nameable(name)
+        several = several and not _are_cells(outer, arrays, len(rows))
         if enough and several and not _are_pairs(arrays):
             return name
     return None
+
+
+def _are_cells(rows: list[dict[str, Raw]], arrays: list[list[Raw]], count: int) -> bool:
+    """Return True of what a row alone is made of, as of a sheet: as many cells in most rows."""
+    lengths = [*map(len, arrays)]
+    most = max(lengths, default=0)
+    several = 1 < most <= CELLS and most < count and len(rows) <= 2 * lengths.count(most)
+    return several and all(len(row) <= 1 for row in rows)
 
 
 def _is_pair(members: dict[str, Raw]) -> bool:

@@ -30,7 +30,7 @@ class Worth:
     """The worth of a column in each role; -9: in none. `array` is the name of the rows.
 
     `things` are the places of objects with an id of their own; `around` is the array with most
-    columns, which may hold the one thing of each row.
+    columns, which may hold the one thing of each row. A `party` is one of two things of a row.
     """
 
     def __init__(
@@ -39,8 +39,11 @@ class Worth:
         things: Collection[Names] = (),
         array: str = "",
         around: Collection[ColumnPath] = (),
+        *,
+        party: bool = False,
     ) -> None:
         self.column, self.values, self._things = column, column.values, things
+        self.party = party
         names = column.names or ("",)
         keys = [step.key for step in column.path if isinstance(step, Pair)]
         self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
@@ -68,11 +71,11 @@ class Worth:
         )
         # A path that leads through arrays and things with names of their own costs.
         others = self._others = sum(
-            not words.OTHERS.keys().isdisjoint(words.split(name)[-1:]) for name in names[:-1]
+            not words.OTHERS.keys().isdisjoint(words.split(name)[-1:]) for name in names[party:-1]
         )
         indexes = self._indexes = sum(isinstance(step, int) for step in column.path)
         self._away = 0.3 * (len(self.names) + indexes) + 3 * others + self._each
-        inner = (names[:end] for end in range(1, len(names)))
+        inner = (names[:end] for end in range(1 + party, len(names)))
         self._inside = sum(
             each in things and each[-1].lower() not in words.OTHERS for each in inner
         )
@@ -80,6 +83,11 @@ class Worth:
         # The text of a field may lie in an array: of rich text, and then it has no name.
         self._of_element = indexes > 0 and self._lowered[-1] not in words.TEXTS
         self._spoken = {word for name in self.names[-2:] for word in words.split(name)}
+
+    @property
+    def of_another(self) -> bool:
+        """True of an id that is called by another thing."""
+        return self._is_id and not self.own and len(self.words) > 1
 
     def in_all(self, sought: Collection[str] = (), equal: Sequence[Column] = ()) -> "Worth":
         """Find the worth in all roles at once, since nearly all of it is compared.
@@ -133,13 +141,14 @@ class Worth:
         return best
 
     def stands_for(self, other: "Worth") -> bool:
-        """Return True if it has what another column has, of rows that lack that one.
+        """Return True if it has what another column has, of rows that lack that one, or of both.
 
-        So has `to_do.rich_text` for `paragraph.rich_text`.
+        So has `to_do.rich_text` for `paragraph.rich_text`, and `away.name` for `home.name`.
         """
         own, others = self.column, other.column
         alike = len(own.path) > 1 and own.path[1:] == others.path[1:]
-        return alike and not any(map(all, zip(own.cells, others.cells, strict=True)))
+        both = self.party and other.party
+        return alike and (both or not any(map(all, zip(own.cells, others.cells, strict=True))))
 
     def says(self, other: "Worth") -> bool:
         """Return True if a name says in words what another one does, such as an id made of it."""
@@ -186,7 +195,7 @@ class Worth:
             return self._worth_as_number()
         word -= self._away + (1 if self._alone else len(self.names) + self._indexes)
         word -= self.column.size / (20 if 2 * self.in_words > self.kinds or not self._is_id else 10)
-        word -= self._is_id and not self.own and len(self.words) > 1  # of another thing
+        word -= self.of_another
         hashed = self.opaque and words.PRINTED.isdisjoint(self.words[-1:])
         return word + (2 + self._alone) * self.own - 4 * hashed - 3 * self._inside
 
