@@ -119,14 +119,12 @@ def failure(line: str, fuel: Fuel, word_end: int = 0) -> tuple[int, bool] | None
     [None, (19, False)]
     """
     word, sure, harmless = _patterns()
-    if harmless.search(line):
+    if harmless.end_of_first(line):
         line, word_end = harmless.replace(line, " ", fuel), 0
-    if match := sure.search(line):
-        return match.end(), True
-    if word_end:
-        return word_end, False
-    match = word.search(line)
-    return None if match is None else (match.end(), False)
+    if end := sure.end_of_first(line):
+        return end, True
+    end = word_end or word.end_of_first(line)
+    return (end, False) if end else None
 
 
 def _in_prose_or_code(text: str, at: int, line: str) -> bool:

@@ -19,8 +19,8 @@ _QUOTED = 200  # characters of such a line that are shown
 _SHORTEST = 80  # of each of a few
 _NUMBERED = 20  # bytes beside them: `line 12345: `, and a mark
 _AROUND = 10  # lines shown on either side of a line
-_END = re.compile(  # of a command that failed: what it had to say stands above
-    r"(?i)\bexit(?:ed)?(?: with)? (?:status|code)|command failed|\*\*\* .*error \d"
+_END = re.compile(  # of a command that failed, in small letters: what it says stands above
+    r"exit(?<!\wexit)(?:ed)?(?: with)? (?:status|code)|command failed|\*\*\* .*error \d"
 )
 _WITH_DIGIT = re.compile(r"\S*\d\S*")
 
@@ -127,7 +127,7 @@ def highlights(text: str, line_ends: int) -> Highlights:
     ends, again, kinds = set[int](), set[int](), set[str]()
     for line in these.lines:
         words = text[line.at : line.at + _QUOTED].partition("\n")[0]
-        ends |= {line.at} if _END.search(words) else set()
+        ends |= {line.at} if _END.search(words.lower()) else set()
         kind = " ".join(_WITH_DIGIT.sub("", words).split())
         again |= {line.at} if kind in kinds else set()
         kinds.add(kind)

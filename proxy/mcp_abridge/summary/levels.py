@@ -1,11 +1,13 @@
 """The levels that a log gives its lines: without them, `DEBUG … evicted 3 keys` is a failure."""
 
 import re
+from itertools import islice
 
 _BEGINNING = 1 << 14  # characters that show whether the lines have levels
 _HEAD = 100  # characters of a line in which its level stands
 _QUIET = "TRACE|VERBOSE|DEBUG|INFO|NOTICE"
 _BAD = "ERROR|ERR|CRITICAL|CRIT|FATAL|SEVERE|ALERT|EMERG|PANIC"
+_WORDS = (*_QUIET.split("|"), *_BAD.split("|"), "WARN")
 _ANY = rf"(?:({_QUIET})|({_BAD})|WARN(?:ING)?)"
 _LEVEL = re.compile(
     rf"(?:^|[\s\[(<|:,/]){_ANY}(?=[\s\])>|:,/]|$)"
@@ -16,7 +18,8 @@ _LEVEL = re.compile(
 def have_levels(text: str) -> bool:
     """Return True if most lines of a text have a level near their beginning."""
     lines = [line for line in text[:_BEGINNING].split("\n") if line[:1] not in ("", " ", "\t")]
-    return 2 * sum(1 for line in lines if _LEVEL.search(line, 0, _HEAD)) > len(lines)
+    leveled = filter(None, map(_level_of, lines))
+    return next(islice(leveled, len(lines) // 2, None), None) is not None
 
 
 def loudness(line: str) -> int:
@@ -25,7 +28,13 @@ def loudness(line: str) -> int:
     >>> [loudness(f"10:12:13 {level} [cache] 3 keys") for level in ("ERROR", "INFO", "WARN", "")]
     [1, -1, 0, 0]
     """
-    level = _LEVEL.search(line, 0, _HEAD)
+    level = _level_of(line)
     if level is None:
         return 0
     return any(level.group(2, 4, 6)) - any(level.group(1, 3, 5))
+
+
+def _level_of(line: str) -> re.Match[str] | None:
+    """Find the level of a line: without a look for the words first, it takes ten times as long."""
+    head = line[:_HEAD]
+    return _LEVEL.search(head) if any(map(head.upper().__contains__, _WORDS)) else None
