@@ -77,9 +77,10 @@ def tree_member(rows: Sequence[Raw], own: str = "") -> str | None:
     >>> tree_member([Raw(b'{"panels": [{"id": 1}, {"id": 2}]}')], "panels")
     'panels'
     """
+    spelling = encode(own)
     for row in islice(rows, _SAMPLE):
         count = len([*islice(_OBJECTS.finditer(row), 2)]) if memoryview(row)[0] == 0x7B else 0
-        if count < 2 and not (count and own and _may_hold(bytes(row), own)):
+        if count < 2 and not (count and own and _may_hold(bytes(row), spelling)):
             continue  # it need not be opened
         members: dict[str, Raw] = opened(row)
         for name, inner in members.items():
@@ -87,18 +88,18 @@ def tree_member(rows: Sequence[Raw], own: str = "") -> str | None:
                 continue
             if name == own:
                 return name
-            if _may_hold(bytes(inner), name):
+            if _may_hold(bytes(inner), encode(name)):
                 [below] = members_in([inner], name)
                 if any(map(_OBJECTS.match, filter(None, below[:_SAMPLE]))):
                     return name
     return None
 
 
-def _may_hold(json: bytes, name: str) -> bool:
+def _may_hold(json: bytes, name: bytes) -> bool:
     """Return False if a name that needs no escapes, and has none, is not in JSON."""
     # One byte is found ten times as fast as two.
     escapes = b"\\" in json and (b"\\u" in json or b"\\/" in json)
-    return escapes or encode(name) in json
+    return escapes or name in json
 
 
 def is_array(value: Value) -> bool:
@@ -174,10 +175,9 @@ def side_by_side(value: Value) -> dict[str, list[Value]] | None:
     if not isinstance(value, dict) or len(value) < 2 or "rows" in value:
         return None
     arrays = {name: each for name, each in value.items() if is_array(each)}
-    alone = len(arrays) == len(value)
-    if not alone:  # `Messages: []` beside times and values
+    if 1 < len(arrays) < len(value):  # `Messages: []` beside times and values
         arrays = {name: each for name, each in arrays.items() if opened(each)}
-        alone = len(arrays) == len(value)
+    alone = len(arrays) == len(value)
     if len(arrays) < 2 or not (alone or len(value) <= _BESIDE):
         return None
     for name, each in arrays.items():

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import chain, islice
 from operator import itemgetter
+from typing import Any
 
 from msgspec import Raw, Struct
 
@@ -104,13 +105,14 @@ class Column:
     """A column as a sample of the rows has it: `cells` has a value for each, null as None.
 
     `plain`: no array lies on the way, and the path has `names` alone. `size` is the average of the
-    bytes of a cell, `longest` are those of the longest. `role` and `rank` are what `roles` makes of
-    it; the smallest rank is chosen first.
+    bytes of a cell, `longest` are those of the longest. `role`, `rank` and `worth` are what `roles`
+    makes of it; the smallest rank is chosen first.
     """
 
     def __init__(self, path: ColumnPath, cells: list[bytes | None], position: int) -> None:
         self.path, self.cells, self.position = path, cells, position
         self.role, self.rank = "", 0.0
+        self.worth: Any = None
         self.parts = 1.0  # times as large as they are here are the cells, in which all elements are
         self.values = [*filter(None, cells)]
         self.names = names_of(path)
@@ -118,6 +120,7 @@ class Column:
         self.textual = {*map(_HEAD, self.values)} <= {0x22}
         self._sizes = [*map(len, self.values)]
         self.longest = max(self._sizes, default=0)
+        self._widths: dict[int, float] = {}
         self._nulls = len(_NULL) * (len(cells) - len(self.values))
         self.size = (sum(self._sizes) + self._nulls) / len(cells)
 
@@ -131,7 +134,11 @@ class Column:
 
     def width(self, clip: int) -> float:
         """The average bytes of a cell if texts show `clip` characters."""
-        most = clip + 5
+        if clip not in self._widths:
+            self._widths[clip] = self._width(clip + 5)
+        return self._widths[clip]
+
+    def _width(self, most: int) -> float:
         if not (self.textual or EACH in self.path) or self.longest * self.parts <= most:
             return self.size * self.parts
         sizes = (min(size * self.parts, most) for size in self._sizes)

@@ -200,14 +200,19 @@ def names_rows(column: Column) -> bool:
     return column.plain and (column.role == NAME or (column.role == KEY and printed))
 
 
+def _worth(column: Column) -> Worth:
+    """Return the worth of a column by itself, which those around it do not change."""
+    return column.worth or Worth(column)
+
+
 def is_link(column: Column) -> bool:
     """Return True if a column holds addresses of the web."""
-    return Worth(column).link
+    return _worth(column).link
 
 
 def is_known(column: Column) -> bool:
     """Return True if the name of a column says what it is for."""
-    facts = Worth(column)
+    facts = _worth(column)
     telling = (
         *map(facts.word, (words.NAMES, words.STATES, words.VALUES, words.KEYS)),
         not words.TIMES.isdisjoint(facts.words),
@@ -221,7 +226,7 @@ def is_quantity(column: Column) -> bool:
         return False
     if len({*column.values}) < 2 or words.is_place(_number_name(column)):
         return False
-    return Worth(column).worth_as_value() > -9
+    return _worth(column).worth_as_value() > -9
 
 
 def is_unit(column: Column) -> bool:
@@ -258,18 +263,18 @@ def _number_name(column: Column) -> str:
 
 def in_order_of_time(column: Column) -> bool:
     """Return True if the column holds times in their order, as in a log or a time series."""
-    values = [(len(value), value) if value[:1] != b'"' else (0, value) for value in column.values]
-    if len(set(values)) < 2 or any(map(forms.BY_DAY.match, column.values)):
+    if any(map(forms.BY_DAY.match, column.values)) or not _worth(column).clock:
         return False
-    pairs = [*pairwise(values)]
-    ordered = all(a <= b for a, b in pairs) or all(a >= b for a, b in pairs)
-    return ordered and Worth(column).clock
+    values = [(len(value), value) if value[:1] != b'"' else (0, value) for value in column.values]
+    pairs = [*pairwise(values)] if len({*values}) > 1 else []
+    return bool(pairs) and (all(a <= b for a, b in pairs) or all(a >= b for a, b in pairs))
 
 
 def is_out_of_order(times: Column) -> bool:
     """Return True if times that sort as numbers or as texts do not stand in their order."""
-    values = {each for each in times.values if not is_missing(text(Raw(each)))}
+    clock = forms.CLOCK.match
+    values = {e for e in times.values if clock(e) or not is_missing(text(Raw(e)))}
     numbers = all(value[:1].isdigit() for value in values)
-    alike = numbers or all(map(forms.CLOCK.match, values))
+    alike = numbers or all(map(clock, values))
     by_day = any(map(forms.BY_DAY.match, values))
     return alike and not by_day and len(values) > 1 and not in_order_of_time(times)

@@ -44,6 +44,7 @@ class Worth:
     ) -> None:
         self.column, self.values, self._things = column, column.values, things
         self.party = party
+        column.worth = self
         names = column.names or ("",)
         keys = [step.key for step in column.path if isinstance(step, Pair)]
         self.names = (*names[:-1], *keys) if keys else names  # a value is called by its key
