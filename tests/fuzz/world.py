@@ -142,10 +142,7 @@ class World:
             return self._discard(raw)
         if exchange == b"" and len(raw) >= _LONG and self.session.may_stream(raw[:_ENDS]):
             self._to_client(raw, exchange)
-            self.session.streamed(raw[:_ENDS], raw[-_ENDS:], len(raw))
-            if message.response_key(raw[:_ENDS], raw[-_ENDS:]) is None:
-                # Its id is not known: its request is answered at the end, too.
-                self.account.doubt(raw, exchange)
+            self.session.streamed(raw[:_ENDS], len(raw))
             return None
         outputs = self.session.from_server(raw, exchange)
         if self.account.answers_free(raw, exchange) and outputs != (ToClient(raw),):

@@ -340,15 +340,6 @@ class InFlight(Struct, eq=False):
 
     # Responses that must not reach the client
 
-    def may_stream(self) -> bool:
-        """Return True if no response must be inspected, timed, or kept from the client."""
-        return (
-            self.deadline is None
-            and not self.queries
-            and not self._replaced
-            and all(pending.may_stream for pending in self.pending.values())
-        )
-
     def is_stray(self, exchange: bytes, key: bytes) -> bool:
         """Return True if a response without a pending request must not reach the client.
 

@@ -34,9 +34,6 @@ class QueryIds:
         self._prefix = f'"abridge-{urandom(12).hex()}-'.encode()
         self._count = 0
 
-    def __bool__(self) -> bool:
-        return self._count > 0
-
     def new(self) -> bytes:
         self._count += 1
         return b'%s%d"' % (self._prefix, self._count)

@@ -124,9 +124,6 @@ class Session:
             return not shapes and (
                 inflight.deadline is None or responses.PROGRESS.encode() not in start
             )
-        if inflight.may_stream():
-            # A request whose response has no readable id would stay pending forever.
-            return message.answers(start)
         key = message.response_key(start, b"")
         if key is None or inflight.is_stray(b"", key):
             return False
@@ -136,9 +133,9 @@ class Session:
         (inflight.stop if streams else inflight.renew)(key)
         return streams
 
-    def streamed(self, start: bytes, end: bytes, size: int) -> None:
-        """Record the end of a streamed line: its first and last bytes, and its size."""
-        key = message.response_key(start, end)
+    def streamed(self, start: bytes, size: int) -> None:
+        """Record the end of a streamed line: its first bytes, and its size."""
+        key = message.response_key(start, b"")
         pending = None if key is None else self.state.inflight.retire(key)
         if pending is not None:
             self.state.counts.untouched(pending, size)

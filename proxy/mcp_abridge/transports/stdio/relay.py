@@ -178,7 +178,7 @@ class Relay:
             elif type(event) is Chunk:
                 self._client.send_chunk(event.raw, event.last)
             elif type(event) is LongLine and event.state == "streamed":
-                self._locked(self._session.streamed, event.start, event.end, event.size)
+                self._locked(self._session.streamed, event.start, event.size)
             elif type(event) is LongLine:
                 batch = error_for_long_line(event, self._limit, self._log, self._awaits)
             elif type(event) is LineTruncated:
