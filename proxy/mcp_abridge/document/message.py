@@ -330,14 +330,6 @@ def _starts(raw: bytes) -> set[bytes]:
     return {*_USUAL_STARTS, *(() if own is None else own.groups())}
 
 
-def trailing_bytes_reason(end: int, size: int) -> str:
-    """Return the message on a response that ends at byte `end` of `size` bytes (line or body)."""
-    return (
-        f"the server's answer is not JSON: {size - end} bytes follow its end at byte {end}; "
-        "the server must send each message on a line, or in a body, of its own"
-    )
-
-
 def broke_off_reason(size: int) -> str:
     """Return the message on a response that broke off after `size` bytes, before another message.
 

@@ -260,30 +260,18 @@ def read_ends(state: SessionState, raw: bytes, exchange: bytes) -> Message | Non
     return Message(id=Raw(key), result=Raw(b"{}"))
 
 
-def take_first(state: SessionState, raw: bytes, end: int, exchange: bytes) -> tuple[Outputs, bytes]:
-    """Answer a call whose response ends before its line does: no client could parse that line.
-
-    Returns the outputs and the rest to process; nothing of it if it may be the withheld response.
-    """
-    key = answered_id(raw[:end])
-    pending = None if key is None else state.inflight.retire(exchange + key)
-    if pending is None:
-        return (), raw
-    _record(state, raw, pending.record)
-    # The line may hold a second response to the same call.
-    state.inflight.replace_response(pending.slot)
-    rest, reason = raw[end:], message.trailing_bytes_reason(end, len(raw))
-    state.log(f"{pending.tool or pending.method}: {reason}")
-    if pending.withholds:
-        rest = _other_response(state, rest, exchange)
-    return guards.give_up(state, pending, reason), rest
+def is_withheld(state: SessionState, raw: bytes, exchange: bytes) -> bool:
+    """Return True if a response is to a call whose rule withholds what it could not process."""
+    key = answered_id(raw)
+    pending = None if key is None else state.inflight.find(exchange + key)
+    return pending is not None and pending.withholds
 
 
 def take_half(state: SessionState, raw: bytes, size: int, exchange: bytes) -> tuple[Outputs, bytes]:
     """Answer the call whose response broke off after `size` bytes, before a message on its line.
 
-    Anything else there is noise. Returns the outputs and the rest to process, as `take_first` does:
-    what looks like a message may be an object within the response.
+    Anything else there is noise. Returns the outputs and the rest to process, nothing of it if it
+    may be a part of a withheld response: what looks like a message may be an object within it.
     """
     half, rest = raw[:size], raw[size:]
     start = half[: message.ENDS]
@@ -298,11 +286,11 @@ def take_half(state: SessionState, raw: bytes, size: int, exchange: bytes) -> tu
     every = state.inflight.pending.values() if key is None else (pending,)
     withheld = any(each is not None and each.withholds for each in every)
     if withheld and half.lstrip()[:1] in (b"{", b"["):
-        return outputs, _other_response(state, rest, exchange)
+        return outputs, other_response(state, rest, exchange)
     return outputs if responds else (Noise(half),), rest
 
 
-def _other_response(state: SessionState, rest: bytes, exchange: bytes) -> bytes:
+def other_response(state: SessionState, rest: bytes, exchange: bytes) -> bytes:
     """Return the rest of a line if it is surely not part of a response to be withheld, else b""."""
     other = message.responds_to(rest)
     return rest if other is not None and exchange + other in state.inflight.pending else b""

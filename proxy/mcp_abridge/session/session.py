@@ -80,18 +80,18 @@ class Session:
         if not raw.strip():
             return ()
         end = message.end_of_first(raw)
-        if end is not None:
-            outputs, rest = responses.take_first(self.state, raw, end, exchange)
-            if len(rest) < len(raw):
-                return (*outputs, *self.from_server(rest, exchange))
+        if end is not None and end < len(raw):
+            withheld = responses.is_withheld(self.state, raw[:end], exchange)
+            outputs, rest = self.from_server(raw[:end], exchange), raw[end:]
+            if withheld:
+                rest = responses.other_response(self.state, rest, exchange)
+            return (*outputs, *self.from_server(rest, exchange))
         size = responses.noise_size(raw)
         if size == len(raw):
             return (Noise(raw),)
         if size:
-            if end is not None:  # what precedes the message is whole, and was no response
-                return (Noise(raw[:size]), *self.from_server(raw[size:], exchange))
             outputs, rest = responses.take_half(self.state, raw, size, exchange)
-            return (*outputs, *(self.from_server(rest, exchange) if rest else ()))
+            return (*outputs, *self.from_server(rest, exchange))
         return responses.unprocessed(self.state, raw, exchange, error)
 
     def unanswered(self, token: bytes, cause: str) -> Outputs:
