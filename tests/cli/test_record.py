@@ -17,9 +17,9 @@ from tests.wire import Wire
 from tests.wrapped import ROOT, START, wrapped
 
 # It lists its tools in two pages, and answers with as many books as it is asked for, at the price
-# that it is told, and with an end.
+# that it is told.
 SERVER = """
-import json, sys, time
+import json, sys
 for raw in sys.stdin:
     call = json.loads(raw)
     id, params = json.dumps(call.get("id")), call.get("params", {})
@@ -34,7 +34,6 @@ for raw in sys.stdin:
         result = '{%s "tools": [{"name": "%s", "inputSchema": %s}]}' % (page, name, schema)
     elif call["method"] == "tools/call":
         count = asked.get("count", 1)
-        time.sleep(asked.get("wait", 0))
         books = [{"id": f"b-{n}", "token": "abc", "text": "sk-1234" * 20} for n in range(count)]
         text = json.dumps(json.dumps({"books": books}, indent=2))
         result = '{"content": [{"type": "text", "text": %s}], "price": ' % text
@@ -45,7 +44,7 @@ for raw in sys.stdin:
     else:
         continue
     line = '{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, result)
-    sys.stdout.write(line + asked.get("end", "") + "\\n")
+    sys.stdout.write(line + "\\n")
     sys.stdout.flush()
 """
 CLIENT = {"name": "a client", "version": "1"}
@@ -210,14 +209,6 @@ def test_an_answer_that_no_client_could_read_is_recorded_too(
     assert same.endswith(b'"price": 1,0}}\n')
     [file] = next(tmp_path.iterdir()).glob("000*")
     assert json.loads(file.read_text())["response"] == same.decode().rstrip()
-
-
-def test_an_answer_after_the_deadline_is_recorded_too(server: list[str], tmp_path: Path) -> None:
-    command = recorded(server, tmp_path, "--deadline", "1")
-    answers, _ = speak(command, call("list", {"wait": 1.5}, id=1), line(id=2, method="tools/list"))
-    assert texts(answers[0])[0].startswith("no answer within 1 s")
-    [(_, exchange)] = recording(tmp_path).exchanges
-    assert len(books(exchange.response)) == 1
 
 
 @pytest.mark.fault(44, "stdio")

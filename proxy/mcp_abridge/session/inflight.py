@@ -37,7 +37,7 @@ ID_IN_USE = "a request with this id has no answer yet"
 _MOST_PENDING = 20_000  # the oldest request is forgotten first
 _MOST_ANSWERED = 1000  # requests that may be answered again, or whose response names a task
 _MOST_ANSWERED_SIZE = 1 << 20  # bytes of these together; the newest always stays
-_MOST_REPLACED = 1000  # requests that the proxy answered in place of the server
+_MOST_LATE = 1000  # overdue requests whose response may still come
 
 _READ = frozenset({"initialize", "server/discover", "tools/list"})
 
@@ -216,7 +216,7 @@ class InFlight(Struct, eq=False):
     queries: QueryIds = field(default_factory=QueryIds)
     last_write: float = 0  # when a call was sent that may write
     _answered: Bounded[bytes, PendingRequest] = field(default_factory=recently_answered)
-    _replaced: "OrderedDict[bytes, CallRecord | None]" = field(default_factory=OrderedDict)
+    _late: dict[bytes, None] = {}  # overdue requests, which the proxy answered
     _last_token: int = 0
 
     def suspend(self, pending: PendingRequest) -> int:
@@ -254,7 +254,7 @@ class InFlight(Struct, eq=False):
         self.retire(slot)
         # Responses in this slot are for the new request from now on.
         self._answered.drop(slot)
-        self._replaced.pop(slot, None)
+        self._late.pop(slot, None)
         self.pending[slot] = pending
         if len(self.pending) > _MOST_PENDING:
             # Not one whose rule withholds: a late response to a forgotten one is sent unchanged.
@@ -335,7 +335,9 @@ class InFlight(Struct, eq=False):
         for pending in expired:
             self.retire(pending.slot)
             if not isinstance(pending, PendingOwnRequest):
-                self.replace_response(pending.slot, pending.record)
+                self._late[pending.slot] = None
+                if len(self._late) > _MOST_LATE:
+                    del self._late[next(iter(self._late))]
         return expired
 
     # Responses that must not reach the client
@@ -343,29 +345,13 @@ class InFlight(Struct, eq=False):
     def is_stray(self, exchange: bytes, key: bytes) -> bool:
         """Return True if a response without a pending request must not reach the client.
 
-        It answers a query, or a request that the proxy has answered itself.
+        It answers a query, or a request that was overdue.
         """
-        return exchange + key in self._replaced or self.queries.issued(key)
-
-    def replace_response(self, slot: bytes, record: "CallRecord | None" = None) -> None:
-        """Record that the proxy answered a request in place of the server.
-
-        `record` is what a recorder keeps if the server answers all the same.
-        """
-        self._replaced[slot] = record
-        if len(self._replaced) > _MOST_REPLACED:
-            self._replaced.popitem(last=False)
-
-    def late_record(self, slot: bytes) -> "CallRecord | None":
-        """Take the record of a request that the proxy answered; its response is there now."""
-        record = self._replaced.get(slot)
-        if record is not None:
-            self._replaced[slot] = None
-        return record
+        return exchange + key in self._late or self.queries.issued(key)
 
     def forget_response(self, slot: bytes) -> None:
         """Record that no response can come in this slot any more."""
-        self._replaced.pop(slot, None)
+        self._late.pop(slot, None)
 
 
 def send_call(state: "SessionState", raw: bytes, pending: PendingRequest) -> Outputs:

@@ -1,7 +1,5 @@
 """Messages of the server: responses are shaped, stored or withheld; all else is forwarded."""
 
-from typing import TYPE_CHECKING
-
 import msgspec
 from msgspec import Raw
 
@@ -19,9 +17,6 @@ from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.write import mended
 from mcp_abridge.storage.snapshots import Snapshot
 
-if TYPE_CHECKING:
-    from mcp_abridge.storage.recorder import CallRecord
-
 PROGRESS = "notifications/progress"
 
 _LARGEST_HANDLE = 64 << 10  # bytes of a response that names a task in place of a result
@@ -38,8 +33,6 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
     pending = None if key is None else state.inflight.find(exchange + key)
     if pending is None:
         is_stray = key is not None and state.inflight.is_stray(exchange, key)
-        if is_stray:
-            _record(state, raw, state.inflight.late_record(exchange + (key or b"")))
         return () if is_stray else (ToClient(raw),)
     is_error = envelope.result is ABSENT or envelope.error is not ABSENT
     if pending.trace is not None:
@@ -56,7 +49,7 @@ def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) ->
         outputs = _response(state, raw, envelope, pending)
     if pending.method == "tools/call" and not isinstance(pending, PendingOwnRequest):
         outputs = (*stale(state, pending), *outputs)
-    _record(state, raw, pending.record)
+    _record(state, raw, pending)
     # Only now: if this failed, the request must still be known.
     state.inflight.answer(pending.slot)
     return outputs
@@ -67,7 +60,7 @@ def unprocessed(state: SessionState, raw: bytes, exchange: bytes, error: Excepti
     key = answered_id(raw)
     pending = None if key is None else state.inflight.answer(exchange + key)
     if pending is not None:
-        _record(state, raw, pending.record)
+        _record(state, raw, pending)
     if isinstance(pending, PendingOwnRequest):
         return guards.give_up(state, pending, f"the answer cannot be read: {error}")
     if pending is None and (
@@ -78,9 +71,9 @@ def unprocessed(state: SessionState, raw: bytes, exchange: bytes, error: Excepti
     return state.unprocessed(raw, pending, error)
 
 
-def _record(state: SessionState, raw: bytes, record: "CallRecord | None") -> None:
-    if state.recorder is not None and record is not None:
-        peer, exchange = state.rules.peer, record._replace(response=raw)
+def _record(state: SessionState, raw: bytes, pending: PendingRequest) -> None:
+    if state.recorder is not None and pending.record is not None:
+        peer, exchange = state.rules.peer, pending.record._replace(response=raw)
         widgets = peer.shows_widgets
         state.recorder.record(exchange, peer.server, peer.client, shows_widgets=widgets)
 
