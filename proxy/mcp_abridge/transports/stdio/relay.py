@@ -1,10 +1,9 @@
 """Move lines between the client on the proxy's stdin and stdout and a server in a child process.
 
 One thread reads the client, one the server, one its stderr, one waits for signals, one watches the
-time of calls if they have any, each view has one; the main thread waits for the end. Invariants:
-the session is entered by one thread at a time; shaping happens outside it; the thread that reads
-the server never waits for the server; and no message of the client about a suspended call is sent
-ahead of the call.
+time of calls, each view has one; the main thread waits for the end. Invariants: the session is
+entered by one thread at a time; shaping happens outside it; the thread that reads the server never
+waits for the server; and no message of the client about a suspended call is sent ahead of the call.
 """
 
 import os
@@ -85,7 +84,6 @@ class Relay:
         self._shutdown = Shutdown(child, self._server, self._output, log, cause)
         self._view_turn = Lock()  # one view at a time: each may take a document's memory
         self._views: set[Thread] = set()
-        self._watches = session.state.inflight.deadline is not None
         self._alarm = Alarm()  # of the thread that watches the time
 
     def run(self) -> int:
@@ -93,12 +91,11 @@ class Relay:
         # The thread that waits for them is to receive them.
         platform.hold_signals()
         sides = {
+            "deadlines": self._watch_calls,
             "stderr": self._read_stderr,
             "server": self._read_server,
             "client": self._read_client,
         }
-        if self._watches:
-            sides = {"deadlines": self._watch_calls, **sides}
         # The client's last: all threads must exist before a request arrives, which takes memory.
         threads = {
             name: Thread(target=self._guarded, args=(side,), name=name, daemon=True)
@@ -209,20 +206,12 @@ class Relay:
         (self._server.put if wait else self._server.send_later)(lines)
         return tuple(output for output in outputs if not isinstance(output, ToServer))
 
-    def _wake(self) -> None:
-        if not self._watches:
-            # If no thread can be started, the response is waited for until one can.
-            with suppress(RuntimeError):
-                Thread(target=self._guarded, args=(self._watch_calls,), daemon=True).start()
-                self._watches = True
-        self._alarm.ring("call")
-
     def _watch_calls(self) -> None:
         while True:
             self._enter(self._session.expire)
             with self._entry:
                 seconds = self._session.time_left()
-            # A call that begins meanwhile is due later than this, and a probe wakes this thread.
+            # A call that begins meanwhile is due later than this, and a query wakes this thread.
             times = (seconds, self._session.state.inflight.deadline)
             self._alarm.wait(min((each for each in times if each is not None), default=None))
 
@@ -282,7 +271,7 @@ class Relay:
         if isinstance(output, ToClient):
             self._client.send([output.raw])
         elif isinstance(output, Probe):
-            self._wake()
+            self._alarm.ring("query")
             (self._server.send if of_client else self._server.send_later)([output.raw])
         elif isinstance(output, Noise):
             self._log.noise(output.raw)
