@@ -18,7 +18,6 @@ from mcp_abridge.transports.stdio.shutdown import end_of_server
 
 _CHUNK = 64 << 10
 _LARGE_CHUNK = 1 << 20
-_LONGEST = 4096  # bytes of an unfinished line of stderr that are held until its end
 _STRAGGLERS = 0.5  # seconds for the output of others in the group after the server has ended
 _LOOK = 0.02  # seconds between two checks for the end of a group
 
@@ -215,17 +214,10 @@ class ChildServer:
         return b""
 
     async def _forward(self, stderr: asyncio.StreamReader) -> None:
-        rest = b""
         while chunk := await self._read(stderr):
             self.tail = (self.tail + chunk)[-TAIL:]
-            rest += chunk
-            end = rest.rfind(b"\n") + 1 or (len(rest) if len(rest) > _LONGEST else 0)
-            if end:
-                lines, rest = rest[:end], rest[end:]
-                # Blocks while the proxy's own stderr is not read.
-                await threaded(self._log.pass_on, lines)
-        if rest:
-            await threaded(self._log.pass_on, rest + b"\n")
+            # Blocks while the proxy's own stderr is not read.
+            await threaded(self._log.pass_on, chunk)
 
 
 class _Protocol(SubprocessStreamProtocol):
