@@ -17,13 +17,12 @@ from aiohttp.http import HttpProcessingError
 from mcp_abridge.document.message import LISTEN
 from mcp_abridge.errors import AbridgeError
 from mcp_abridge.ruleset.loading.config_model import TOKEN, LimitsSpec, ListenAddress
-from mcp_abridge.system import platform
+from mcp_abridge.system import allocator, platform
 from mcp_abridge.transports.aio import Tasks, threaded
 from mcp_abridge.transports.client.endpoint import os_error_text
 from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.http.negotiation import STREAM
 from mcp_abridge.transports.log import Level, Log, LogValue
-from mcp_abridge.transports.sidecar import memory
 from mcp_abridge.transports.sidecar.access import opens_metrics
 from mcp_abridge.transports.sidecar.connection import (
     BodyStalled,
@@ -44,6 +43,7 @@ _BACKLOG = 1024
 # Connections accepted at once: if there is no descriptor for one, asyncio tries all the others,
 # logs each failure, and retries each one separately.
 _TAKEN = 1
+_TRIM = 5.0  # seconds from a use until free memory is given back
 _LAST = 1.0  # seconds for the last bytes of complete answers
 _METHODS = "GET, POST, DELETE"
 _ENDED = "the proxy ended"
@@ -90,7 +90,7 @@ class Sidecar:
     async def start(self) -> None:
         """Open the routes and listen; raises AbridgeError if that is not possible."""
         await self._open_handlers()
-        self._tasks.spawn(memory.trim_after_use(self._use))
+        self._tasks.spawn(self._trim_after_use())
         loop = asyncio.get_running_loop()
         for listen in self._mounts:
             server = http_server(partial(self._handle, listen))
@@ -112,6 +112,14 @@ class Sidecar:
             if mount.handler not in self._handlers:
                 await mount.handler.open()
                 self._handlers.append(mount.handler)
+
+    async def _trim_after_use(self) -> None:
+        """Give memory back to the system after each use: what large answers took would stay."""
+        while True:
+            await self._use.wait()
+            await asyncio.sleep(_TRIM)
+            self._use.clear()
+            await threaded(allocator.trim)
 
     def _distribute(self, mounts: Sequence[Mount]) -> None:
         for listen in self._mounts:
