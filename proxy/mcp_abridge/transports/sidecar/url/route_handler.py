@@ -3,9 +3,9 @@
 All else is unchanged. Nothing is sent twice, and a client that disconnects ends the request to the
 upstream, which then does what it does for a client that disconnects.
 
-A query that a guard asks before a call is sent in the name of the client whose call it is, and no
-part of it goes to that client. It ends after its time, or if the client cancels the call or
-disconnects.
+A query that a guard asks before a call is sent in the name of the client whose call it is, and
+nothing on its stream goes to that client. It ends after its time, or if the client cancels the call
+or disconnects.
 """
 
 import asyncio
@@ -33,7 +33,6 @@ from mcp_abridge.transports.sidecar.session_registry import RequestContext, Sess
 from mcp_abridge.transports.sidecar.url import http_sse
 from mcp_abridge.transports.sidecar.url.upstream import Upstream
 
-_MOST_ASIDE = 1 << 20  # bytes of messages to the client during a query; later ones are dropped
 _NOBODY = "nobody can be asked anything before the call that this is about"
 _UNASKED = "the client takes no event stream, so it cannot be asked"
 _UNANSWERED = "the server ended its answer without a response"
@@ -166,7 +165,12 @@ class UrlRoute:
         ask = self._upstream.ask(context.request, query.raw, context.post, own=True)
         async with ask as upstream:
             if upstream.content_type == STREAM and 200 <= upstream.status < 300:
-                return await self._answer_in_events(context, upstream, id)
+                async for event in upstream.events():
+                    if event.data and event.event in (None, "", "message"):
+                        if id in answered_ids(event.data):
+                            return event.data
+                        await self._upstream.decline(context, event, _NOBODY)
+                raise NoAnswer(_UNANSWERED)
             raw = await upstream.whole()
             if _is_for_client(context, upstream, about=id in answered_ids(raw)):
                 return self._rejected(context, upstream, raw.replace(id, context.post.ids[0]))
@@ -178,22 +182,6 @@ class UrlRoute:
                 raise NoAnswer(text.rstrip())
         if id in answered_ids(raw):
             return raw
-        raise NoAnswer(_UNANSWERED)
-
-    async def _answer_in_events(
-        self, context: RequestContext, upstream: HttpResponse, id: bytes
-    ) -> bytes:
-        room = _MOST_ASIDE
-        async for event in upstream.events():
-            if not event.data or event.event not in (None, "", "message"):
-                continue
-            if id in answered_ids(event.data):
-                return event.data
-            if await self._upstream.decline(context, event, _NOBODY):
-                continue
-            routed = await context.driver.from_server(event.data, context.exchange)
-            room -= sum(map(len, routed.to_client))
-            context.ours += routed.to_client if room >= 0 else ()
         raise NoAnswer(_UNANSWERED)
 
     def _take_back(self, context: RequestContext, lines: list[bytes]) -> None:

@@ -84,16 +84,14 @@ class Upstream:
             async with asyncio.timeout(_ACCEPTED), ask as upstream:
                 await upstream.whole()
 
-    async def decline(self, context: RequestContext, event: Event, reason: str) -> bool:
-        """Answer a request of the server with an error, lest it wait; False for other events."""
+    async def decline(self, context: RequestContext, event: Event, reason: str) -> None:
+        """Answer with an error if an event is a request of the server, lest it wait."""
         raw = event.data or b""
         if message.responds_to(raw) is not None:  # usual, and it may be long
-            return False
+            return
         read = message.envelope(raw)
-        if read.method is ABSENT or read.key is None:
-            return False
-        await self.tell(context, message.error(read.key, FAILED, reason))
-        return True
+        if read.method is not ABSENT and read.key is not None:
+            await self.tell(context, message.error(read.key, FAILED, reason))
 
     async def pass_on(self, request: Request, response: HttpResponse) -> web.StreamResponse:
         """Pass on an answer unchanged; raises NoAnswer, after closing one that has begun."""
