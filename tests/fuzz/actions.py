@@ -126,7 +126,7 @@ def leave(world: World, dice: Dice) -> None:
         world.tasks.remove(task)
     world.inbox = [each for each in world.inbox if each.exchange != exchange]
     world.account.over(exchange, excused=True)
-    world.session.forget_pending(world.slots_of(exchange), over=True)
+    world.session.forget_pending(world.slots_of(exchange))
 
 
 def hang_up(world: World, dice: Dice) -> None:

@@ -208,7 +208,7 @@ def cancelled(talk: Talk) -> None:
 
 def abandoned(talk: Talk) -> None:
     talk.client(call("get", {}), b"a:")
-    talk.session.forget_pending([b"a:1"], over=True)
+    talk.session.forget_pending([b"a:1"])
 
 
 def replaced(talk: Talk) -> None:

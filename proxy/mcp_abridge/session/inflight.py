@@ -349,10 +349,6 @@ class InFlight(Struct, eq=False):
         """
         return exchange + key in self._late or self.queries.issued(key)
 
-    def forget_response(self, slot: bytes) -> None:
-        """Record that no response can come in this slot any more."""
-        self._late.pop(slot, None)
-
 
 def send_call(state: "SessionState", raw: bytes, pending: PendingRequest) -> Outputs:
     """Send a call on and remember it; drop the snapshots that it makes stale (`drop_on`)."""

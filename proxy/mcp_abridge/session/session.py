@@ -5,7 +5,7 @@ here raises for any input. If one session serves many exchanges, as for the stat
 one caller, equal ids are distinguished by the `exchange` of each message; otherwise that is b"".
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from mcp_abridge.document import message
 from mcp_abridge.document.message import Message
@@ -29,7 +29,6 @@ class Session:
     # Incoming messages. Nothing may be called outside of `try`: failures end here.
 
     def from_client(self, raw: bytes, exchange: bytes = b"") -> Outputs:
-        """Process one line from the client."""
         try:
             try:
                 envelope = message.read(raw)
@@ -53,7 +52,6 @@ class Session:
         )
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> Outputs:
-        """Process one line from the server."""
         try:
             return self._from_server(raw, exchange)
         except Exception as error:
@@ -143,7 +141,6 @@ class Session:
     # Pending requests and their deadlines
 
     def awaits(self, slots: Iterable[bytes]) -> bool:
-        """Return True if a request in one of these slots is pending."""
         return any(slot in self.state.inflight.pending for slot in slots)
 
     @property
@@ -198,14 +195,9 @@ class Session:
         self.state.inflight.rest()
         self.rules.rest()
 
-    def forget_pending(self, slots: Collection[bytes], *, over: bool = False) -> None:
-        """Forget pending requests without an error: nobody expects an answer.
-
-        `over`: their exchange is, so that no late response can come in it either.
-        """
+    def forget_pending(self, slots: Iterable[bytes]) -> None:
+        """Forget pending requests without an error: nobody expects an answer."""
         self.state.inflight.release(slots)
-        for slot in slots if over else ():
-            self.state.inflight.forget_response(slot)
 
 
 def _in_words(seconds: float) -> str:

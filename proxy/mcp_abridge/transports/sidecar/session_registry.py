@@ -77,7 +77,7 @@ class RequestContext(Struct):
         return self.driver.session.fail_pending(cause, self.slots)
 
     def drop(self) -> None:
-        self.driver.session.forget_pending(self.slots, over=bool(self.exchange))
+        self.driver.session.forget_pending(self.slots)
 
 
 class _Known(Struct):
