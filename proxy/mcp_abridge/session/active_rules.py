@@ -77,7 +77,6 @@ class ActiveRules(Struct, eq=False):
 
     @property
     def listed(self) -> bool:
-        """True if the server's tools are known."""
         return self.peer.tools is not None
 
     def recall(self, info: PeerInfo) -> None:
@@ -115,14 +114,12 @@ class ActiveRules(Struct, eq=False):
             self._by_tool.clear()
 
     def offer(self, tools: frozenset[str]) -> None:
-        """Record the names of the server's tools."""
         if tools != self.peer.tools:
             self.peer.tools, self._ruleset = _shared(tools), None
             if self._all_tools is None or len(self._all_tools) < _MOST_TOOLS:
                 self._all_tools = _shared(tools | (self._all_tools or tools))
 
     def learn(self, facts: dict[str, ToolFacts]) -> None:
-        """Record the facts of tools from a tool list."""
         for tool, fact in facts.items():
             if self.peer.facts.get(tool) != fact:
                 self.peer.facts[tool] = _shared(fact)
@@ -207,7 +204,6 @@ class ActiveRules(Struct, eq=False):
         return self._ruleset_in_use.otherwise
 
     def of_resource(self, uri: str) -> Rule | None:
-        """Return the rule for a resource, None if there is none."""
         return self._ruleset_in_use.of_resource(uri)
 
     def covering(self, tool: str, implied: frozenset[str] = frozenset()) -> ToolRules:

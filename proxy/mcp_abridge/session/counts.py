@@ -28,7 +28,6 @@ class Counts:
         self._lists_tools = True
 
     def rename(self, server: str | None, client: str | None) -> None:
-        """Count for these names from now on."""
         self._meter, self._client = self._meters(server, client), client
 
     def untouched(self, pending: PendingRequest, size: int, raw: bytes = b"") -> None:
@@ -39,7 +38,6 @@ class Counts:
         pending.end(raw, row)
 
     def reply(self, pending: PendingRequest, kind: ReplyKind, line: bytes) -> None:
-        """Count an answer of the proxy's own."""
         rule = None if pending.rule is None else pending.rule.name
         size = 0, len(line)
         pending.end(line, self._meter.count(pending.tool, rule, kind, size, size))

@@ -39,7 +39,6 @@ class QueryIds:
         return b'%s%d"' % (self._prefix, self._count)
 
     def issued(self, id: bytes) -> bool:
-        """Return True if `id` was issued here."""
         return id.startswith(self._prefix)
 
     def within(self, raw: bytes) -> bool:

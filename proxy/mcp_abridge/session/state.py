@@ -95,7 +95,6 @@ class SessionState:
         return (ToClient(line),)
 
     def refuse(self, pending: PendingRequest, reason: str) -> Outputs:
-        """Answer a call with an error result."""
         return self.reply(pending, "refused", self.refusal(pending, reason))
 
     def refusal(self, pending: PendingRequest, reason: str) -> bytes:

@@ -96,7 +96,6 @@ class Exports:
         return CallSpans(self, url, *request)
 
     def count(self, row: Row, route: str) -> None:
-        """Count the calls of a meter's row."""
         own = {"mcp_abridge.route": route} if route else {}
         attributes = {_TOOL: self.tool(row.tool), "mcp_abridge.outcome": row.outcome, **own}
         self._calls.add(row.calls, attributes)

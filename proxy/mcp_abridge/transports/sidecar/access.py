@@ -45,7 +45,6 @@ class Access(Struct, frozen=True):
     """Returns the tokens that open the route now; none if anybody may use it."""
 
     def admits(self, headers: Headers) -> bool:
-        """Return True if a request is not refused."""
         try:
             self.admission(headers)
         except RequestRefused:

@@ -105,7 +105,6 @@ class ResponseWriter(Struct, eq=False):
             self._bodies += [event.data or b""] if len(responses) == len(spoken) else responses
 
     async def add_messages(self, messages: Iterable[bytes]) -> None:
-        """Add messages of the proxy."""
         for each in messages:
             await self.add(message_event(each))
 

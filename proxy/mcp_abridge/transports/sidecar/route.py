@@ -61,7 +61,6 @@ class Route(Struct, kw_only=True):
             setattr(self, name, getattr(other, name))
 
     def rules_for(self, server: str | None, client: str | None, version: str | None) -> RuleSet:
-        """Return the rules of the route as it is now."""
         assert self.select is not None
         return self.select(server, client, version)
 

@@ -164,7 +164,6 @@ class Sidecar:
                 platform.heed(number, *((end, number) if platform.has_terminal() else (on_hangup,)))
 
     async def until_signal(self) -> None:
-        """Serve until such a signal comes."""
         await self._asked_to_end.wait()
         self._log.info(f"ending; open requests: {len(self._open)}")
 

@@ -141,7 +141,6 @@ class ChildServer:
                 self._stdin.write(part)
 
     async def ready(self) -> None:
-        """Wait while its input buffer is full."""
         with suppress(ConnectionError):
             await self._stdin.drain()
 
@@ -158,7 +157,6 @@ class ChildServer:
             silence.reschedule(self._loop.time() + _STRAGGLERS)
 
     def on_deaf(self) -> None:
-        """Record that it reads no more input."""
         self.deaf = True
         if self._forwarding is None:
             return  # its start is not over: `start` calls this again

@@ -78,7 +78,6 @@ class ChildSession:
 
     @property
     def pending(self) -> bool:
-        """True while the server owes an answer."""
         return bool(self._pending)
 
     async def post(self, request: Request, read: PostedBody) -> web.StreamResponse:

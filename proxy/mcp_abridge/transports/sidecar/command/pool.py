@@ -140,7 +140,6 @@ class Pool(Struct, eq=False):
         return min(others, key=lambda each: (each.load > 0, each.listened_to), default=None)
 
     def reap(self, seconds: float) -> None:
-        """End the servers that have been idle for so many seconds."""
         now = asyncio.get_running_loop().time()
         for server in self._servers:
             if server.idle and now - server.last_used > seconds:

@@ -121,12 +121,10 @@ class PooledServer:
 
     @property
     def listened_to(self) -> bool:
-        """True if a subscription is open."""
         return any(each.lasts for each in self._open)
 
     @property
     def accepts(self) -> bool:
-        """True if it can be sent requests."""
         return not (self.leaving or self.child.deaf or self.child.code is not None)
 
     def open(self, request: PooledRequest) -> None:
