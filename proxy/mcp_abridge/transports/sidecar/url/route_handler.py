@@ -172,7 +172,8 @@ class UrlRoute:
                         await self._upstream.decline(context, event, _NOBODY)
                 raise NoAnswer(_UNANSWERED)
             raw = await upstream.whole()
-            if _is_for_client(context, upstream, about=id in answered_ids(raw)):
+            about = id in answered_ids(raw)
+            if upstream.status in (401, 403) or (upstream.status == 404 and not about):
                 return self._rejected(context, upstream, raw.replace(id, context.post.ids[0]))
             if refuses(raw, id):
                 # A server that has not read a request cannot know its id.
@@ -180,7 +181,7 @@ class UrlRoute:
             if upstream.status >= 300:
                 text = f"the server answered HTTP {upstream.status} {upstream.reason or ''}"
                 raise NoAnswer(text.rstrip())
-        if id in answered_ids(raw):
+        if about:
             return raw
         raise NoAnswer(_UNANSWERED)
 
@@ -213,16 +214,11 @@ class UrlRoute:
         good = 200 <= upstream.status < 300
         empty = upstream.status == 204 or upstream.headers.get("Content-Length") == "0"
         if not good or upstream.content_type not in (JSON, STREAM):
-            reason = ""
-            if good and context.ours:
-                # The server got no request, or does not answer it.
-                reason = "the server gave no answer"
-            elif good and context.withholds and not empty:
-                # A client that ignores the content type would find data that a rule withholds.
+            # A client that ignores the content type would find data that a rule withholds.
+            if good and (context.ours or (context.withholds and not empty)):
                 content_type = upstream.headers.get("Content-Type", "it has no Content-Type")
                 reason = f"the server's answer is neither JSON nor an event stream: {content_type}"
                 record.failure = reason
-            if reason:
                 lines = [*context.ours, *context.end(reason)]
                 return await _finish(_writer(request, read), lines)
         elif read.ids:
@@ -318,15 +314,6 @@ class UrlRoute:
         unknown = request.method != "GET" and upstream.status == 404
         if session is not None and (ended or unknown):
             self._registry.ended(session)
-
-
-def _is_for_client(context: RequestContext, upstream: HttpResponse, *, about: bool) -> bool:
-    """Return True if a refusal of a query concerns the client's credentials or its session."""
-    if upstream.status == 404:
-        return SESSION in context.request.headers and not (context.post.modern or about)
-    return upstream.status == 401 or (
-        upstream.status == 403 and "WWW-Authenticate" in upstream.headers
-    )
 
 
 def _writer(
