@@ -254,12 +254,12 @@ PROSE = "\n".join(f"{'Word ' * (n % 17)}\n{n * 'x'}." for n in range(120))
         (YAML, {"parse": {"as": "yaml"}}),
         (f"Found 100 rows:\n{json.dumps(NESTED)}", {"parse": {"as": "json", "after": "^[^\\[{]+"}}),
         (f"Rows\n```json\n{json.dumps(ROWS)}\n```", {"parse": {"as": "json", "fence": "json"}}),
-        (LOG, {"parse": {"as": "lines"}}),
+        (LOG, None),
         (
             "\n\n".join(
                 f"Commit: {n}\nMessage {n}, {n % 7 * 'and more, '}by ann\n" for n in range(400)
             ),
-            {"parse": {"as": "records", "split": "(?m)^(?=Commit:)"}},
+            None,
         ),
         (PROSE, None),
         ({f"key {n}": {"name": f"value {n}", "n": n} for n in range(300)}, None),

@@ -1,8 +1,6 @@
 """Drafts the steps of a rule for a tool from its recorded answers, with the evidence for each."""
 
 import re
-from collections import Counter
-from operator import itemgetter
 from typing import Any
 
 from msgspec import UNSET, Raw, Struct
@@ -30,13 +28,9 @@ FEW = 3  # elements that are shown of an array in a row
 _ROWS = 5  # fewer rows say nothing of what is constant
 _LONG, CLIP = 400, 200  # characters
 _LIMIT = 1_000  # elements of a page, which ends earlier at MAX_BYTES
-_FEWEST_LINES, _FEWEST_RECORDS = 20, 10
-_ALIKE = 0.5
 _PARSED = ("json", "yaml", "python")
 _PROSE = re.compile(r"^[^\[{]+(?=[\[{])")
-_HEAD = re.compile(r"\n\s*\n([A-Z]\w*:) ")  # of a record: its first word after a blank line
 _CURSOR = re.compile(r"(?i)next|cursor|continu|offset|has_?more|page_?(?:info|token)")
-_SHAPE = (re.compile(r"\d+"), re.compile(r"[^\W\d_]+"))
 
 DraftStep = dict[str, Any]
 
@@ -118,9 +112,9 @@ def structure(text: str) -> tuple[Any, str, str]:
 
 def _read_texts(result: Draft, texts: list[str]) -> None:
     options = [_parse_options(text) for text in texts if len(text) > SMALL] or [{}]
-    longest = max(texts, key=len)
-    lines = f"{len(longest.splitlines()):,} lines"
     if any(each != options[0] for each in options) or not options[0]:
+        longest = max(texts, key=len)
+        lines = f"{len(longest.splitlines()):,} lines"
         rows = structure(longest)[1]
         result.form = "rows" if rows and not any(options) else "text"
         kind = f"{rows}, which is shown as rows in brief" if rows else "texts of up to"
@@ -128,9 +122,6 @@ def _read_texts(result: Draft, texts: list[str]) -> None:
         return
     result.form = options[0]["as"]
     result.add({"parse": options[0]}, f"the text is read as {result.form}")
-    if result.form in ("lines", "records"):
-        result.evidence.append(f"100 %  {result.form} that are alike, in {lines}")
-        _page(result, [""], f"up to {lines}")
 
 
 def _parse_options(text: str) -> DraftStep:
@@ -141,26 +132,7 @@ def _parse_options(text: str) -> DraftStep:
         return {"as": "json", "fence": "json"}
     if form == "JSON" and (match := _PROSE.match(text)) and match[0] == before:
         return {"as": "json", "after": _PROSE.pattern.partition("(?=")[0]}
-    if form:
-        return {}
-    head, count = max(Counter(_HEAD.findall(text)).items(), key=itemgetter(1), default=("", 0))
-    if count >= _FEWEST_RECORDS:
-        return {"as": "records", "split": f"(?m)^(?={head})"}
-    shapes = [_shape(line) for line in text.splitlines()]
-    alike = Counter(shapes).most_common(1)[0][1] if len(shapes) >= _FEWEST_LINES else 0
-    return {"as": "lines"} if alike > _ALIKE * len(shapes) else {}
-
-
-def _shape(line: str) -> str:
-    for pattern, letter in zip(_SHAPE, "0a", strict=True):
-        line = pattern.sub(letter, line[:60])
-    return line[:6]
-
-
-def _page(result: Draft, paths: list[str], size: str) -> None:
-    options = {} if paths == [""] else {"at": paths[0] if len(paths) == 1 else paths}
-    reason = f"{' and '.join(paths) or 'the whole'}: {size}; the rest by `offset`"
-    result.add({"paginate": {**options, "limit": _LIMIT}}, reason)
+    return {}
 
 
 def _shares(root: MemberProfile) -> list[str]:
@@ -305,7 +277,10 @@ class _DraftBuilder:
         if truncates or own is not None or any("*" in path for path in paths):
             return
         longest = max(max(node.lengths) for node in self.pages)
-        _page(self.result, paths, f"up to {longest:,} elements")
+        options = {} if paths == [""] else {"at": paths[0] if len(paths) == 1 else paths}
+        places = " and ".join(paths) or "the whole"
+        reason = f"{places}: up to {longest:,} elements; the rest by `offset`"
+        self.result.add({"paginate": {**options, "limit": _LIMIT}}, reason)
 
 
 def _tells(column: list[Any], links: list[Any]) -> bool:
