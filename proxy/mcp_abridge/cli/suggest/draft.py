@@ -257,10 +257,7 @@ class _DraftBuilder:
         amount = f"{node.path}: texts of up to {node.longest:,} characters"
         if node.users:
             self._keep(node)
-        elif not node.in_rows and node.size >= _MAIN_SHARE * self.root.size:
-            options = {"at": node.path, "max_length": FIRST_LOOK}
-            self.result.add({"truncate": options}, f"{amount}; the rest by `startIndex`")
-        else:
+        elif node.in_rows or node.size < _MAIN_SHARE * self.root.size:  # else the look shows most
             self.result.add({"clip": {"at": node.path, "max_chars": CLIP}}, amount)
 
     def _page_arrays(self) -> None:
@@ -273,8 +270,7 @@ class _DraftBuilder:
         own = next((each.path for each in single if _CURSOR.search(each.names[-1])), None)
         if own is not None:
             self.result.evidence.append(f"{own}: the server has pages of its own")
-        truncates = self.result.options("truncate")
-        if truncates or own is not None or any("*" in path for path in paths):
+        if own is not None or any("*" in path for path in paths):
             return
         longest = max(max(node.lengths) for node in self.pages)
         options = {} if paths == [""] else {"at": paths[0] if len(paths) == 1 else paths}

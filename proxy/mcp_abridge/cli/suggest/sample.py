@@ -48,8 +48,6 @@ def case_of(draft: Draft) -> dict[str, Any]:
     call: dict[str, Any] = {"tool": draft.tool}
     if draft.options("paginate"):
         call["arguments"] = {"limit": 1}
-    elif draft.options("truncate"):
-        call["arguments"] = {"maxLength": 40}
     if draft.form == "value":
         row = shortened(draft, largest.value)
         if draft.steps:
