@@ -287,19 +287,20 @@ def test_secrets_are_masked_in_the_test_of_a_rule(tmp_path: Path) -> None:
 # Transcripts
 
 
-def test_a_transcript_has_the_answers(tmp_path: Path) -> None:
+def test_a_transcript_has_the_answers_and_the_models_own_words(tmp_path: Path) -> None:
     ids, failures = [f"d-{n}" for n in range(3_000)], [f"f-{n}" for n in range(2_500)]
     status = {"progress": {"status": "running", "doneIds": ids, "failedIds": failures}}
     use = {"type": "tool_use", "id": "1", "name": "mcp__sync__status", "input": {"verbose": True}}
     result = {"type": "tool_result", "tool_use_id": "1", "content": json.dumps(status)}
-    records = [("assistant", use), ("user", result)]
+    text = {"type": "text", "text": "One document failed: f-2071."}
+    records = [("assistant", use), ("user", result), ("assistant", text)]
     lines = [{"type": who, "message": {"role": who, "content": [x]}} for who, x in records]
     (tmp_path / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "settings.json").write_text("the client's own")
     path, [rule] = draft(str(tmp_path), tmp_path)
     assert "\nserver:" not in path.read_text()  # the client calls it as it likes
-    pages = {"at": ["progress.doneIds", "progress.failedIds"], "limit": 1000}
-    assert rule["steps"][0] == {"paginate": pages}  # the model may ask for any of them
+    assert rule["steps"][0] == {"drop": ["progress.doneIds"]}
+    assert "progress.failedIds stays: the model's own text has it" in path.read_text()
 
 
 def test_codex_writes_arguments_as_a_text(tmp_path: Path) -> None:

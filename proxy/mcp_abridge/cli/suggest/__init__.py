@@ -103,9 +103,9 @@ def _suggestion(
     name = name or next(iter(servers), None)
     own = (each for each in recordings if each[0].server in (name, None))
     if arguments.types:
-        suggestion = learned(*gather(own), strict=arguments.strict)
+        suggestion = learned(*gather(own, used=used), strict=arguments.strict)
     else:
-        suggestion = suggest(own)
+        suggestion = suggest(own, used=used)
     show(arguments, suggestion.rows, lambda _: _write(suggestion, arguments))
     return suggestion
 
@@ -129,11 +129,11 @@ def _write(suggestion: Suggestion, arguments: argparse.Namespace) -> None:
 
 
 def gather(
-    recordings: Iterable[tuple[RecordedSession, Words]],
+    recordings: Iterable[tuple[RecordedSession, Words]], *, used: bool
 ) -> tuple[str | None, dict[str, list[Answered]], dict[str, Any], dict[str, str]]:
     """Return the name of the server of recordings, its answers by tool, and the tools it lists.
 
-    Last are the tools without an answer of use, with the reason.
+    Last are the tools without an answer of use, with the reason. See `suggest`.
     """
     tools: dict[str, list[Answered]] = {}
     unusable: dict[str, str] = {}
@@ -157,18 +157,19 @@ def gather(
             else:
                 value = plain(located.document.root.get())
                 size = view.visible_size.most
-                each = Answered(exchange, value, size, partial(usage.user, number))
+                later = used and (number + 1 < len(calls) or any(n > number for n, _ in words))
+                each = Answered(exchange, value, size, partial(usage.user, number), later)
                 tools.setdefault(exchange.tool, []).append(each)
     unusable = {tool: reason for tool, reason in unusable.items() if tool not in tools}
     return server, tools, listed, unusable
 
 
-def suggest(recordings: Iterable[tuple[RecordedSession, Words]]) -> Suggestion:
-    """Draft rules from the recordings of one server.
+def suggest(recordings: Iterable[tuple[RecordedSession, Words]], *, used: bool) -> Suggestion:
+    """Draft rules from the recordings of one server; `used`: by a model, which chose the calls.
 
     The tool whose answers in short were most often too little comes first.
     """
-    server, tools, _, unusable = gather(recordings)
+    server, tools, _, unusable = gather(recordings, used=used)
     counts = _looks(server)
     small = sorted(tool for tool, each in tools.items() if max(a.size for a in each) <= SMALL)
     noisy = [drafted(*each) for each in tools.items() if each[0] not in small]

@@ -22,6 +22,7 @@ FIRST_LOOK = 2_000  # bytes of a text, as without a rule
 _LEAST_SHARE = 0.02  # of the bytes of all answers: a path with less is left as it is
 _MAIN_SHARE = 0.15
 _LARGE = 1_000  # bytes of an array, on average
+_MANY, _SOME = 50, 10  # elements of a list of ids, and of one beside it
 _SHORT = 40  # bytes of a constant
 _USUAL = {b"null", b"false", b"0", b'""', b"[]", b"{}"}
 FEW = 3  # elements that are shown of an array in a row
@@ -38,13 +39,14 @@ DraftStep = dict[str, Any]
 class Answered(Struct, frozen=True):
     """An exchange with its document: `value` is of JSON, or a text; `size` as a model sees it.
 
-    `user` returns who used a value of it later.
+    `user` returns who used a value of it later; `later`: somebody could have, by a call or a text.
     """
 
     exchange: RecordedExchange
     value: Any
     size: int
     user: User
+    later: bool
 
 
 class Draft(Struct):
@@ -192,7 +194,11 @@ class _DraftBuilder:
         for member in inner.members.values():
             if member.path in self.drops:
                 continue
-            if member.users and not member.members and member.element is None:
+            bookkeeping = self._is_bookkeeping(member, inner)
+            if bookkeeping and not member.users:
+                self.drops[member.path] = "lists of ids, and no later call used one of them"
+                continue
+            if bookkeeping or (member.users and not member.members and member.element is None):
                 self._keep(member)
             self._visit(member)
 
@@ -201,6 +207,14 @@ class _DraftBuilder:
 
     def _heavy(self, node: MemberProfile) -> bool:
         return node.size >= _LEAST_SHARE * self.root.size
+
+    def _is_bookkeeping(self, node: MemberProfile, parent: MemberProfile) -> bool:
+        """Return True for a list of ids that has others, of other lengths, beside it."""
+        lists = [each.lengths for each in parent.members.values() if _is_id_list(each)]
+        several = sum(max(lengths) >= _MANY for lengths in lists) > 1
+        if not several or node.in_rows or not _is_id_list(node) or max(node.lengths) < _SOME:
+            return False
+        return any(each.later for each in self.result.answers) and lists.count(node.lengths) == 1
 
     def _array(self, node: MemberProfile, element: MemberProfile) -> None:
         if len(element.rows) >= _ROWS:
@@ -277,6 +291,11 @@ class _DraftBuilder:
         places = " and ".join(paths) or "the whole"
         reason = f"{places}: up to {longest:,} elements; the rest by `offset`"
         self.result.add({"paginate": {**options, "limit": _LIMIT}}, reason)
+
+
+def _is_id_list(node: MemberProfile) -> bool:
+    each = node.element
+    return each is not None and not each.members and each.element is None and each.are_ids
 
 
 def _tells(column: list[Any], links: list[Any]) -> bool:
