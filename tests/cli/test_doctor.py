@@ -19,8 +19,7 @@ SERVER = """
 def tool(name, argument):
     schema = {"properties": {argument: {"title": argument.title(), "type": "string"}},
               "required": [argument], "title": name + "Arguments", "type": "object"}
-    meta = {"_meta": {"ui": {"resourceUri": "ui://shelf"}}} if "widget" in sys.argv else {}
-    return {"name": name, "description": "x", "inputSchema": schema, **meta}
+    return {"name": name, "description": "x", "inputSchema": schema}
 
 if "noise" in sys.argv:
     print("listening")
@@ -90,14 +89,6 @@ def test_a_set_up_that_is_as_it_should_be(
         " --budget auto bounds them",
         "ok: claude-code: 1 server, budget none, since its models' scripts read the answers;"
         " not wrapped: gh, see mcp-abridge wrap",
-    ]
-
-
-def test_tools_with_a_widget_have_the_budget_but_for_clients_that_show_it(doctor: Doctor) -> None:
-    assert doctor(*server("widget"), code=0)[-2:] == [
-        "ok: tools with a rule: 0; with the budget alone: 2",
-        "ok: of these with a widget: 2 (list_books, add_book); a client that shows widgets"
-        " (MCP Apps) gets their answers whole",
     ]
 
 

@@ -132,13 +132,9 @@ def _rules(selection: Selection, bare: Listed) -> Iterator[Finding]:
                 yield "warning", f"{place}: no tool of this server is called {reason}"
     covering = {tool: ruleset.covering(tool) for tool in bare.tools}
     alone = sorted(tool for tool, rules in covering.items() if not rules)
-    bounded = [tool for tool, rules in covering.items() if rules[:1] == (ruleset.otherwise,)]
-    ruled = len(covering) - len(alone) - len(bounded)
-    yield "ok", f"tools with a rule: {ruled}; with the budget alone: {len(bounded)}"
-    if widgets := [tool for tool in bounded if edit.facts[tool].app]:
-        clients = "a client that shows widgets (MCP Apps)"
-        many = f"of these with a widget: {len(widgets)} ({short_list(widgets)})"
-        yield "ok", f"{many}; {clients} gets their answers whole"
+    bounded = sum(rules[:1] == (ruleset.otherwise,) for rules in covering.values())
+    ruled = len(covering) - len(alone) - bounded
+    yield "ok", f"tools with a rule: {ruled}; with the budget alone: {bounded}"
     if alone:
         many = f"tools whose answers pass whatever their length: {len(alone)} ({short_list(alone)})"
         yield "ok", f"{many}; --budget auto bounds them"
