@@ -167,6 +167,16 @@ MANIFESTS = "".join(
     for kind, name in (("Service", "basket"), ("CronJob", "feed"), ("Secret", "keys"))
 )
 
+SQL = """-- Name: loans; Type: TABLE
+CREATE TABLE public.loans (
+    id bigint NOT NULL
+);
+create or replace view due_loans as
+  SELECT 'create table x';
+CREATE UNIQUE INDEX of_loans ON public.loans (id);
+CREATE TABLE IF NOT EXISTS "fines"(id int);
+"""
+
 
 @pytest.mark.parametrize(
     ("text", "outline"),
@@ -219,6 +229,15 @@ MANIFESTS = "".join(
         (PAGE, ["1 A", "2 B", "2 C"]),
         (TOML, ["1 [project]", "2 [tool.ruff]", "2 [[tool.files]]"]),
         (MANUAL, ["1 NAME", "1 SYNOPSIS", "1 SEE ALSO"]),
+        (
+            SQL,
+            [
+                "1 TABLE public.loans",
+                "1 or replace view due_loans",
+                "2 UNIQUE INDEX of_loans",
+                '1 TABLE IF NOT EXISTS "fines"',
+            ],
+        ),
         (MANIFESTS, ["1 Service basket", "1 CronJob feed", "1 Secret keys"]),
     ],
     ids=str,

@@ -75,9 +75,16 @@ _NUMBERED = rf"(?m)^{_NUMBER}{{0,4}}\.?[ \t]{{1,4}}\pL.{{1,100}}$"
 _INNER_NUMBER = rf"(?m)^{_NUMBER}{{1,4}}\.?[ \t]{{1,4}}\p{{Lu}}"
 _PARTS = rf"(?m)(?:{_DECLARATION})|{_FUNCTION}|{_HEADS}"
 _ARTICLE = r"(?m)^\p{Lu}\pL{2,12} (?:\d{1,3}[a-z]?|[IVXLC]{1,7})\.?[ \t]*$"
+_STATEMENT = (
+    r"(?im)^create (?:(?:or replace|unique|temp(?:orary)?|unlogged|materialized|external|foreign"
+    r"|virtual|global|local|definer *=[^\n ]+) )*"
+    r"(?:table|view|index|function|procedure|trigger|type|sequence|domain|schema|policy)\s"
+    r"(?:if not exists )?[^\s(;]+"
+)
+_OF_TABLES = re.compile(r"(?i)\b(?:index|trigger|sequence|policy)\s")  # which stand below these
 _KIND = r"(?m)^kind: [A-Z]\w+[ \t]*$"
 _NAME = re.compile(r"^metadata:(?:\n[ ].*)*?\n  name: (\S+)|^---", re.MULTILINE)
-_FORMS = (_DIFF, _KIND, _PARTS, _BELOW, _SECTIONS, _MANUAL, _INNER_NUMBER, _ARTICLE)
+_FORMS = (_DIFF, _KIND, _STATEMENT, _PARTS, _BELOW, _SECTIONS, _MANUAL, _INNER_NUMBER, _ARTICLE)
 _ANY = "|".join(f"(?:{form})" for form in _FORMS)
 _PAGES = ("page", "seite", "página")  # which have no content of their own
 _LEVEL = re.compile(r"(#+|=+) |(?:<[hH]|=head)([1-6])|\\(part|chapter|(?:sub)*section)")
@@ -108,8 +115,8 @@ def headings(text: str, fuel: Fuel) -> list[Heading]:
     if not any_heading(text, fuel):
         return []
     most = list[_Place]()
-    lone = ((each,) for each in (_underlined, _objects, _sections, _manual, _articles, _chapters))
-    for readers in ((_files,), (_code, _markup), *lone):
+    others = (_statements, _underlined, _objects, _sections, _manual, _articles, _chapters)
+    for readers in ((_files,), (_code, _markup), *((each,) for each in others)):
         for read in readers:
             most = max(most, [*islice(read(text, fuel), MOST)], key=len)
         if len(most) >= _FEWEST:
@@ -277,6 +284,13 @@ def _code(text: str, fuel: Fuel) -> Iterator[_Place]:
     indents = sorted({indent for _, indent, _ in places})
     for start, indent, words in places[:MOST] if quoted < _FEWEST else ():
         yield start, 1 + indents.index(indent), words
+
+
+def _statements(text: str, fuel: Fuel) -> Iterator[_Place]:
+    """Yield what SQL creates: tables, views and functions, below them indexes and the like."""
+    for start, end in _spans(_STATEMENT, text, fuel):
+        words = text[start:end].partition(" ")[2]
+        yield start, 1 + bool(_OF_TABLES.search(words)), words
 
 
 def _objects(text: str, fuel: Fuel) -> Iterator[_Place]:
