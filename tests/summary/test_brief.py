@@ -593,6 +593,9 @@ def test_arrays_side_by_side_with_other_members_beside_them_stay_in_step() -> No
     assert "max_by(results[1].rows, &Values)' finds the greatest of [1] alone" in notes["more"]
     highest = look(Document({"results": series}), "max_by(results[1].rows, &Values)")
     assert highest == {"Timestamps": "2026-11-18T00:30", "Values": 50.0}
+    _, notes = brief({"results": series[:1]}, 2000)
+    assert "max_by(results[0].rows, &Values)' finds the greatest" in notes["more"]
+    assert "alone" not in notes["more"]  # it is the only one
 
 
 @pytest.mark.parametrize("form", ["table", "metadata", "fields"])

@@ -35,6 +35,7 @@ HOLDERS = ("display_value", "value", "text", "rendered", "content")
 """Names of values that are called by what is around them, or beside."""
 # Last words of names: `tracking_code`, `displayName`.
 _OWN = (("number", "code"), (*_NAMES[:5], "description"))
+_OF_PERSON = ("firstname", "lastname", "givenname", "familyname", "surname")
 _LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)\Z")
 
 PathKey = str | int
@@ -314,6 +315,8 @@ def identity_of(row: dict[str, Any]) -> dict[str, Any]:
     {'id': 7, 'metadata.name': 'web'}
     >>> identity_of({"made": {"value": 1}, "number": {"value": "INC7"}, "shortDescription": "Lost"})
     {'number.value': 'INC7', 'shortDescription': 'Lost'}
+    >>> identity_of({"id": 7, "first_name": "Ada", "last_name": "Moreau", "title": "Engineer"})
+    {'id': 7, 'first_name': 'Ada', 'last_name': 'Moreau'}
     """
     inner = [
         (f"{spelled(name)}.{spelled(part)}", name if part in HOLDERS else part, value)
@@ -330,6 +333,10 @@ def identity_of(row: dict[str, Any]) -> dict[str, Any]:
     telling = list[tuple[str, str, Any]]()
     for names, words in zip((_KEYS, _NAMES), _OWN, strict=True):
         fit = [each for each in short if each[1].lower() in names]
+        person = [each for each in short if each[0].lower().replace("_", "") in _OF_PERSON]
+        if names is _NAMES and len(person) > 1:
+            telling += person
+            break
         fit = fit or [each for each in short if _last_word(each[1]) in words]
         telling += [min(fit, key=lambda each: ("." in each[0], _is_long(each[2])))] if fit else []
     return {path: value for path, _, value in telling or short[:2] if path != "view"}

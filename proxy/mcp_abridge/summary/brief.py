@@ -136,7 +136,7 @@ def brief(
             if page.count < _FEWEST or unused:
                 return None
             rows_in_brief = page.brief(columns, max(lookout.bound * 3 // 4, room))
-            examples = page.examples(every, place)
+            examples = page.examples(every, place, lookout.lone)
             return replace(rows_in_brief, examples=examples, facts={} if table else stated)
         layout.shrink(len(page.value) - room)
     return None
@@ -333,10 +333,10 @@ class _Page:
             has_name=any(map(roles.names_rows, self.columns)),
         )
 
-    def examples(self, columns: list[Column], place: str) -> tuple[Example, ...]:
+    def examples(self, columns: list[Column], place: str, lone: set[str]) -> tuple[Example, ...]:
         visible = sorted(self.columns, key=_place_in_row)
         small = self._size <= _WHOLE * len(self.rows)
-        own = examples(self._rows, columns, visible, place, self._facts, small=small)
+        own = examples(self._rows, columns, visible, place, self._facts, small=small, lone=lone)
         if not isinstance(rows := self._rows, Unnested):
             return tuple(own)
         return in_turn(own, examples_of(rows.rows, rows.place, inside=False)[1])

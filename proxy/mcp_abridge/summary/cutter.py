@@ -35,7 +35,7 @@ from mcp_abridge.summary.omissions import (
     of_rows,
 )
 from mcp_abridge.summary.paging import Total, more_than, server_total
-from mcp_abridge.summary.place import UNSHOWN, Place, elements, member_place
+from mcp_abridge.summary.place import UNSHOWN, Place, element_place, elements, member_place
 from mcp_abridge.summary.shares import share, weights_of
 from mcp_abridge.summary.tables import INNER, LARGEST, alike, in_rows, inner_rows, named_rows
 
@@ -222,6 +222,8 @@ class SizeReducer(Struct, kw_only=True):
             if table is not None:
                 return self._rows(table, len(records), size, records_at, shape=True)
         every, count, last = value, len(value), []
+        if count == 1:
+            self.lookout.lone.add(element_place(at, 0, numbered)[1])
         # The last one may stay if both ends are plain values.
         plain = count > 2 and all(map(is_end, (value[0], value[-1])))
         few = count <= room // WHOLE
@@ -261,7 +263,8 @@ class SizeReducer(Struct, kw_only=True):
             parts = self._first(entries, room, depth) + last
         if len(parts) < count:
             loss = size - sum(map(len, parts))
-            views = views or greatest_point(every, at[1]) or of_json(every, at[1])
+            views = views or greatest_point(every, at[1], self.lookout.lone)
+            views = views or of_json(every, at[1])
             views = views or examples_of(records, records_at[1], inside=False)[1]
             self._note(at, len(parts), count, ELEMENTS, loss, len(last), examples=views)
         return b"[%b]" % b",".join(parts)

@@ -56,12 +56,14 @@ def examples(
     facts: Facts,
     *,
     small: bool,
+    lone: Collection[str] = (),
 ) -> Iterator[Example]:
     """Yield views of `rows`, which are at `place`, the most telling first.
 
     `columns` are in the order of `roles`, `visible` are those that the rows of the look have. Of
     `small` rows, those of a rare value are shown whole. What is around rows inside of others is
-    neither counted nor added up: it stands beside each of them.
+    neither counted nor added up: it stands beside each of them. A place in an element that is not
+    one of the `lone` ones of an array is said to be in that one alone.
     """
     outer = [each for each in visible if repeats(rows, each) and _selectable(each)]
     columns = [_of_all(rows, each) for each in columns if not repeats(rows, each)]
@@ -133,7 +135,7 @@ def examples(
     quantities = islice(filter(_single, filter(roles.is_quantity, columns)), _TRIES)
     quantity = next((each for each in quantities if _numbers(_odd(rows, each))), None)
     if quantity is not None:
-        view, effect = _greatest(place or "@", quantity)
+        view, effect = _greatest(place or "@", quantity, lone)
         several = measures[: 1 - roles.counts_things(quantity)]
         yield view, ", in any ".join([effect, *(each.name for each in several)])
     for series in islice(filter(_of_numbers, filter(_single, columns)), int(quantity is None)):
@@ -204,12 +206,12 @@ def of_json(texts: Sequence[Raw], place: str) -> tuple[Example, ...]:
     return (read, READS), *((f"{read} | {view}", effect) for view, effect in views)
 
 
-def greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:
+def greatest_point(points: list[Raw], place: str, lone: Collection[str]) -> tuple[Example, ...]:
     """Return the view of the greatest of points of a time series; none of any other array."""
     point = level(points[0]) if points and memoryview(points[0])[0] == 0x5B else []
     if len(point) != 2 or not bytes(point[1]).lstrip(b"-")[:1].isdigit():
         return ()
-    return ((f"max_by({place or '@'}, &[1])", f"{GREATEST}{_alone(place)}"),)
+    return ((f"max_by({place or '@'}, &[1])", f"{GREATEST}{_alone(place, lone)}"),)
 
 
 def _single(column: Column) -> bool:
@@ -244,20 +246,20 @@ def _selectable(column: Column) -> bool:
     return column.nameable and '"' not in column.name and "|" not in column.name
 
 
-def _greatest(place: str, quantity: Column) -> Example:
+def _greatest(place: str, quantity: Column, lone: Collection[str]) -> Example:
     """Return the view of the row with the greatest number; of time series, with any point of it."""
     if LAST not in quantity.path:
-        return f"max_by({place}, &{quantity.name})", f"{GREATEST}{_alone(place)}"
+        return f"max_by({place}, &{quantity.name})", f"{GREATEST}{_alone(place, lone)}"
     end = quantity.path.index(LAST)
     series, point = expression(quantity.path[:end]), quantity.path[end + 1 :]
     value = expression((*quantity.path[:end], *point))
     return f"max_by(unnest({place}, &{series}), &{value})", "shows the highest of all points"
 
 
-def _alone(place: str) -> str:
+def _alone(place: str, lone: Collection[str]) -> str:
     """Return the words that a place is in one element of several, as one series of all."""
-    elements = _ELEMENT.findall(place)
-    return f" of {elements[-1]} alone" if elements else ""
+    some = [each for each in _ELEMENT.finditer(place) if place[: each.end()] not in lone]
+    return f" of {some[-1][0]} alone" if some else ""
 
 
 def _numbers(odd: Collection[str]) -> bool:

@@ -11,7 +11,8 @@ class Lookout(Struct, frozen=True):
     """The facts beside a result: the tool, the words it looks for, whether a rule has put the
     members in order, and the bytes that a view may take.
 
-    `light`: what takes more tokens than plain JSON gets fewer bytes.
+    `light`: what takes more tokens than plain JSON gets fewer bytes. `lone` are the views of
+    elements that are the only one of their array.
     """
 
     tool: str = ""
@@ -19,6 +20,7 @@ class Lookout(Struct, frozen=True):
     sought: Collection[str] = ()
     ordered: bool = False
     light: bool = False
+    lone: set[str] = set()
 
     def cost(self, part: bytes | Raw) -> int:
         """Return the bytes of plain JSON that take as many tokens as a part does."""
