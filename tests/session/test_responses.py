@@ -102,6 +102,13 @@ def test_an_answer_that_was_streamed_is_counted_and_its_call_is_over() -> None:
     assert talk.session.fail_pending("gone") == []
 
 
+def test_a_line_of_very_many_texts_is_not_taken_apart() -> None:
+    # Each would take what is left of the line in memory once more.
+    talk = Talk(DROP)
+    talk.server(b"{}" * 100_000)
+    assert talk.noise == [b"{}" * 100_000]
+
+
 FAT = b"x" * 5000
 
 

@@ -316,6 +316,21 @@ def end_of_first(raw: bytes) -> int | None:
     return len(raw)
 
 
+def texts(raw: bytes) -> list[bytes]:
+    """Return the JSON texts that a line begins with, and the rest of it; the line if they are many.
+
+    >>> texts(b'{"id":1} {"id":2}x'), texts(b"x{}")
+    ([b'{"id":1} ', b'{"id":2}', b'x'], [b'x{}'])
+    """
+    parts, rest = [], raw
+    while (end := end_of_first(rest)) is not None and end < len(rest):
+        parts.append(rest[:end])
+        rest = rest[end:]
+        if len(parts) > _TRIES:
+            return [raw]
+    return [*parts, rest]
+
+
 def may_hold_another(raw: bytes) -> bool:
     """Return True if another message may follow the first one of a long line (a quick check)."""
     # `rfind` skips more of a text than `find` does: a third of the time.

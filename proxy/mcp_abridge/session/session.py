@@ -77,13 +77,15 @@ class Session:
     def _unreadable(self, raw: bytes, exchange: bytes, error: DocumentError) -> Outputs:
         if not raw.strip():
             return ()
-        end = message.end_of_first(raw)
-        if end is not None and end < len(raw):
-            withheld = responses.is_withheld(self.state, raw[:end], exchange)
-            outputs, rest = self.from_server(raw[:end], exchange), raw[end:]
-            if withheld:
-                rest = responses.other_response(self.state, rest, exchange)
-            return (*outputs, *self.from_server(rest, exchange))
+        outputs: Outputs = ()
+        if len(parts := message.texts(raw)) > 1:
+            withheld = False
+            for part in parts:
+                if withheld:
+                    part = responses.other_response(self.state, part, exchange)
+                withheld |= responses.is_withheld(self.state, part, exchange)
+                outputs += self.from_server(part, exchange)
+            return outputs
         size = responses.noise_size(raw)
         if size == len(raw):
             return (Noise(raw),)

@@ -218,9 +218,9 @@ class PooledServer:
             rest = message.offset_after_noise(line)
             if rest is not None:
                 return [*self._broken_off(line[:rest], line[rest:]), *self._messages(line[rest:])]
-        if end is None or end == len(line):
-            return message.elements(line) or [line]
-        return [*self._messages(line[:end]), *self._messages(line[end:])]
+        if end not in (None, len(line)) and len(parts := message.texts(line)) > 1:
+            return [each for part in parts for each in self._messages(part)]
+        return message.elements(line) or [line]
 
     def _broken_off(self, half: bytes, rest: bytes) -> list[bytes]:
         text = message.broke_off_reason(len(half))
