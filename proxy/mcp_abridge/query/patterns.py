@@ -113,7 +113,7 @@ class Pattern:
         return match
 
     def end_of_first(self, subject: str) -> int:
-        """Return where the first match in a line ends, in half the time of `search`; 0 for none."""
+        """Return the end of the first match in a line, in half the time of `search`; 0 for none."""
         content = subject.encode()
         match = self._compiled.search(content)
         return 0 if match is None else len(content[: match.end()].decode())
