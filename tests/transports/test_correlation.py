@@ -5,7 +5,6 @@ import json
 import pytest
 from mcp_abridge.document.message import error
 from mcp_abridge.transports.correlation import (
-    NOWHERE,
     Correlation,
     correlate,
     error_for_long_line,
@@ -30,8 +29,8 @@ SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
             Correlation(cancels=b'"x"'),
         ),
         ({"method": "notifications/x", "params": SUBSCRIBED}, Correlation(subscription=b'"a"')),
-        ({"method": "notifications/message", "params": {}}, NOWHERE),
-        ({"id": 7, "method": "sampling/createMessage", "params": {}}, NOWHERE),
+        ({"method": "notifications/message", "params": {}}, Correlation()),
+        ({"id": 7, "method": "sampling/createMessage", "params": {}}, Correlation()),
         ({"id": None, "error": {"code": -32700}}, Correlation(answers=b"null")),
     ],
 )

@@ -32,11 +32,8 @@ class Correlation(Struct, frozen=True):
     cancels: bytes | None = None
 
 
-NOWHERE = Correlation()
-
-
 def correlate(raw: bytes, *, glued: bool = True) -> Correlation:
-    """Return the correlation of `raw`; NOWHERE if it states none. Noise may be `glued` before it.
+    """Return the correlation of `raw`; empty if it states none. Noise may be `glued` before it.
 
     >>> correlate(b'{"jsonrpc":"2.0","id":7,"result":{}}').answers
     b'7'
@@ -55,11 +52,11 @@ def correlate(raw: bytes, *, glued: bool = True) -> Correlation:
             return correlate(raw[at:], glued=False)
         return Correlation(answers=message.responds_to(raw))
     if not isinstance(read, Message):
-        return NOWHERE
+        return Correlation()
     if read.responds:
         return Correlation(answers=read.key)
     if read.id is not ABSENT or read.params is ABSENT:
-        return NOWHERE
+        return Correlation()
     if read.verb == "notifications/progress":
         return Correlation(token=_key(read.params, message.PROGRESS_TOKEN))
     if read.verb == "notifications/cancelled":

@@ -57,8 +57,6 @@ _NOT_FOR_US = (401, 403)
 _NOT_NOW = (408, 409, 425, 429)
 _NEVER = (501, 505)
 
-Say = Callable[[list[bytes]], Awaitable[None]]
-
 
 class StreamPosition(Struct):
     """The event id to resume a stream from, the seconds until then, and why it ended."""
@@ -94,7 +92,7 @@ class Streamable(Struct, eq=False):
     _endpoint: HttpClient
     _driver: Driver
     _log: Log
-    _say: Say
+    _say: Callable[[list[bytes]], Awaitable[None]]
     _on_lost: Callable[[str], None]
     _tasks: Tasks = field(default_factory=Tasks)
     _listening: "asyncio.Task[None] | None" = None

@@ -33,14 +33,12 @@ _OWN_DESCRIPTORS = 40  # descriptors that a sidecar needs for itself, with some 
 _MOST_CONNECTIONS = 4000  # or four for each concurrent request: each costs memory
 _WARNED_AGAIN = 60.0  # seconds
 
-Handle = Callable[[Request], Awaitable[web.StreamResponse]]
-
 
 class BodyStalled(Exception):
     """The rest of a request's body does not arrive, or too slowly."""
 
 
-def http_server(handle: Handle) -> web.Server:
+def http_server(handle: Callable[[Request], Awaitable[web.StreamResponse]]) -> web.Server:
     """Return the part that connections of one listener share; `handle` answers their requests."""
     loop = asyncio.get_running_loop()
     return web.Server(
