@@ -742,3 +742,20 @@ def test_numbers_of_lots_are_no_words_of_a_name() -> None:
     ]
     table, _ = first_look(rows, 4000)
     assert table["columns"][0] == "product_description"
+
+
+def test_the_few_rows_that_have_a_reason_can_be_asked() -> None:
+    rows = [
+        {
+            "name": f"message {n} of {WORDS[n % 23]}",
+            "status": ("sent", "received")[n % 2] if n != 61 else "failed",
+            "error_code": {23: 30003, 61: 21610, 88: 30007}.get(n),
+            "note": "x" * 300,
+        }
+        for n in range(130)
+    ]
+    _, notes = first_look({"messages": rows}, 4000)
+    view = "messages[?error_code!=`null`]"
+    assert f"view='{view}' filters" in notes["more"]
+    failed = view_of(Document({"messages": rows}), view)
+    assert [row["error_code"] for row in failed] == [30003, 21610, 30007]

@@ -113,6 +113,11 @@ def examples(
         uncounted = (each for each, _ in categories if each.names not in facts.complete)
         counted = next(uncounted, category)
         yield f"count_by({inside}, &{name_of(counted)})", COUNTS
+        # A reason, an error, a time at which something was deleted: what few rows have.
+        reasons = (each for each in rare if each is not category and _mostly_null(each, facts))
+        for reason in islice(reasons, 1):
+            part = "" if small else f".[{selection(reason)}, {reason.name}]"
+            yield f"{place}{pipe}[?{reason.name}!=`null`]{part}", FILTERS
     else:
         several = [each for each in columns if each.role != roles.APPENDIX and _single(each)]
         recurring = (each for each in several if each.names in facts.counts or recurs(each))
@@ -229,6 +234,10 @@ def _beside_a_name(column: Column) -> bool:
     """Return True if a column has one value in each row, which stands beside a name."""
     pair = any(isinstance(step, Pair) for step in column.path)
     return pair and EACH not in column.path and column.nameable and '"' not in column.name
+
+
+def _mostly_null(column: Column, facts: Facts) -> bool:
+    return _selectable(column) and next(iter(facts.counts[column.names])) == "null"
 
 
 def _of_all(rows: Sequence[Raw], column: Column) -> Column:
