@@ -86,7 +86,6 @@ def _entries() -> Iterator[_Lines]:
 
 
 def _way(settings: argparse.Namespace) -> Iterator[Finding]:
-    """Yield which way the requests to a server at a URL go."""
     from mcp_abridge.transports.client.forward_proxy import forward_proxy
 
     url = settings.url or (None if settings.command else os.environ.get(options.URL))

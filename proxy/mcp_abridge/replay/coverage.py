@@ -174,7 +174,6 @@ class _Coverage:
                 self._with.setdefault(key, []).append(number)
 
     def take(self, document: Any) -> None:
-        """Mark what a shown document has."""
         piece, arrays = _Records(_expanded(document)), dict[int, dict[str, Any]]()
         self._mark(piece.root, self._source.root)
         for record in piece.every[1:]:

@@ -32,7 +32,6 @@ class RecordedExchange(Struct, frozen=True):
         return encode({"request": Raw(self.request), "response": Raw(self.response)})
 
     def masked(self, request: bytes, response: bytes) -> "RecordedExchange":
-        """Return the exchange with other lines, of the same call with masked values."""
         return RecordedExchange(*_recorded_call(request), request, response)
 
 

@@ -54,7 +54,6 @@ class SessionRules:
                 yield file, None
 
     def replay(self, exchange: RecordedExchange) -> Replay:
-        """Replay a call of the session. Raises AbridgeError."""
         without_budget = exchange.tool in self._apps
         rules = RuleSet(self.rules.files) if without_budget else self.rules
         return Replay(rules, exchange, query_result=self._query_result, client=self.client)

@@ -140,7 +140,6 @@ class Replay:
         return "untouched" if self.row is None else self.row.outcome
 
     def drain_looks(self) -> list[Looks]:
-        """Return the counts of shortened answers since the last time."""
         return self._meters.drain(Looks)
 
     @property
@@ -150,7 +149,6 @@ class Replay:
 
     @property
     def texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The texts of these bytes."""
         return self.before.texts_for(self.shows), self.answer.texts_for(self.shows)
 
     @property

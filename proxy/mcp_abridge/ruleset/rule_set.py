@@ -48,20 +48,16 @@ class RuleFile(Struct, frozen=True, kw_only=True):
 
     @property
     def protects(self) -> bool:
-        """True if it has an `expose` list, or any rule protects."""
         return self.expose is not None or any(rule.failure_policy.protects for rule in self.rules)
 
     @property
     def required(self) -> bool:
-        """True if no tool may run without the file."""
         return self.server is not None and self.server.required
 
     def with_rules(self, change: Callable[[Rule], Rule]) -> "RuleFile":
-        """Return the file with another rule in place of each."""
         return replace(self, rules=tuple(map(change, self.rules)))
 
     def protects_calls(self, tool: str) -> bool:
-        """Return True if one of its rules protects calls of `tool`."""
         covering = RuleSet((self,)).covering(tool)
         return any(rule.failure_policy.protects for rule in covering)
 
@@ -80,7 +76,6 @@ class RuleSet(Struct, frozen=True):
 
     @property
     def guards(self) -> bool:
-        """True if a file protects calls."""
         return any(file.protects for file in self.files)
 
     def fitting(self, tools: Collection[str]) -> "RuleSet":
@@ -105,7 +100,6 @@ class RuleSet(Struct, frozen=True):
         return (*rules, self.otherwise) if self.otherwise is not None else tuple(rules)
 
     def of_resource(self, uri: str) -> Rule | None:
-        """Return the first rule for the resource of this URI, None if there is none."""
         rules = (rule for file in self.files for rule in file.rules)
         return next((rule for rule in rules if rule.covers_resource(uri)), None)
 

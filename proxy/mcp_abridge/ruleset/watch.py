@@ -40,7 +40,6 @@ class Watch:
         """The rules of the last version without a mistake."""
 
     def look(self) -> tuple[RuleFile, ...]:
-        """Check for changes, and return the rules."""
         if self.changed():
             self.read()
         return self.files

@@ -45,7 +45,6 @@ class RecentCalls:
         self._unshared: set[bytes] = set()
 
     def add(self, caller: str, call: str) -> None:
-        """Remember a call, a short text; returns at once."""
         with self._lock:
             self._new[caller, call] = None
             if len(self._new) >= _BATCH:

@@ -268,7 +268,6 @@ class Meter(Struct, frozen=True):
         self.meters.add(Definitions, (self.server,), first, before, after)
 
     def count_look(self, tool: str, rule: str | None, sign: LookSign) -> None:
-        """Count a first answer in short, or a sign that it was too little."""
         key = self.meters.label(Row, tool), rule, self.server, self.client
         self.meters.add(Looks, key, *(each == sign for each in LOOK_SIGNS))
 

@@ -65,7 +65,6 @@ class Recorder:
         self._warnings: set[str] = set()
 
     def session(self) -> "SessionRecorder":
-        """Return a recorder of one session."""
         return SessionRecorder(self)
 
     def run(self, job: Callable[[], None], size: int) -> None:
@@ -147,7 +146,6 @@ class SessionRecorder:
         self._calls = 0
 
     def begin(self, raw: bytes, request: Message) -> CallRecord | None:
-        """Return the record of a request that is to be recorded once it is answered."""
         if request.verb in ("tools/call", READ):
             self._calls += 1
             tool = READ if request.verb == READ else string_at(request.params, "name") or ""

@@ -81,7 +81,6 @@ class Redaction:
             ]
 
     def _hides(self, name: str) -> bool:
-        """Return True if the values of this name are secret."""
         if name.strip("-").casefold() in self._exact:
             return True
         parts = _parts(name)

@@ -139,7 +139,6 @@ class Redis:
         return False
 
     def close(self) -> None:
-        """Close the connections; the next request opens new ones."""
         self._client.close()
 
     def _ask(self, *commands: tuple[str | bytes | int, ...]) -> list[Any]:

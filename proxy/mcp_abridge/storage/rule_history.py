@@ -50,7 +50,6 @@ class RuleHistory:
         return os.path.join(self.folder, digest(key, self._place, os.path.abspath(name)))
 
     def add(self, name: str) -> None:
-        """Record that a rule file holds for the server."""
         if name in self._names:
             return
         self._names.add(name)

@@ -43,7 +43,6 @@ class Snapshot(Struct, frozen=True):
 
     @property
     def raw(self) -> bytes:
-        """The document as JSON."""
         return encode_text(self.document) if isinstance(self.document, str) else self.document
 
     @property

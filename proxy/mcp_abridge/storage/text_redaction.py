@@ -166,7 +166,6 @@ def mask_columns(text: str, names: Iterator[Any], hides: Hides) -> str:
 
 
 def _row(text: str, at: int, cells: re.Pattern[str]) -> tuple[list[tuple[int, int]], int]:
-    """Return the places of the cells of a row, and the start of the next one."""
     row: list[tuple[int, int]] = []
     while match := cells.match(text, at):
         row.append(match.span())

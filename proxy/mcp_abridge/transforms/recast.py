@@ -202,7 +202,6 @@ class CaseReader:
 
 
 def _unknown(leaf: Leaf, case: RecastCase, number: int) -> Iterator[OptionError]:
-    """Yield an error for each capture that a leaf uses and the case does not have."""
     captures = ["text", *(case.match.groups if case.match is not None else ())]
     part, matched = leaf.part, case.match is not None and leaf.at[0] == "cases"
     if isinstance(part, str):
@@ -232,7 +231,6 @@ def _no_capture(name: str, captures: list[str], number: int) -> str:
 def _unworded(
     forms: tuple[Shape, ...], path: Path, words: tuple[str, ...]
 ) -> Iterator[OptionError]:
-    """Yield an error for each constant at `path` outside its words, or for an unused path."""
     place = ("vocabulary", path.text)
     if not path.plain or not path.steps:
         yield OptionError(place, f"{path.text!r} is not names joined by dots", of_key=True)

@@ -98,7 +98,6 @@ class RecordedCalls:
         return CallFigures(before, after, tokens_before, tokens_after, name, replay.kind)
 
     def head(self) -> dict[str, Any]:
-        """Return the names of all calls and clients, without figures."""
         first, clients = next(iter(self.clients.values())), []
         recorded = {first or session.client for session in self.sessions}
         for label, name in self.clients.items():

@@ -222,7 +222,6 @@ def _looks(server: str | None) -> dict[str, Looks]:
 
 
 def _sentence(looks: Looks) -> str:
-    """Return a sentence on the looks of a tool, "" if its answers were enough."""
     signs = (
         (ledger_totals.asked_on(looks), f"asked for all, or for {MANY} parts and more,"),
         (looks.called_again, "made the same call again"),

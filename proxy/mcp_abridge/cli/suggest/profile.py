@@ -104,7 +104,6 @@ class MemberProfile:
         return len(raw)
 
     def at(self, names: tuple[str, ...]) -> "MemberProfile | None":
-        """Return the values at a path of names from here, None if there are none."""
         node: MemberProfile | None = self
         for name in map(spelled, names):
             node = None if node is None else node.inner.members.get(name)

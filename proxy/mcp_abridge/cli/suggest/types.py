@@ -110,7 +110,6 @@ def _evidence(row: dict[str, Any]) -> str:
 
 
 def _optional(node: MemberProfile) -> Iterator[str]:
-    """Yield the paths of members that some objects lack."""
     for name, member in node.inner.members.items():
         if member.count < node.inner.count and name != "*":
             yield member.path

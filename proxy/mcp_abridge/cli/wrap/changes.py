@@ -44,7 +44,6 @@ class Configs:
     """The configurations on this machine: `files` that parse, their `servers`, and `problems`."""
 
     def __init__(self, client: str | None) -> None:
-        """Read those of a client or all."""
         self._client = client
         self.files: dict[str, ConfigFile] = {}
         self.servers: list[Server] = []

@@ -91,7 +91,6 @@ class Server(NamedTuple):
 
 
 def _words_of(entry: Any) -> list[str]:
-    """Return the words of the command in an entry; none if it has no command."""
     if not isinstance(entry, dict):
         return []
     command, more = entry.get(_command_key(entry)), entry.get("args")
@@ -103,7 +102,6 @@ def _words_of(entry: Any) -> list[str]:
 
 
 def _command_key(entry: dict[str, Any]) -> str:
-    """Return the name of the member with the command."""
     return next((key for key in _COMMANDS if key in entry), _COMMANDS[0])
 
 

@@ -27,7 +27,6 @@ class Place(NamedTuple):
 
 
 def _both(client: str, user: str, project: str, at: tuple[str, ...] = _USUAL) -> tuple[Place, ...]:
-    """Return the places of a user's own file and of that of a project."""
     return Place(client, "user", user, at), Place(client, "project", project, at)
 
 
@@ -149,7 +148,6 @@ class Dialect(NamedTuple):
     """Its name in `clientInfo`, if that is another one."""
 
     def program(self, path: str) -> str | list[str]:
-        """Return a program as the command of an entry."""
         return [path] if self.splits and " " in path else path
 
 

@@ -185,7 +185,6 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """The tokens that open the route; empty if the route needs none."""
         if self.token_file is not None:
             return self.token_file.tokens
         return () if self.token_env is None else (self.token_env,)

@@ -156,7 +156,6 @@ class NodeConverter(Struct):
         return [each for each in nodes if isinstance(each.value, dict)]
 
     def build(self, node: Node, kind: type[Struct], values: dict[str, Any], label: str) -> Any:
-        """Return the Struct with these values, which come from `node`."""
         if INVALID in values.values():
             return INVALID
         options = fields(kind)
