@@ -19,7 +19,7 @@ from mcp_abridge.summary.structure_in_text import read_structure
 
 _LONGEST_LEAF = 2_000  # characters
 _LONGEST_TEXT = 200_000  # of what a model reads, which a budget keeps far below
-_ACCOUNT = ("rule", "rules", "outcome", "notices", "warnings", "log", "steps")
+_ACCOUNT = ("rule", "rules", "outcome", "warnings", "log", "steps")
 
 
 def detail(replay: Replay) -> dict[str, Any]:

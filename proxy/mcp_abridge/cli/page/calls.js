@@ -165,20 +165,13 @@ function table(caption, titles, rows) {
 }
 
 function reading(detail) {
-  const texts = detail.texts.map((textContent, index) => {
+  return detail.texts.map((textContent, index) => {
     const label = detail.texts.length > 1 ? `Text ${index + 1} of ${detail.texts.length}` : "The text";
     const text = make("pre", { textContent, tabIndex: 0 });
     text.setAttribute("role", "region");
     text.setAttribute("aria-label", label);
     return text;
   });
-  const notices = detail.notices.flatMap((notice) => Object.values(notice)).filter((notice) => notice && typeof notice === "object");
-  const lines = notices.flatMap((notice) => Object.entries(notice)).map(([name, text]) => {
-    const parts = typeof text === "string" ? text.split("; ") : [JSON.stringify(text)];
-    return make("li", {}, make("strong", { textContent: `${name}: ` }), make("code", { textContent: parts.join(";\n") }));
-  });
-  if (!lines.length) return texts;
-  return [...texts, make("h3", { textContent: "Its notice, part by part" }), make("ul", { className: "notice" }, ...lines)];
 }
 
 // The server's answer as a tree, of which only what is open is drawn.
