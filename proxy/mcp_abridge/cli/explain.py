@@ -193,8 +193,6 @@ def _findings(account: dict[str, Any]) -> Iterator[str]:
     for line in account["log"]:
         if not any(message and line.endswith(message) for message in messages):
             yield f"log: {line}"
-    for path in account["missing"]:
-        yield f"matched nothing: {path}"
     for notice in account["notices"]:
         yield f"notice beside the document: {json_text(notice)}"
     for name in account["drawings"]:
