@@ -74,6 +74,7 @@ class RecordedCalls:
         others = CLIENTS if client is None else {}
         self.clients: dict[str, str | None] = {client or "as recorded": client, **others}
         self._report = report
+        self._tokens: dict[int, int] = {}  # by the hash of a text, which all clients share
         self.calls: list[tuple[RecordedSession, str, RecordedExchange]] = [
             (session, file, exchange)
             for session in self.sessions
@@ -93,9 +94,15 @@ class RecordedCalls:
 
     def _of(self, replay: Replay) -> CallFigures:
         rule, (before, after) = replay.applied, replay.sizes
-        tokens_before, tokens_after = (sum(map(tokens, each)) for each in replay.texts)
+        tokens_before, tokens_after = (sum(map(self._count, each)) for each in replay.texts)
         name = None if rule is None else rule.name
         return CallFigures(before, after, tokens_before, tokens_after, name, replay.kind)
+
+    def _count(self, text: str) -> int:
+        key = hash(text)
+        if key not in self._tokens:
+            self._tokens[key] = tokens(text)
+        return self._tokens[key]
 
     def head(self) -> dict[str, Any]:
         first, clients = next(iter(self.clients.values())), []
