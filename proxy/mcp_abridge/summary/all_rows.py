@@ -5,7 +5,7 @@ unread: 15 ms for 10 MB.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, islice, repeat
 from operator import attrgetter, mul, sub
 from typing import Any, overload
@@ -26,6 +26,7 @@ from mcp_abridge.summary.columns import (
     head_of,
     members_of,
     sample_of,
+    spelling,
 )
 
 Names = tuple[str, ...]
@@ -39,6 +40,7 @@ _RARE = 20  # those of which a few rows have one
 _STATES = 3  # columns whose values are counted, though none is rare
 _PLACES = 5  # rows that have a rare value, which are named
 _NO_JSON = b"\0"  # what stands in no JSON
+_AROUND, _BETWEEN = b"\0%b\0", b"\0\0"
 
 
 def columns_in(rows: Sequence[Raw]) -> list[Column]:
@@ -75,20 +77,21 @@ def cells_of(rows: Sequence[Raw], paths: Collection[Names]) -> dict[Names, list[
     {('a', 'b'): [b'1', b'null']}
     """
     cells = {path: list[bytes]() for path in paths}
-    for _, path, values in _in_batches(rows, paths):
-        cells[path] += values
+    for _, path, whole in _in_batches(rows, paths):
+        cells[path] += _spellings(whole)
     return cells
 
 
 def _in_batches(
     rows: Sequence[Raw], paths: Collection[Names]
-) -> Iterator[tuple[int, Names, list[bytes]]]:
-    """Yield the position of some rows, and the values at a path in them."""
+) -> Iterator[tuple[int, Names, bytes]]:
+    """Yield the position of some rows, and the values at a path in them; see `_joined`."""
     if not paths:  # arrays of numbers or texts have no members
         return
     if isinstance(rows, Unnested):
         for path, every in rows.cells(paths):
-            yield from ((at, path, every[at : at + _BATCH]) for at in range(0, len(rows), _BATCH))
+            for at in range(0, len(rows), _BATCH):
+                yield at, path, _joined(every[at : at + _BATCH])
         return
     reader = _Reader.of(paths)
     for first in range(0, len(rows), _BATCH):
@@ -96,22 +99,28 @@ def _in_batches(
         whole = each_row(batch, reader.kind)
         members = _one_by_one(batch, paths) if whole is None else reader.members(whole)
         for path, values in members:
-            yield first, path, _spellings(values)
+            yield first, path, _joined(values)
 
 
-def _spellings(values: list[Any]) -> list[bytes]:
-    """Return the bytes of each value; cut from those of all, they take half the time.
+def _joined(values: Sequence[Any]) -> bytes:
+    """Return the bytes of values, each between two signs: one is counted at once, in all of them.
 
-    If all values are the same, so are their bytes: these are counted in no time.
+    Cut from there, they also take half the time that they take one by one.
     """
     try:
-        whole = _NO_JSON.join(values) + _NO_JSON
+        return _AROUND % _BETWEEN.join(values)
     except TypeError:
-        whole = _NO_JSON.join([_NULL if e is UNSET else e for e in values]) + _NO_JSON
-    first = whole[: whole.index(_NO_JSON)]
-    if whole == (first + _NO_JSON) * len(values):
-        return [first] * len(values)
-    return whole[:-1].split(_NO_JSON)
+        return _AROUND % _BETWEEN.join([_NULL if e is UNSET else e for e in values])
+
+
+def _spellings(whole: bytes) -> list[bytes]:
+    return whole[1:-1].split(_BETWEEN)
+
+
+def _places(whole: bytes, value: bytes) -> Iterator[int]:
+    at = -1
+    while (at := whole.find(_AROUND % value, at + 1)) >= 0:
+        yield whole.count(_NO_JSON, 0, at) // 2
 
 
 def _heads(paths: Collection[Names]) -> dict[str, list[Names]]:
@@ -219,7 +228,7 @@ class Unnested(Sequence[Raw]):
                 cells = cells_of(values, rests)
             else:
                 every = [*chain.from_iterable(read)]
-                cells = {path: _spellings(each) for path, each in reader.members(every)}
+                cells = {path: _spellings(_joined(e)) for path, e in reader.members(every)}
             if (name,) in paths:
                 cells[()] = [*map(bytes, values)]
             for rest, each in cells.items():
@@ -275,11 +284,11 @@ def facts_of(
     constant = {path: value for path, value in constant.items() if _short(Raw(value))}
     counted = {path: _Counts(Counter(), {}) for path in (*states, *constant)}
     facts = Facts()
-    for first, path, values in _in_batches(rows, dict.fromkeys(filter(None, (*counted, clock)))):
+    for first, path, whole in _in_batches(rows, dict.fromkeys(filter(None, (*counted, clock)))):
         if path in counted:
-            counted[path].add(first, values)
+            counted[path].add(first, whole)
         if path == clock:
-            facts.endings |= _endings(values)
+            facts.endings |= _endings(whole)
     odd = [path for path in constant if len(counted[path].counts) > 1]
     # The one row that is unlike the others tells more than what is the same in all.
     few = [path for path in odd if len(rows) - max(counted[path].counts.values()) <= _PLACES]
@@ -308,11 +317,11 @@ def facts_of(
     return facts
 
 
-def _endings(values: list[bytes]) -> set[bytes]:
+def _endings(whole: bytes) -> set[bytes]:
     """Return the last two bytes of each value; they are often the same."""
-    ending = values[0][-2:]
-    alike = _NO_JSON.join([*values, b""]).count(ending + _NO_JSON) == len(values)
-    return {ending} if alike else {each[-2:] for each in values}
+    ending = whole[1 : whole.index(_NO_JSON, 1)][-2:]
+    alike = 2 * whole.count(ending + _NO_JSON) == whole.count(_NO_JSON)
+    return {ending} if alike else {each[-2:] for each in _spellings(whole)}
 
 
 def _size(path: Names, value: bytes) -> int:
@@ -326,13 +335,6 @@ def _short(value: Raw) -> bool:
     return not structured and len(spelled) <= LONGEST_LABEL and spelled.isprintable()
 
 
-def _counted(values: list[bytes]) -> Iterable[tuple[bytes, int]]:
-    first = values[0]
-    if first is values[-1] and values.count(first) == len(values):  # as `_spellings` has them
-        return ((first, len(values)),)
-    return Counter(values).items()
-
-
 class _Counts(Struct):
     """How many rows have each value of a member, and where those are that few rows have.
 
@@ -342,14 +344,19 @@ class _Counts(Struct):
     counts: Counter[bytes]
     places: dict[bytes, list[int]]
 
-    def add(self, first: int, values: list[bytes]) -> None:
+    def add(self, first: int, whole: bytes) -> None:
         """Add the values of some rows, the first of which has the position `first`."""
-        full = len(self.counts) > _RARE
-        for value, count in () if full else _counted(values):
+        if len(self.counts) > _RARE:
+            return
+        some = self.counts or (whole[1 : whole.index(_NO_JSON, 1)],)
+        tally = {each: whole.count(_AROUND % each) for each in some}
+        if 2 * sum(tally.values()) < whole.count(_NO_JSON):
+            tally = Counter(_spellings(whole))
+        for value, count in tally.items():
             if len(self.counts) > _RARE:
                 return
-            if self.counts[value] <= _PLACES:
-                at = (first + place for place, each in enumerate(values) if each == value)
+            if count and self.counts[value] <= _PLACES:
+                at = (first + place for place in _places(whole, value))
                 self.places.setdefault(value, []).extend(islice(at, _PLACES + 1))
             self.counts[value] += count
 
@@ -390,11 +397,3 @@ class _Counts(Struct):
             at = ", ".join(f"[{place}]" for place in self.places[value])
             listed[names[value]] = f"{count} at {at}" if value in rare else count
         return listed, len(rare) == len(others)
-
-
-def spelling(value: Raw) -> str:
-    """Return a short value as it names its count: a text as it is, null and numbers as JSON."""
-    content = text(value)
-    if content is not None:
-        return content
-    return (encode(elements) if (elements := elements_of(value)) else bytes(value)).decode()

@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 
 from mcp_abridge.document.names import nameable, spelled
 from mcp_abridge.document.rows import each_object
-from mcp_abridge.document.tree import ARRAY, OBJECT, STRING, head, level, text
+from mcp_abridge.document.tree import ARRAY, OBJECT, STRING, encode, head, level, text
 from mcp_abridge.summary.forms import NUMBER
 
 _SAMPLE = 16  # rows from which the columns are chosen, or a few more
@@ -322,6 +322,14 @@ def members_of(values: Iterable[Raw | None]) -> list[dict[str, Raw]]:
 def elements_of(value: Raw | None) -> list[Raw]:
     """Return the elements of an array; none of any other value."""
     return [] if value is None or head(value) != ARRAY else level(value)
+
+
+def spelling(value: Raw) -> str:
+    """Return a short value as it names its count: a text as it is, null and numbers as JSON."""
+    content = text(value)
+    if content is not None:
+        return content
+    return (encode(elements) if (elements := elements_of(value)) else bytes(value)).decode()
 
 
 def paired(array: Iterable[dict[str, Raw]], pair: Pair) -> dict[str, Raw] | None:
