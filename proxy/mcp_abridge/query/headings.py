@@ -84,7 +84,8 @@ _STATEMENT = (
 _OF_TABLES = re.compile(r"(?i)\b(?:index|trigger|sequence|policy)\s")  # which stand below these
 _KIND = r"(?m)^kind: [A-Z]\w+[ \t]*$"
 _NAME = re.compile(r"^metadata:(?:\n[ ].*)*?\n  name: (\S+)|^---", re.MULTILINE)
-_FORMS = (_DIFF, _KIND, _STATEMENT, _PARTS, _BELOW, _SECTIONS, _MANUAL, _INNER_NUMBER, _ARTICLE)
+_WIDE = _ARTICLE.replace("{2,12}", "+")  # which is a program of a twentieth
+_FORMS = (_DIFF, _KIND, _STATEMENT, _PARTS, _BELOW, _SECTIONS, _MANUAL, _INNER_NUMBER, _WIDE)
 _ANY = "|".join(f"(?:{form})" for form in _FORMS)
 _PAGES = ("page", "seite", "página")  # which have no content of their own
 _LEVEL = re.compile(r"(#+|=+) |(?:<[hH]|=head)([1-6])|\\(part|chapter|(?:sub)*section)")
