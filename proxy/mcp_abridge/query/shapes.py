@@ -79,8 +79,11 @@ def tree_member(rows: Sequence[Raw], own: str = "") -> str | None:
     """
     spelling = encode(own)
     for row in islice(rows, _SAMPLE):
-        count = len([*islice(_OBJECTS.finditer(row), 2)]) if memoryview(row)[0] == 0x7B else 0
-        if count < 2 and not (count and own and _may_hold(bytes(row), spelling)):
+        content = bytes(row)
+        count = content.count(b"[") if content[:1] == b"{" else 0
+        if count > 1:
+            count = len([*islice(_OBJECTS.finditer(content), 2)])
+        if count < 2 and not (count and own and _may_hold(content, spelling)):
             continue  # it need not be opened
         members: dict[str, Raw] = opened(row)
         for name, inner in members.items():
