@@ -82,6 +82,7 @@ class Fuel:
 
 _MANY = 64  # values whose types are looked at together
 _COSTLY = (str, Raw, list, dict, int, Struct)  # types of values that cost more than their place
+_WIDE = 128  # bits of an integer that cost more than its place
 _LATE = "it takes too much time of a processor"
 
 
@@ -113,6 +114,8 @@ def cost(value: Any, most: int) -> int:
             continue
         if not any(issubclass(kind, _COSTLY) and kind is not bool for kind in kinds):
             continue
+        if kinds == {int} and max(map(int.bit_length, items)) < _WIDE:
+            continue
         for item in items:
             if type(item) is str:
                 remaining -= len(item) // (16 if item.isascii() else 4)  # as `characters` has it
@@ -125,7 +128,7 @@ def cost(value: Any, most: int) -> int:
                 remaining -= 1 + 2 * len(item) + (sum(map(len, item)) >> 4)
                 waiting.append(item.values())
             elif isinstance(item, int):
-                remaining -= item.bit_length() >> 7
+                remaining -= item.bit_length() // _WIDE
             elif isinstance(item, Struct):
                 waiting.append(astuple(item))
     return most - remaining

@@ -237,7 +237,7 @@ def total(values: Iterable[Any]) -> Any:
     (0.6, 3)
     """
     values = [*values]
-    if all(type(each) is int for each in values):
+    if {*map(type, values)} <= {int}:
         return sum(values)
     result = _exact(values)
     return Number(str(result)) if result.is_finite() else float(result)
