@@ -5,7 +5,7 @@ expression, elements and characters that it makes) and not time, so that the sam
 document always has the same result.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
@@ -109,8 +109,7 @@ def cost(value: Any, most: int) -> int:
         items = waiting.pop()
         kinds = {*map(type, items)} if len(items) > _MANY else {str}
         if kinds == {Raw}:
-            views: Iterable[memoryview[int]] = map(memoryview, items)
-            remaining -= sum(map(len, views)) >> 6
+            remaining -= sum(map(len, items)) >> 6
             continue
         if not any(issubclass(kind, _COSTLY) and kind is not bool for kind in kinds):
             continue
@@ -120,7 +119,7 @@ def cost(value: Any, most: int) -> int:
             if type(item) is str:
                 remaining -= len(item) // (16 if item.isascii() else 4)  # as `characters` has it
             elif type(item) is Raw:
-                remaining -= len(memoryview(item)) >> 6
+                remaining -= len(item) >> 6
             elif isinstance(item, list):
                 remaining -= 1 + len(item)
                 waiting.append(item)
