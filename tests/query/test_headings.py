@@ -177,6 +177,24 @@ CREATE UNIQUE INDEX of_loans ON public.loans (id);
 CREATE TABLE IF NOT EXISTS "fines"(id int);
 """
 
+NGINX = """user www;
+http {
+    gzip on;
+    server {
+    }
+}
+events {
+    worker_connections 1024;
+}
+stream {
+    map $a $b {
+    }
+}
+"""
+TASKS = "".join(
+    f"TASK [{name}] {'*' * 40}\nok: [web01]\nok: [web02]\n\n" for name in ("a", "b", "c", "d", "e")
+)
+
 
 @pytest.mark.parametrize(
     ("text", "outline"),
@@ -238,6 +256,8 @@ CREATE TABLE IF NOT EXISTS "fines"(id int);
                 '1 TABLE IF NOT EXISTS "fines"',
             ],
         ),
+        (NGINX, ["1 http", "1 events", "1 stream"]),
+        (TASKS, [f"1 TASK [{name}]" for name in "abcde"]),
         (MANIFESTS, ["1 Service basket", "1 CronJob feed", "1 Secret keys"]),
     ],
     ids=str,
@@ -261,6 +281,9 @@ def test_the_headings_of_each_kind_of_text(text: str, outline: list[str]) -> Non
         "=== RUN   TestA\n--- PASS: TestA\n" * 5,
         "[info] a\n[warn] b\n[info] c\n",
         "BUILD SUCCESS\nTESTS PASSED\nALL DONE\n",
+        'Traceback (most recent call last):\n  File "a.py", line 1\n' * 5,
+        "Ann:\n  Who is there?\nBob:\n  It is me.\n" * 5,
+        "The cat is out.\nIt is late.\n\nThe dog is in.\nA lamp is on.\n\nNo one reads it.\n\n",
         "a class of things\nthe function (of time)\nstruct and so on\n" * 3,
     ],
 )

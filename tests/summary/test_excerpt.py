@@ -544,3 +544,17 @@ def test_what_the_notes_say_of_a_text_in_an_object_is_so(lines: list[str], bound
     notes = after.pop("_abridged", {})
     assert len(document.encode()) <= max(bound, len(encode(before)))
     check_notes(left_out(before, after), notes)
+
+
+def test_a_report_on_each_host_has_its_heads_unless_something_has_failed() -> None:
+    report = "".join(
+        f"Scan report for host-{n}.example (192.0.2.{n})\n22/tcp  open ssh OpenSSH 9.{n}\n\n"
+        for n in range(90)
+    )
+    excerpt, note = cut(report, 3000)
+    assert "\nline 268: Scan report for host-89.example (192.0.2.89)\n" in excerpt
+    assert "view='outline()' lists 90 headings" in note["more"]
+    failed = report.replace("OpenSSH 9.70\n", "OpenSSH 9.70\nERROR: host-70 reset the connection\n")
+    excerpt, note = cut(failed, 3000)
+    assert "ERROR: host-70 reset" in excerpt
+    assert "1 line there with a failure: 213" in note["text"]

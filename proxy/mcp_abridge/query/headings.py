@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.line_numbers import are_numbered, without_numbers
+from mcp_abridge.query.block_heads import SIGN, block_heads
 from mcp_abridge.query.patterns import Pattern
 
 MOST = 2000  # headings that are read
@@ -85,7 +86,10 @@ _OF_TABLES = re.compile(r"(?i)\b(?:index|trigger|sequence|policy)\s")  # which s
 _KIND = r"(?m)^kind: [A-Z]\w+[ \t]*$"
 _NAME = re.compile(r"^metadata:(?:\n[ ].*)*?\n  name: (\S+)|^---", re.MULTILINE)
 _WIDE = _ARTICLE.replace("{2,12}", "+")  # which is a program of a twentieth
-_FORMS = (_DIFF, _KIND, _STATEMENT, _PARTS, _BELOW, _SECTIONS, _MANUAL, _INNER_NUMBER, _WIDE)
+_FORMS = (
+    *(_DIFF, _KIND, _STATEMENT, _PARTS, _BELOW, _SECTIONS, _MANUAL, _INNER_NUMBER, _WIDE),
+    SIGN,
+)
 _ANY = "|".join(f"(?:{form})" for form in _FORMS)
 _PAGES = ("page", "seite", "página")  # which have no content of their own
 _LEVEL = re.compile(r"(#+|=+) |(?:<[hH]|=head)([1-6])|\\(part|chapter|(?:sub)*section)")
@@ -103,14 +107,16 @@ class Heading(Struct, frozen=True):
     text: str
 
 
-def headings(text: str, fuel: Fuel) -> list[Heading]:
+def headings(text: str, fuel: Fuel, *, of_blocks: bool = True) -> list[Heading]:
     r"""Return the headings of a text, at most MOST. Raises OutOfFuel if the search takes too long.
+
+    If no lines have the form of headings, those `of_blocks` are.
 
     >>> [each.text for each in headings("Title\n=====\n\nA\n---\na\n\nB\n---\n", Fuel())]
     ['Title', 'A', 'B']
     """
     if are_numbered(text):
-        every = headings(without_numbers(text), fuel)
+        every = headings(without_numbers(text), fuel, of_blocks=of_blocks)
         ends = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
         return [replace(each, offset=ends[each.line - 1]) for each in every]
     if not any_heading(text, fuel):
@@ -122,7 +128,15 @@ def headings(text: str, fuel: Fuel) -> list[Heading]:
             most = max(most, [*islice(read(text, fuel), MOST)], key=len)
         if len(most) >= _FEWEST:
             break
+    if of_blocks and len(most) < _FEWEST:
+        return heads_of_blocks(text, fuel)
     return _numbered(text, most)
+
+
+def heads_of_blocks(text: str, fuel: Fuel) -> list[Heading]:
+    """Return the first lines of indented lines or of paragraphs, at most MOST, as headings."""
+    heads = islice(block_heads(text, fuel), MOST)
+    return _numbered(text, ((offset, 1, words) for offset, words in heads))
 
 
 def for_outline(every: list[Heading]) -> list[Heading]:

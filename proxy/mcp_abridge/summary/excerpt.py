@@ -11,7 +11,7 @@ from mcp_abridge.document.escapes import without_escapes
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
 from mcp_abridge.query.call import Call
-from mcp_abridge.query.headings import MOST, Heading, amount, any_heading, headings
+from mcp_abridge.query.headings import MOST, Heading, amount, any_heading, headings, heads_of_blocks
 from mcp_abridge.summary.cuts import MARK, WINDOW, both_ends, calls_for_more
 from mcp_abridge.summary.examples import Example
 from mcp_abridge.summary.highlights import Highlights, highlights
@@ -68,7 +68,10 @@ class TextParts:
         plain = self._plain
         if not self._with_outline or not any_heading(plain[:_BEGINNING], Fuel()):
             return []
-        every = headings(plain[:_SCANNED], Fuel())
+        every = headings(plain[:_SCANNED], Fuel(), of_blocks=False)
+        # Of what has failed, the lines that say so tell more than the heads of blocks.
+        if len(every) < _FEWEST and not self._highlights.failures:
+            every = heads_of_blocks(plain[:_SCANNED], Fuel())
         if len(plain) > _SCANNED:
             del every[-1:]  # its part may be cut
         return every if len(every) >= _FEWEST else []
