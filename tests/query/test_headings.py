@@ -281,6 +281,7 @@ def test_the_headings_of_each_kind_of_text(text: str, outline: list[str]) -> Non
         "=== RUN   TestA\n--- PASS: TestA\n" * 5,
         "[info] a\n[warn] b\n[info] c\n",
         "BUILD SUCCESS\nTESTS PASSED\nALL DONE\n",
+        "".join(f"A plan of size {n} may send {n} requests.\n\n" for n in range(9)),
         'Traceback (most recent call last):\n  File "a.py", line 1\n' * 5,
         "Ann:\n  Who is there?\nBob:\n  It is me.\n" * 5,
         "The cat is out.\nIt is late.\n\nThe dog is in.\nA lamp is on.\n\nNo one reads it.\n\n",

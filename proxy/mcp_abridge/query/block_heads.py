@@ -16,6 +16,7 @@ SIGN = r"""(?m)^(?:[\pL_"'.@]|\d{1,4}: )[^\n]*\n[ \t]+\S|\n[ \t]*\r?\n"""
 """A line with an indented one below, or an empty one."""
 _HEAD = SIGN.rpartition("|")[0]
 _PARAGRAPH = re.compile(r"(?:\A|\n[ \t\r]*\n)(?=\S)")
+_SEVERAL_LINES = re.compile(r"[^\n]+\n[ \t]*\S")
 _FEWEST = 5  # paragraphs
 _MOSTLY = 0.6  # of the lines that are not indented, or of the paragraphs
 _DIFFERENT = 0.8  # of their heads, at least: else these are speakers, or tracebacks
@@ -41,7 +42,7 @@ def _of_lines(text: str, fuel: Fuel) -> list[tuple[int, str]]:
 
 def _of_paragraphs(text: str) -> list[tuple[int, str]]:
     starts = [each.end() for each in _PARAGRAPH.finditer(text)]
-    longer = [at for at in starts if text.find("\n", at, at + _READ) > 0]
+    longer = [at for at in starts if _SEVERAL_LINES.match(text, at)]
     words = Counter(text[at : at + _READ].split(None, 1)[0] for at in longer)
     word, count = max(words.items(), key=itemgetter(1), default=("", 0))
     heads = [at for at in longer if text.startswith(f"{word} ", at)]
