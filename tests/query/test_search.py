@@ -462,10 +462,22 @@ def test_the_rows_of_a_few_hits_are_shown_once_each_if_there_is_room(nested: boo
 def test_of_a_large_row_the_part_around_one_of_a_few_hits_is_shown() -> None:
     comment = {"by": "ann", "body": {"content": [{"text": "off on 9 January"}]}}
     issue = {"key": "PLAN-7", "history": ["moved"] * 2000, "comments": [{"by": "bob"}, comment]}
-    whole = Document.read(encode({"issues": [issue]}))
+    whole = Document.read(encode({"issues": [issue, {"key": "PLAN-8"}]}))
     [hit] = plain(look(whole, "grep('January')", room=2000))["at"]
     assert hit["row"] == {"view": "issues[0]", "key": "PLAN-7"}
     assert hit["part"] == {"view": "issues[0].comments[1]", **comment}
+
+
+def test_the_row_of_a_hit_is_none_that_is_the_only_one_of_its_array() -> None:
+    items = [
+        {"name": f"item {n}", "cells": [{"text": ("Done", "Stuck")[n % 3 == 1], "value": "{}"}]}
+        for n in range(9)
+    ]
+    answer = ask("grep('Stuck')", {"boards": [{"name": "Work", "items": items}]})
+    assert [hit["row"]["name"] for hit in answer["at"]] == ["item 1", "item 4", "item 7"]
+    assert not [hit for hit in answer["at"] if "value" in hit]  # the text is what the value says
+    lone = ask("grep('Stuck')", [{"id": 7, "url": "https://x.example", "message": "Stuck"}])
+    assert lone["at"][0]["row"] == {"view": "[0]", "id": 7, "message": "Stuck"}
 
 
 def test_of_members_with_a_name_the_values_are_counted_and_the_rare_ones_have_their_row() -> None:

@@ -29,7 +29,10 @@ _RARE = 3  # members of a value that are shown
 _STATES = 5  # different values that are counted
 _STATE = 40  # characters of such a value
 _KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
-_NAMES = ("name", "title", "subject", "summary", "label", "login", "path", "filename", "url")
+_NAMES = (
+    *("name", "title", "subject", "summary", "label", "login", "path", "filename", "message"),
+    "url",
+)
 _VALUES = ("value", "amount", "status")
 HOLDERS = ("display_value", "value", "text", "rendered", "content")
 """Names of values that are called by what is around them, or beside."""
@@ -152,14 +155,17 @@ class Owners:
         self._hits = 0
 
     def of(self, keys: list[PathKey]) -> dict[str, Any]:
-        """Return the row that a hit lies in, with what says which row it is."""
+        """Return the row that a hit lies in, with what says which row it is.
+
+        The only element of an array is one if nothing in it is.
+        """
         row, depth, value = None, 0, self._value
         for position, key in enumerate(keys[:-1], 1):
-            repeated = isinstance(key, int) or _is_map(value)
+            repeated, lone = isinstance(key, int) or _is_map(value), len(value) == 1
             value = value[key]
-            if repeated and isinstance(value, dict):
+            if repeated and isinstance(value, dict) and not (lone and row is not None):
                 row, depth = value, position
-                if self._size(row) <= _ROW:
+                if not lone and self._size(row) <= _ROW:
                     break
         within = {}
         if (around := self._nodes(keys)) and around[-1][0] > depth:
@@ -262,7 +268,8 @@ def _names_around(nodes: list[tuple[int, dict[str, Any]]]) -> dict[str, str]:
 
 def _value_beside(pair: Any, name: PathKey) -> dict[str, Any]:
     """Return the value that stands beside the name which a hit is: of a nutrient, of a header."""
-    names = pair if isinstance(pair, dict) and len(pair) <= RECORD else ()
+    plain = isinstance(pair, dict) and len(pair) <= RECORD and name not in HOLDERS
+    names = pair if plain else ()
     own = next((each for each in names if each.lower() in _VALUES and each != name), None)
     value = None if own is None else pair[own]
     return {"value": _short(value)} if isinstance(value, str | int | float) else {}
@@ -338,7 +345,8 @@ def identity_of(row: dict[str, Any]) -> dict[str, Any]:
             telling += person
             break
         fit = fit or [each for each in short if _last_word(each[1]) in words]
-        telling += [min(fit, key=lambda each: ("." in each[0], _is_long(each[2])))] if fit else []
+        order = sorted(fit, key=lambda e: ("." in e[0], e[1] == _NAMES[-1], _is_long(e[2])))
+        telling += order[:1]
     return {path: value for path, _, value in telling or short[:2] if path != "view"}
 
 
