@@ -69,7 +69,7 @@ class SizeReducer(Struct, kw_only=True):
     table: bool = False
     both_ends: bool = True
     omissions: list[Omission] = []
-    lookout: Lookout = Lookout()
+    lookout: Lookout
     facts: list[tuple[str, dict[str, Any]]] = []
     members: Any = None
     records: dict[Place, tuple[list[Raw], Place]] = {}  # rows of arrays with their columns' names

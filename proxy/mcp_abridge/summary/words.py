@@ -86,12 +86,6 @@ OTHERS = _worth(  # things that have names of their own
     " repository parent team milestone organization links avatar icon context agent host tool"
     " subject location address geo geoip cloud os browser"
 )
-PARTIES = frozenset(  # two things of one kind, which name a row together: of a match, of a journey
-    _worth(
-        _1="home away from to origin destination source target departure arrival sender recipient"
-        " buyer seller"
-    )
-)
 PARTIES = frozenset(  # two things of one kind that name a row together: of a match, of a journey
     _worth(
         _1="home away from to origin destination source target departure arrival sender recipient"
