@@ -28,7 +28,7 @@ FEW = 6  # hits beside which their rows are shown
 _RARE = 3  # members of a value that are shown
 _STATES = 5  # different values that are counted
 _STATE = 40  # characters of such a value
-_KEYS = ("id", "key", "number", "uuid", "sha", "code", "slug", "ref")
+_KEYS = ("id", "key", "number", "iid", "uuid", "sha", "code", "slug", "ref")
 _NAMES = (
     *("name", "title", "subject", "summary", "label", "login", "path", "filename", "message"),
     "url",
@@ -38,6 +38,7 @@ HOLDERS = ("display_value", "value", "text", "rendered", "content")
 """Names of values that are called by what is around them, or beside."""
 # Last words of names: `tracking_code`, `displayName`.
 _OWN = (("number", "code"), (*_NAMES[:5], "description"))
+_RANKS = {"number": 0, "key": 0, "iid": 0, "url": 2}  # what a person types comes first
 _OF_PERSON = ("firstname", "lastname", "givenname", "familyname", "surname")
 _LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)\Z")
 
@@ -320,6 +321,8 @@ def identity_of(row: dict[str, Any]) -> dict[str, Any]:
 
     >>> identity_of({"size": 3, "metadata": {"name": "web"}, "id": 7})
     {'id': 7, 'metadata.name': 'web'}
+    >>> identity_of({"id": 880028903, "url": "https://x.example/7", "number": 7, "title": "Crash"})
+    {'number': 7, 'title': 'Crash'}
     >>> identity_of({"made": {"value": 1}, "number": {"value": "INC7"}, "shortDescription": "Lost"})
     {'number.value': 'INC7', 'shortDescription': 'Lost'}
     >>> identity_of({"id": 7, "first_name": "Ada", "last_name": "Moreau", "title": "Engineer"})
@@ -345,8 +348,8 @@ def identity_of(row: dict[str, Any]) -> dict[str, Any]:
             telling += person
             break
         fit = fit or [each for each in short if _last_word(each[1]) in words]
-        order = sorted(fit, key=lambda e: ("." in e[0], e[1] == _NAMES[-1], _is_long(e[2])))
-        telling += order[:1]
+        order = [("." in path, _RANKS.get(name, 1), _is_long(value)) for path, name, value in fit]
+        telling += [fit[order.index(min(order))]] if fit else []
     return {path: value for path, _, value in telling or short[:2] if path != "view"}
 
 
