@@ -31,8 +31,8 @@ _MOSTLY = 0.9  # of the values of a column that are objects, which are opened
 _KEYS = 60  # different names in arrays of names with values
 _NAMES = ("name", "key", "label", "title", "field", "code", "id", "type")  # of a pair that has more
 _CALLED = ({"key", "value"}, {"name", "value"})  # the members of what surely is a pair
-_STATE = "status"
-_VALUES = ("display_value", "displayValue", "text", "content", "value", _STATE)
+STATE = "status"
+_VALUES = ("display_value", "displayValue", "text", "content", "value", STATE)
 _LINE_END = b'\\n"'
 _NULL = b"null"
 NULL = Raw(_NULL)
@@ -371,6 +371,6 @@ def pairs_in(rows: list[list[dict[str, Raw]]], count: int) -> tuple[list[Pair], 
         shared = [key for key, n in counts.items() if 4 * n >= count and 5 * total[key] <= 6 * n]
         different = {(bytes(each[name]), bytes(each[value])) for each in elements}
         enough = len(shared) >= fewest and 4 * sum(counts[k] for k in shared) >= len(elements)
-        if enough and (value == _STATE or 4 * len(different) >= 5 * len(counts)):
+        if enough and (value == STATE or 4 * len(different) >= 5 * len(counts)):
             return [Pair(name, key) for key in shared[:_KEYS] if key and nameable(key)], value
     return [], ""

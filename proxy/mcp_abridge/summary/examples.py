@@ -19,11 +19,12 @@ from mcp_abridge.query.numerals import are_odd_times, is_missing
 from mcp_abridge.summary import forms, roles
 from mcp_abridge.summary.all_rows import Facts, Unnested, columns_in
 from mcp_abridge.summary.cells import values_of
-from mcp_abridge.summary.columns import EACH, LAST, Column, Pair, elements_of, expression
+from mcp_abridge.summary.columns import EACH, LAST, STATE, Column, Pair, elements_of, expression
 
 _SELECTED = 2  # columns that a filter selects
 _LATEST = 3  # rows that are the last by their time
 _SUMS = 2
+_CONDITIONS = 8  # states that are read in all rows, since a sample has the same
 _SEVERAL = 3  # rows of a name, by which amounts are added up, on average
 _READ = 600  # rows that are read for that, at most
 _OPENED = 200  # those of which an array is opened
@@ -66,7 +67,10 @@ def examples(
     one of the `lone` ones of an array is said to be in that one alone.
     """
     outer = [each for each in visible if repeats(rows, each) and _selectable(each)]
-    columns = [_of_all(rows, each) for each in columns if not repeats(rows, each)]
+    few = len(rows) <= _READ // 2  # in which each state is read by itself
+    same = [*islice(filter(_is_same_state, columns), _CONDITIONS * few)]
+    own_columns = (each for each in columns if not repeats(rows, each))
+    columns = [_of_all(rows, each) if each in same else each for each in own_columns]
     if not columns:
         return
     inside, first = place or "@", 0  # rows inside of others are added up without what is around
@@ -240,10 +244,14 @@ def _mostly_null(column: Column, facts: Facts) -> bool:
     return _selectable(column) and next(iter(facts.counts[column.names])) == "null"
 
 
+def _is_same_state(column: Column) -> bool:
+    """Return True of a state beside a name that is the same in a sample of the rows."""
+    state = column.path[-1] == STATE and _beside_a_name(column)
+    return state and len({*column.values}) == 1
+
+
 def _of_all(rows: Sequence[Raw], column: Column) -> Column:
-    """Return the state beside a name that is the same in a sample as all rows have it."""
-    if len({*column.values}) != 1 or not _beside_a_name(column):
-        return column
+    """Return a state as all rows have it: one of them may not be ready."""
     cells = [None if cell == b"null" else cell for cell in values_of(rows, column.path)]
     whole = Column(column.path, cells, column.position)
     whole.role = roles.STATE
