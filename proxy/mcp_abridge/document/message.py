@@ -100,6 +100,10 @@ _MEMBER = rb'(?:"jsonrpc"\s*+:\s*+"2\.0"|"id"\s*+:\s*+%b)' % _ID
 _HEAD = re.compile(rb'\s*+\{\s*+(?:%b\s*+,\s*+){0,2}"(result|error|method)"\s*+:' % _MEMBER)
 _OF_REQUESTS, _OF_RESPONSES = (b"method",), (b"result", b"error")
 _TAIL = re.compile(rb"\}\s*+(?:,\s*+%b\s*+){1,2}\}\s*+\Z" % _MEMBER)
+BROKE_OFF = (  # no part of it may be shown: it could not be told apart from the other message
+    "the server's answer broke off after {} bytes, and another message follows on its line; the "
+    "server must write each message whole, on a line of its own"
+)
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _TRIES = 32  # places that are tried for the start of a message after noise
 _TRIED = 32 << 20  # bytes that these are read in all, as far as more than four places are tried
@@ -322,10 +326,9 @@ def texts(raw: bytes) -> list[bytes]:
     >>> texts(b'{"id":1} {"id":2}x'), texts(b"x{}")
     ([b'{"id":1} ', b'{"id":2}', b'x'], [b'x{}'])
     """
-    parts, rest = [], raw
+    parts, rest = list[bytes](), raw
     while (end := end_of_first(rest)) is not None and end < len(rest):
-        parts.append(rest[:end])
-        rest = rest[end:]
+        parts, rest = [*parts, rest[:end]], rest[end:]
         if len(parts) > _TRIES:
             return [raw]
     return [*parts, rest]
@@ -343,17 +346,6 @@ def _starts(raw: bytes) -> set[bytes]:
     """Return how a message may begin that follows on a line: a server spells all of them alike."""
     own = _START.match(raw)
     return {*_USUAL_STARTS, *(() if own is None else own.groups())}
-
-
-def broke_off_reason(size: int) -> str:
-    """Return the message on a response that broke off after `size` bytes, before another message.
-
-    No part of it may be shown: it could not be told apart from the other message.
-    """
-    return (
-        f"the server's answer broke off after {size} bytes, and another message follows on its "
-        "line; the server must write each message whole, on a line of its own"
-    )
 
 
 def may_hold_blobs(raw: bytes) -> bool:

@@ -273,7 +273,7 @@ def take_half(state: SessionState, raw: bytes, size: int, exchange: bytes) -> tu
     pending = None if key is None else state.inflight.retire(exchange + key)
     outputs: Outputs = ()
     if responds:
-        reason = message.broke_off_reason(size)
+        reason = message.BROKE_OFF.format(size)
         state.log(reason)
         outputs = () if pending is None else guards.give_up(state, pending, reason)
     every = state.inflight.pending.values() if key is None else (pending,)

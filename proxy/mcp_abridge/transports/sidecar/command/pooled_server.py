@@ -223,7 +223,7 @@ class PooledServer:
         return message.elements(line) or [line]
 
     def _broken_off(self, half: bytes, rest: bytes) -> list[bytes]:
-        text = message.broke_off_reason(len(half))
+        text = message.BROKE_OFF.format(len(half))
         self._log.warning(text)
         key = message.response_key(half[: message.ENDS], b"")
         if key not in self._requests:
