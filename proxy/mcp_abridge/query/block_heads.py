@@ -12,9 +12,9 @@ from operator import itemgetter
 from mcp_abridge.document.fuel import Fuel
 from mcp_abridge.query.patterns import Pattern
 
-SIGN = r"""(?m)^(?:[\pL_"'.@]|\d{1,4}: )[^\n]*\n[ \t]+\S|\n[ \t]*\r?\n"""
+_HEAD = r"""(?m)^(?:[\pL_"'.@]|\d{1,4}: )[^\n]*\n[ \t]+\S"""
+SIGN = rf"{_HEAD}|\n[ \t]*\r?\n"
 """A line with an indented one below, or an empty one."""
-_HEAD = SIGN.rpartition("|")[0]
 _PARAGRAPH = re.compile(r"(?:\A|\n[ \t\r]*\n)(?=\S)")
 _SEVERAL_LINES = re.compile(r"[^\n]+\n[ \t]*\S")
 _FEWEST = 5  # paragraphs

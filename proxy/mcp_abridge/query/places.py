@@ -348,9 +348,13 @@ def identity_of(row: dict[str, Any]) -> dict[str, Any]:
             telling += person
             break
         fit = fit or [each for each in short if _last_word(each[1]) in words]
-        order = [("." in path, _RANKS.get(name, 1), _is_long(value)) for path, name, value in fit]
-        telling += [fit[order.index(min(order))]] if fit else []
+        telling += [min(fit, key=_rank)] if fit else []
     return {path: value for path, _, value in telling or short[:2] if path != "view"}
+
+
+def _rank(member: tuple[str, str, Any]) -> tuple[bool, int, bool]:
+    path, name, value = member
+    return "." in path, _RANKS.get(name, 1), _is_long(value)
 
 
 def _last_word(name: str) -> str:
