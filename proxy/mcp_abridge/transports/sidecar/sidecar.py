@@ -8,6 +8,7 @@ import os
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from time import monotonic
 
@@ -119,7 +120,8 @@ class Sidecar:
             await self._use.wait()
             await asyncio.sleep(_TRIM)
             self._use.clear()
-            await threaded(allocator.trim)
+            with suppress(MemoryError):  # tried again after the next use
+                await threaded(allocator.trim)
 
     def _distribute(self, mounts: Sequence[Mount]) -> None:
         for listen in self._mounts:
